@@ -1,0 +1,1 @@
+"""The agent: one iteration after another, from messages to a verdict."""

@@ -1,0 +1,19 @@
+"""Changed copies of frozen dataclasses, at a cost that does not grow with their fields.
+
+`dataclasses.replace` runs `__init__` over every field; a reducer that makes several copies an event pays for
+that in each of them. Values here are frozen, have a `__dict__` (no slots) and no `__post_init__` to repeat.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+V = TypeVar("V")
+
+
+def evolve(value: V, **changes: Any) -> V:
+    """A copy of the frozen dataclass `value` with `changes`; names are not checked at run time."""
+    copy = object.__new__(type(value))
+    copy.__dict__.update(value.__dict__)
+    copy.__dict__.update(changes)
+    return copy

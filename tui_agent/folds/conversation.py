@@ -1,0 +1,327 @@
+"""What the operator sees as the conversation: closed entries, the open reply and the calls that run.
+
+Entries close once and never change again, so that appending stays constant in cost however long a session is;
+everything that still moves (a streaming reply, running calls) is in the two open fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from tui_agent import events as e
+from tui_agent.appendlog import AppendLog
+from tui_agent.evolve import evolve
+
+PROGRESS_TAIL = 4_000
+"""Characters of a running command's output that stay on screen."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One closed block of the conversation; `seq` and `at` are those of the event that opened it."""
+
+    seq: int
+    at: float
+    iteration: int
+
+
+@dataclass(frozen=True)
+class OperatorEntry(Entry):
+    """What the operator said: a task, a queued message that was delivered, or an answer (`answers` the question)."""
+
+    text: str
+    answers: str = ""
+
+
+@dataclass(frozen=True)
+class ReplyEntry(Entry):
+    """What the model said. `partial`: cut by a fault or an interrupt, never stored in the history."""
+
+    text: str
+    reasoning: str = ""
+    partial: bool = False
+    model: str = ""
+
+
+class CallState(StrEnum):
+    """How far a call is. The last five are final."""
+
+    REQUESTED = "requested"
+    WAITING = "waiting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    DENIED = "denied"
+    BLOCKED = "blocked"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class CallEntry(Entry):
+    """One tool call from request to result. `duration` in seconds; `attempt` counts from 1 for this very call."""
+
+    call_id: str
+    tool: str
+    input: dict[str, Any]
+    index: int = 0
+    arguments: str = ""
+    """Raw text as sent, for calls that could not be parsed."""
+    state: CallState = CallState.REQUESTED
+    attempt: int = 1
+    started: float | None = None
+    duration: float = 0.0
+    progress: str = ""
+    content: str = ""
+    diff: str = ""
+    changed: tuple[str, ...] = ()
+    output_file: str = ""
+    failure: e.Failure | None = None
+    refusal: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class FaultEntry(Entry):
+    """A failed model call and what was done about it. `until` is when the wait before a retry ends."""
+
+    fault: e.Fault
+    action: str
+    attempt: int
+    model: str
+    next_model: str = ""
+    until: float = 0.0
+
+
+@dataclass(frozen=True)
+class NoticeEntry(Entry):
+    """A remark of the console itself."""
+
+    severity: str
+    text: str
+
+
+@dataclass(frozen=True)
+class EscalationEntry(Entry):
+    """A question that was put to the operator and answered."""
+
+    question: str
+    source: str
+    choice: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class OutcomeEntry(Entry):
+    """How a run ended; loud unless it was answered."""
+
+    outcome: e.Outcome
+    reason: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class OpenReply:
+    """A reply that is still coming in."""
+
+    seq: int
+    at: float
+    model: str = ""
+    attempt: int = 1
+    text: str = ""
+    reasoning: str = ""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Closed entries in order, then what is open: the reply that streams, the calls of this iteration."""
+
+    entries: AppendLog[Entry] = field(default_factory=AppendLog)
+    reply: OpenReply | None = None
+    calls: tuple[CallEntry, ...] = ()
+    iteration: int = 0
+    escalation: e.EscalationRaised | None = None
+
+    def apply(self, event: e.Event, attempt: int = 1) -> Conversation:
+        """Fold one event. `attempt` is the attempts ledger's count for the call that the event starts."""
+        handler = _HANDLERS.get(type(event))
+        return self if handler is None else handler(self, event, attempt)
+
+    def call(self, call_id: str) -> CallEntry | None:
+        """An open call by its id."""
+        return next((call for call in self.calls if call.call_id == call_id), None)
+
+    def _closed(self, *entries: Entry, **changes: Any) -> Conversation:
+        log = self.entries
+        for entry in entries:
+            log = log.append(entry)
+        return evolve(self, entries=log, **changes)
+
+    def _with_call(self, call_id: str, **changes: Any) -> Conversation:
+        calls = tuple(evolve(call, **changes) if call.call_id == call_id else call for call in self.calls)
+        return evolve(self, calls=calls)
+
+
+def _run_started(talk: Conversation, event: e.RunStarted, _: int) -> Conversation:
+    entry = OperatorEntry(event.seq, event.at, 0, event.task)
+    return talk._closed(entry, reply=None, calls=(), iteration=0, escalation=None)
+
+
+def _operator_spoke(talk: Conversation, event: e.OperatorSpoke, _: int) -> Conversation:
+    return talk._closed(OperatorEntry(event.seq, event.at, talk.iteration, event.text))
+
+
+def _iteration_started(talk: Conversation, event: e.IterationStarted, _: int) -> Conversation:
+    return evolve(talk, iteration=event.iteration, reply=None, calls=())
+
+
+def _model_call_started(talk: Conversation, event: e.ModelCallStarted, _: int) -> Conversation:
+    return evolve(talk, reply=OpenReply(event.seq, event.at, event.model, event.attempt))
+
+
+def _reply_delta(talk: Conversation, event: e.ReplyDelta, _: int) -> Conversation:
+    reply = talk.reply or OpenReply(event.seq, event.at)
+    grown = evolve(reply, text=reply.text + event.text, reasoning=reply.reasoning + event.reasoning)
+    return evolve(talk, reply=grown)
+
+
+def _reply_finished(talk: Conversation, event: e.ReplyFinished, _: int) -> Conversation:
+    calls = tuple(
+        CallEntry(event.seq, event.at, talk.iteration, call.id, call.name, {}, index, call.arguments)
+        for index, call in enumerate(event.calls)
+    )
+    if not event.text and not event.reasoning:
+        return evolve(talk, reply=None, calls=calls)
+    seq = talk.reply.seq if talk.reply else event.seq
+    entry = ReplyEntry(seq, event.at, talk.iteration, event.text, event.reasoning, model=event.model)
+    return talk._closed(entry, reply=None, calls=calls)
+
+
+def _model_faulted(talk: Conversation, event: e.ModelFaulted, _: int) -> Conversation:
+    fault = FaultEntry(
+        event.seq,
+        event.at,
+        talk.iteration,
+        event.fault,
+        event.action,
+        event.attempt,
+        event.model,
+        event.next_model,
+        event.at + event.delay,
+    )
+    partial = _partial_reply(talk, event.at, event.partial_text)
+    return talk._closed(*partial, fault, reply=None)
+
+
+def _partial_reply(talk: Conversation, at: float, text: str = "") -> tuple[Entry, ...]:
+    reply = talk.reply
+    shown = text or (reply.text if reply else "")
+    reasoning = reply.reasoning if reply else ""
+    if not shown and not reasoning:
+        return ()
+    seq = reply.seq if reply else 0
+    model = reply.model if reply else ""
+    return (ReplyEntry(seq, at, talk.iteration, shown, reasoning, partial=True, model=model),)
+
+
+def _tool_started(talk: Conversation, event: e.ToolStarted, attempt: int) -> Conversation:
+    return talk._with_call(
+        event.call_id,
+        input=event.input,
+        tool=event.tool,
+        state=CallState.RUNNING,
+        attempt=attempt,
+        started=event.at,
+    )
+
+
+def _approval_asked(talk: Conversation, event: e.ApprovalAsked, attempt: int) -> Conversation:
+    return talk._with_call(event.call_id, input=event.input, state=CallState.WAITING, attempt=attempt)
+
+
+def _tool_progress(talk: Conversation, event: e.ToolProgress, _: int) -> Conversation:
+    call = talk.call(event.call_id)
+    if call is None:
+        return talk
+    return talk._with_call(event.call_id, progress=(call.progress + event.text)[-PROGRESS_TAIL:])
+
+
+_FINAL_STATES: dict[type[e.Event], CallState] = {
+    e.ToolSucceeded: CallState.SUCCEEDED,
+    e.ToolFailed: CallState.FAILED,
+    e.ToolCancelled: CallState.CANCELLED,
+}
+
+
+def _tool_ended(talk: Conversation, event: e.ToolResult, attempt: int) -> Conversation:
+    state = _FINAL_STATES.get(type(event), CallState.BLOCKED)
+    changes: dict[str, Any] = {"content": event.content, "duration": event.duration, "progress": ""}
+    call = talk.call(event.call_id)
+    if call is None or call.started is None:
+        changes["attempt"] = attempt
+    if event.input:
+        changes["input"] = event.input
+    match event:
+        case e.ToolSucceeded():
+            changes |= {"diff": event.diff, "changed": event.changed, "output_file": event.output_file}
+        case e.ToolFailed():
+            changes |= {"failure": event.failure, "output_file": event.output_file}
+        case e.ToolRefused():
+            state = CallState.DENIED if event.refusal == "denied" else CallState.BLOCKED
+            changes |= {"refusal": event.refusal, "reason": event.reason}
+        case e.ToolCancelled():
+            changes["reason"] = event.reason
+    return talk._with_call(event.call_id, state=state, **changes)
+
+
+def _iteration_finished(talk: Conversation, event: e.IterationFinished, _: int) -> Conversation:
+    return talk._closed(*_partial_reply(talk, event.at), *talk.calls, calls=(), reply=None)
+
+
+def _notice(talk: Conversation, event: e.Notice, _: int) -> Conversation:
+    return talk._closed(NoticeEntry(event.seq, event.at, talk.iteration, event.severity, event.text))
+
+
+def _escalation_raised(talk: Conversation, event: e.EscalationRaised, _: int) -> Conversation:
+    return evolve(talk, escalation=event)
+
+
+def _escalation_answered(talk: Conversation, event: e.EscalationAnswered, _: int) -> Conversation:
+    asked = talk.escalation
+    question = asked.question if asked else ""
+    source = asked.source if asked else ""
+    answer = event.text or event.choice
+    entry = EscalationEntry(event.seq, event.at, talk.iteration, question, source, event.choice, answer)
+    return talk._closed(entry, escalation=None)
+
+
+def _run_finished(talk: Conversation, event: e.RunFinished, _: int) -> Conversation:
+    entry = OutcomeEntry(event.seq, event.at, talk.iteration, event.outcome, event.reason, event.answer)
+    return talk._closed(
+        *_partial_reply(talk, event.at), *talk.calls, entry, calls=(), reply=None, escalation=None
+    )
+
+
+_HANDLERS: dict[type[e.Event], Callable[[Conversation, Any, int], Conversation]] = {
+    e.RunStarted: _run_started,
+    e.OperatorSpoke: _operator_spoke,
+    e.IterationStarted: _iteration_started,
+    e.IterationFinished: _iteration_finished,
+    e.ModelCallStarted: _model_call_started,
+    e.ReplyDelta: _reply_delta,
+    e.ReplyFinished: _reply_finished,
+    e.ModelFaulted: _model_faulted,
+    e.ToolStarted: _tool_started,
+    e.ToolProgress: _tool_progress,
+    e.ToolSucceeded: _tool_ended,
+    e.ToolFailed: _tool_ended,
+    e.ToolRefused: _tool_ended,
+    e.ToolCancelled: _tool_ended,
+    e.ApprovalAsked: _approval_asked,
+    e.EscalationRaised: _escalation_raised,
+    e.EscalationAnswered: _escalation_answered,
+    e.Notice: _notice,
+    e.RunFinished: _run_finished,
+}

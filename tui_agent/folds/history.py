@@ -1,0 +1,115 @@
+"""The model's history: what is stored and may be sent again, in whole groups.
+
+A group is a message of the operator alone, or an assistant message with all the results of its calls. Groups
+enter the history when they are complete, so a stored call never lacks its result (RECOVERY.md, 2 and 9).
+Messages are plain dictionaries in OpenAI's chat form, made once and shared by every request; nobody alters them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tui_agent import events as e
+from tui_agent.appendlog import AppendLog
+from tui_agent.evolve import evolve
+
+Message = dict[str, Any]
+GroupKind = Literal["task", "operator", "exchange"]
+
+_MESSAGE_OVERHEAD = 6
+_CHARACTERS_A_TOKEN = 4
+
+
+def estimate_tokens(*texts: str) -> int:
+    """A cheap estimate of a message's tokens (about four characters a token and a few for its frame)."""
+    return _MESSAGE_OVERHEAD + sum(len(text.encode("utf-8", "replace")) for text in texts) // _CHARACTERS_A_TOKEN
+
+
+@dataclass(frozen=True)
+class Group:
+    """Messages that stay or go together; `tokens` is their estimate, `seq` that of the event that closed it."""
+
+    kind: GroupKind
+    messages: tuple[Message, ...]
+    tokens: int
+    run: int
+    seq: int
+
+
+@dataclass(frozen=True)
+class History:
+    """Closed groups in order and the exchange that is under way."""
+
+    groups: AppendLog[Group] = field(default_factory=AppendLog)
+    run: int = 0
+    reply: e.ReplyFinished | None = None
+    results: tuple[e.ToolResult, ...] = ()
+
+    def apply(self, event: e.Event) -> History:
+        """Fold one event."""
+        if isinstance(event, e.ToolResult):
+            return evolve(self, results=(*self.results, event))
+        handler = _HANDLERS.get(type(event))
+        return self if handler is None else handler(self, event)
+
+    def _said(self, kind: GroupKind, text: str, seq: int) -> History:
+        group = Group(kind, ({"role": "user", "content": text},), estimate_tokens(text), self.run, seq)
+        return evolve(self, groups=self.groups.append(group))
+
+    def _exchange(self, seq: int) -> History:
+        """Close the exchange: the assistant message and its results in the order of its calls."""
+        reply = self.reply
+        if reply is None or (not reply.text and not reply.calls):
+            return evolve(self, reply=None, results=())
+        messages: list[Message] = [_assistant(reply)]
+        tokens = estimate_tokens(reply.text, *(call.name + call.arguments for call in reply.calls))
+        by_id = {result.call_id: result for result in self.results}
+        for call in reply.calls:
+            result = by_id.get(call.id)
+            if result is not None:
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": result.content})
+                tokens += estimate_tokens(result.content)
+        group = Group("exchange", tuple(messages), tokens, self.run, seq)
+        return evolve(self, groups=self.groups.append(group), reply=None, results=())
+
+
+def _assistant(reply: e.ReplyFinished) -> Message:
+    message: Message = {"role": "assistant", "content": reply.text or None}
+    if reply.calls:
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in reply.calls
+        ]
+    return message
+
+
+def _run_started(history: History, event: e.RunStarted) -> History:
+    started = evolve(history, run=event.run, reply=None, results=())
+    return started._said("task", event.task, event.seq)
+
+
+def _operator_spoke(history: History, event: e.OperatorSpoke) -> History:
+    return history._said("operator", event.text, event.seq)
+
+
+def _escalation_answered(history: History, event: e.EscalationAnswered) -> History:
+    return history._said("operator", event.message, event.seq) if event.message else history
+
+
+def _reply_finished(history: History, event: e.ReplyFinished) -> History:
+    return evolve(history, reply=event, results=())
+
+
+def _iteration_finished(history: History, event: e.IterationFinished) -> History:
+    return history._exchange(event.seq)
+
+
+_HANDLERS: dict[type[e.Event], Callable[[History, Any], History]] = {
+    e.RunStarted: _run_started,
+    e.OperatorSpoke: _operator_spoke,
+    e.EscalationAnswered: _escalation_answered,
+    e.ReplyFinished: _reply_finished,
+    e.IterationFinished: _iteration_finished,
+}

@@ -1,0 +1,72 @@
+"""What a model is to the loop: a request goes in, deltas come out, and a reply or a typed fault ends them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from tui_agent.events import Fault, ToolCall
+
+
+class ModelRequest(BaseModel):
+    """One model call. `messages` and `tools` are in OpenAI's chat form; the system prompt is the first message."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] = []
+    api_base: str | None = None
+    silence_timeout: float = 120.0
+    """Longest silence in seconds before and between content chunks; keep-alives do not count."""
+    total_timeout: float = 1_800.0
+
+
+class Delta(BaseModel):
+    """A piece of a reply as it streams. Calls are shown only when complete, in the reply."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = ""
+    reasoning: str = ""
+
+
+class Reply(BaseModel):
+    """A complete reply. Numbers are None where the provider did not say; `cost` in USD."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = ""
+    model: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+
+
+class ModelFault(Exception):
+    """A model call failed; `fault` says how. Text streamed before it is the caller's to show as partial."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(f"{fault.kind}: {fault.message}")
+        self.fault = fault
+
+
+class Model(Protocol):
+    """Two implementations: litellm in its host process (`hosted`), and scenarios as data (`scripted`)."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        """Deltas, then exactly one `Reply`, last. Raises `ModelFault`. Closing the iterator cancels the call."""
+        ...
+
+    async def context_tokens(self, model: str) -> int | None:
+        """Budget of the model's prompt in tokens (its window less room for the reply); None where unknown."""
+        ...
+
+    async def close(self) -> None:
+        """End whatever the model holds (a child process, connections). May be called twice."""
+        ...

@@ -1,0 +1,1 @@
+"""Recovery: pure judgement over the event stream. No input or output, no waiting, no clock, no randomness."""

@@ -1,0 +1,87 @@
+"""What a tool is: a name, a schema, an effect, and a coroutine from arguments to a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from tui_agent.tools.workspace import Workspace
+
+
+class Effect(StrEnum):
+    """What a call may do: decides approval, order in a batch, and what a time-out leaves unknown."""
+
+    READ = "read"
+    WRITE = "write"
+    """Files of the workspace, through the write and edit tools."""
+    COMMAND = "command"
+    """Anything."""
+    DIALOGUE = "dialogue"
+    """Asks the operator or ends the run; needs no approval."""
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """What a running call is given."""
+
+    workspace: Workspace
+    output_dir: Path
+    """Where whole outputs go when they are cut (readable by the model through `read_file`)."""
+    call_id: str
+    progress: Callable[[str], None]
+    """Takes pieces of output as they come, for the screen only."""
+
+
+@dataclass(frozen=True)
+class ToolOutput:
+    """A success. `content` is for the model; `changed` lists workspace files that really changed."""
+
+    content: str
+    changed: tuple[str, ...] = ()
+    diff: str = ""
+    output_file: str = ""
+
+
+class ToolError(Exception):
+    """The call failed; the message is what the model reads, so it says what, why and what would help.
+
+    `transient` marks infrastructure faults (the disk is full, a server is gone) that are not the model's doing;
+    `unknown_effect` a call that may have had its effect (a command that timed out).
+    """
+
+    def __init__(
+        self, message: str, *, transient: bool = False, unknown_effect: bool = False, output_file: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.transient = transient
+        self.unknown_effect = unknown_effect
+        self.output_file = output_file
+
+
+class Tool(Protocol):
+    """One tool. Descriptions and parameters are what the model sees."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """JSON Schema of the arguments (an object)."""
+        ...
+
+    @property
+    def effect(self) -> Effect: ...
+
+    def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
+        """What the call would do, in full, for the operator's approval: a unified diff or the command."""
+        ...
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
+        """Do it. Raises `ToolError`; cancellation leaves nothing running."""
+        ...
