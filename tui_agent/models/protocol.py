@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -59,7 +59,7 @@ class ModelFault(Exception):
 class Model(Protocol):
     """Two implementations: litellm in its host process (`hosted`), and scenarios as data (`scripted`)."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """Deltas, then exactly one `Reply`, last. Raises `ModelFault`. Closing the iterator cancels the call."""
         ...
 
