@@ -1,0 +1,240 @@
+"""A model that plays a scenario: it streams, calls tools, fails and reacts, all as its data file says.
+
+Its place in the script moves on when a turn has been delivered, as a reply or as a fault, so an interrupted turn
+is played again. Call ids name their turn (`label-3.0`), by which a fresh model finds its place in the history of
+a session that was resumed, forked or rewound. No turn is written in Python here; see `scenario` for the format.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from tui_agent.events import Fault, FaultKind, ToolCall
+from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
+from tui_agent.models.scenario import Heard, Pace, Scenario, ScriptedFault, Turn, filled, materialise
+from tui_agent.models.scenario_checks import ScenarioError, Table
+from tui_agent.models.scenario_file import load_scenario, read_turns, scenario_names
+
+__all__ = ["Scenario", "ScenarioError", "ScriptedModel", "load_scenario", "materialise", "scenario_names"]
+
+_CALL_ID = re.compile(r"(?P<turn>.+)-(?P<count>\d+)\.\d+")
+_REQUESTS_KEPT = 1_000
+
+
+class ScriptedModel:
+    """A `Model` that answers from a scenario.
+
+    `pace` multiplies every time of the scenario (0: as fast as it can, still giving way between pieces).
+    `requests` holds the newest requests, for tests and for a look at what the model was told.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        pace: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.scenario = scenario
+        self.requests: deque[ModelRequest] = deque(maxlen=_REQUESTS_KEPT)
+        self._pace = pace
+        self._clock = clock
+        self._sleep = sleep
+        self._labels = scenario.labels
+        self._place = 0
+        self._played = 0
+        """How often the turn at the place was delivered already (`repeat`)."""
+        self._count = 0
+        """Delivered turns; makes call ids unique."""
+        self._last_id = ""
+        self._captured: dict[str, str] = {}
+
+    @classmethod
+    def from_turns(
+        cls,
+        turns: Iterable[Turn | Mapping[str, Any] | str],
+        *,
+        pace: float = 0.0,
+        context_tokens: int | None = None,
+    ) -> ScriptedModel:
+        """A model for tests: turns as objects, as tables in the form of the data file, or as mere texts."""
+        tables: list[Table] = []
+        made: list[Turn | None] = []
+        for place, turn in enumerate(turns):
+            made.append(turn if isinstance(turn, Turn) else None)
+            if not isinstance(turn, Turn):
+                table = {"text": turn} if isinstance(turn, str) else dict(turn)
+                tables.append(Table(table, f"turns[{place}]"))
+        read = iter(read_turns(tables, Pace()))
+        script = tuple(next(read) if turn is None else turn for turn in made)
+        return cls(Scenario("turns", script, context_tokens=context_tokens), pace=pace)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+        """Play the turn that fits the request (see `protocol.Model`)."""
+        self.requests.append(request)
+        self._find_place(request.messages)
+        place, captured = self._choose(Heard(request.messages, request.tools, request.model))
+        turn = self.scenario.turns[place]
+        known = {**self._captured, **captured}
+        reasoning, text = filled(turn.reasoning, known), filled(turn.text, known)
+        async for delta in self._deltas(turn.pace or self.scenario.pace, reasoning, text):
+            yield delta
+        self._captured = known
+        self._advance(place)
+        if turn.fault is not None:
+            raise _model_fault(turn.fault)
+        calls = self._calls(place, known)
+        yield Reply(
+            text=text,
+            reasoning=reasoning,
+            calls=calls,
+            finish_reason=turn.finish_reason or ("tool_calls" if calls else "stop"),
+            model=request.model,
+            prompt_tokens=turn.prompt_tokens,
+            completion_tokens=turn.completion_tokens,
+            cost=turn.cost,
+        )
+
+    async def context_tokens(self, model: str) -> int | None:
+        """The scenario's own budget, if it has one."""
+        return self.scenario.context_tokens
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    # --- the place in the script ----------------------------------------------------------------------------
+
+    def _choose(self, told: Heard) -> tuple[int, dict[str, str]]:
+        """The turn for what was told, and what its condition captured."""
+        turns = self.scenario.turns
+        for place, turn in enumerate(turns):
+            if turn.anywhere and (captured := turn.match(told)) is not None:
+                return place, captured
+        for place in range(self._place, len(turns)):
+            turn = turns[place]
+            if not turn.anywhere and (captured := turn.match(told)) is not None:
+                return place, captured
+        raise ModelFault(
+            Fault(
+                kind=FaultKind.BAD_REQUEST,
+                message=f"The scenario {self.scenario.name!r} has no turn for this request.",
+                advice="Start it again, or choose a real model with /model NAME.",
+            )
+        )
+
+    def _advance(self, place: int) -> None:
+        turn = self.scenario.turns[place]
+        self._count += 1
+        if turn.anywhere:
+            if turn.next:
+                self._go_to(self._labels[turn.next])
+            return
+        played = self._played + 1 if place == self._place else 1
+        if played < turn.repeat:
+            self._place, self._played = place, played
+        else:
+            self._go_to(self._labels[turn.next] if turn.next else place + 1)
+
+    def _go_to(self, place: int) -> None:
+        self._place, self._played = place, 0
+
+    def _find_place(self, messages: list[dict[str, Any]]) -> None:
+        """After a resume, fork or rewind: go on after the turn that made the history's last calls."""
+        last = next((ids[0] for ids in map(_call_ids, reversed(messages)) if ids), "")
+        if last == self._last_id:
+            return
+        self._last_id = last
+        if not any(message.get("role") == "assistant" for message in messages):
+            self._go_to(0)
+            return
+        names = {_name(turn, place): place for place, turn in enumerate(self.scenario.turns)}
+        for ids in map(_call_ids, reversed(messages)):
+            found = _CALL_ID.fullmatch(ids[0]) if ids else None
+            place = names.get(found["turn"]) if found is not None else None
+            if found is None or place is None:
+                continue
+            self._count = max(self._count, int(found["count"]))
+            if not self.scenario.turns[place].anywhere:
+                self._go_to(place)
+                self._advance(place)
+                return
+
+    # --- what a turn says -----------------------------------------------------------------------------------
+
+    async def _deltas(self, pace: Pace, reasoning: str, text: str) -> AsyncIterator[Delta]:
+        if pace.pause:
+            await self._wait(pace.pause)
+        due = self._clock()
+        for kind, whole in (("reasoning", reasoning), ("text", text)):
+            for piece in _pieces(whole, pace.chars):
+                yield Delta(text=piece) if kind == "text" else Delta(reasoning=piece)
+                # By the schedule and not by naps, so that a thousand pieces a second are a thousand.
+                due += pace.interval * self._pace
+                await self._sleep(max(0.0, due - self._clock()))
+
+    async def _wait(self, seconds: float) -> None:
+        await self._sleep(seconds * self._pace)
+
+    def _calls(self, place: int, known: Mapping[str, str]) -> tuple[ToolCall, ...]:
+        turn = self.scenario.turns[place]
+        calls = tuple(
+            ToolCall(
+                id=f"{_name(turn, place)}-{self._count}.{index}",
+                name=call.tool,
+                arguments=filled(call.raw, known)
+                if call.raw is not None
+                else json.dumps(_filled_in(call.arguments, known), ensure_ascii=False),
+            )
+            for index, call in enumerate(turn.calls)
+        )
+        if calls:
+            self._last_id = calls[0].id
+        return calls
+
+
+def _call_ids(message: Mapping[str, Any]) -> list[str]:
+    return [str(call.get("id", "")) for call in message.get("tool_calls") or ()]
+
+
+def _name(turn: Turn, place: int) -> str:
+    return turn.label or f"turn{place}"
+
+
+def _pieces(text: str, chars: tuple[int, int]) -> Iterator[str]:
+    """The text in pieces of changing width, the same every time."""
+    low, high = chars
+    at = step = 0
+    while at < len(text):
+        width = low + step * 7 % (high - low + 1)
+        yield text[at : at + width]
+        at += width
+        step += 1
+
+
+def _filled_in(value: Any, known: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return filled(value, known)
+    if isinstance(value, Mapping):
+        return {key: _filled_in(each, known) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_filled_in(each, known) for each in value]
+    return value
+
+
+def _model_fault(fault: ScriptedFault) -> ModelFault:
+    return ModelFault(
+        Fault(
+            kind=FaultKind(fault.kind),
+            message=fault.message or f"The scripted model answered with a {fault.kind} fault.",
+            advice=fault.advice,
+            status=fault.status,
+            retry_after=fault.retry_after,
+        )
+    )
