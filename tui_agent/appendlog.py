@@ -71,7 +71,9 @@ class AppendLog(Sequence[T], Generic[T]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AppendLog):
             return NotImplemented
-        return self._length == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+        return self._length == len(other) and all(
+            mine == theirs for mine, theirs in zip(self, other, strict=True)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -102,6 +102,10 @@ class RunState:
     queue: tuple[e.MessageQueued, ...] = ()
     approvals: tuple[e.ApprovalAsked, ...] = ()
     escalation: e.EscalationRaised | None = None
+    iteration_open: bool = False
+    """Between `IterationStarted` and `IterationFinished`."""
+    hook_context: tuple[str, ...] = ()
+    """What hooks said in this iteration; it joins the note."""
 
     @property
     def running(self) -> bool:
@@ -141,9 +145,7 @@ Changes = dict[str, Any]
 
 
 def _session_started(_: RunState, event: e.SessionStarted) -> Changes:
-    facts = SessionFacts(
-        event.session_id, event.workspace, event.title, event.parent, event.source, event.at
-    )
+    facts = SessionFacts(event.session_id, event.workspace, event.title, event.parent, event.source, event.at)
     return {"session": facts}
 
 
@@ -193,6 +195,8 @@ def _run_started(state: RunState, event: e.RunStarted) -> Changes:
         "verdict": None,
         "approvals": (),
         "escalation": None,
+        "iteration_open": False,
+        "hook_context": (),
     }
 
 
@@ -218,7 +222,12 @@ def _operator_spoke(state: RunState, event: e.OperatorSpoke) -> Changes:
 
 
 def _iteration_started(state: RunState, event: e.IterationStarted) -> Changes:
-    return {"phase": Phase.READY, "run": evolve(state.run, iteration=event.iteration, attempt=0)}
+    return {
+        "phase": Phase.READY,
+        "run": evolve(state.run, iteration=event.iteration, attempt=0),
+        "iteration_open": True,
+        "hook_context": (),
+    }
 
 
 def _model_call_started(state: RunState, event: e.ModelCallStarted) -> Changes:
@@ -250,7 +259,11 @@ def _reply_finished(state: RunState, event: e.ReplyFinished) -> Changes:
 
 
 def _iteration_finished(_: RunState, __: e.IterationFinished) -> Changes:
-    return {"phase": Phase.READY, "approvals": ()}
+    return {"phase": Phase.READY, "approvals": (), "iteration_open": False}
+
+
+def _hook_reported(state: RunState, event: e.HookReported) -> Changes:
+    return {"hook_context": (*state.hook_context, event.context)} if event.context else {}
 
 
 def _verdict_reached(_: RunState, event: e.VerdictReached) -> Changes:
@@ -302,6 +315,7 @@ _HANDLERS: dict[type[e.Event], Callable[[RunState, Any], Changes]] = {
     e.ModelFaulted: _model_faulted,
     e.ReplyFinished: _reply_finished,
     e.IterationFinished: _iteration_finished,
+    e.HookReported: _hook_reported,
     e.VerdictReached: _verdict_reached,
     e.NotePrepared: _note_prepared,
     e.ApprovalAsked: _approval_asked,

@@ -7,6 +7,8 @@ Messages are plain dictionaries in OpenAI's chat form, made once and shared by e
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -18,13 +20,16 @@ from tui_agent.evolve import evolve
 Message = dict[str, Any]
 GroupKind = Literal["task", "operator", "exchange"]
 
+_ODD_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _MESSAGE_OVERHEAD = 6
 _CHARACTERS_A_TOKEN = 4
 
 
 def estimate_tokens(*texts: str) -> int:
     """A cheap estimate of a message's tokens (about four characters a token and a few for its frame)."""
-    return _MESSAGE_OVERHEAD + sum(len(text.encode("utf-8", "replace")) for text in texts) // _CHARACTERS_A_TOKEN
+    return (
+        _MESSAGE_OVERHEAD + sum(len(text.encode("utf-8", "replace")) for text in texts) // _CHARACTERS_A_TOKEN
+    )
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,16 @@ class History:
         handler = _HANDLERS.get(type(event))
         return self if handler is None else handler(self, event)
 
+    def last_text(self, run: int) -> str:
+        """The newest text that the model said in this run, or an empty one."""
+        for position in range(len(self.groups) - 1, -1, -1):
+            group = self.groups[position]
+            if group.run != run:
+                break
+            if group.kind == "exchange" and group.messages[0]["content"]:
+                return str(group.messages[0]["content"])
+        return ""
+
     def _said(self, kind: GroupKind, text: str, seq: int) -> History:
         group = Group(kind, ({"role": "user", "content": text},), estimate_tokens(text), self.run, seq)
         return evolve(self, groups=self.groups.append(group))
@@ -79,10 +94,21 @@ def _assistant(reply: e.ReplyFinished) -> Message:
     message: Message = {"role": "assistant", "content": reply.text or None}
     if reply.calls:
         message["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in reply.calls
+            {"id": call.id, "type": "function", "function": _function(call)} for call in reply.calls
         ]
     return message
+
+
+def _function(call: e.ToolCall) -> Message:
+    """The call as a provider takes it back: many refuse a history with odd names or broken argument JSON."""
+    arguments = call.arguments
+    try:
+        sound = isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        sound = False
+    if not sound:
+        arguments = json.dumps({"malformed_arguments": arguments})
+    return {"name": _ODD_NAME.sub("_", call.name)[:64] or "unnamed", "arguments": arguments}
 
 
 def _run_started(history: History, event: e.RunStarted) -> History:

@@ -72,9 +72,7 @@ def _run_started(metrics: Metrics, event: e.RunStarted) -> Metrics:
 
 def _model_call_started(metrics: Metrics, event: e.ModelCallStarted) -> Metrics:
     retry = 1 if event.attempt > 1 else 0
-    return evolve(
-        metrics, model_calls=metrics.model_calls + 1, model_retries=metrics.model_retries + retry
-    )
+    return evolve(metrics, model_calls=metrics.model_calls + 1, model_retries=metrics.model_retries + retry)
 
 
 def _reply_finished(metrics: Metrics, event: e.ReplyFinished) -> Metrics:
@@ -104,9 +102,7 @@ def _tool_failed(metrics: Metrics, event: e.ToolFailed) -> Metrics:
 
 
 def _coherence_repaired(metrics: Metrics, event: e.CoherenceRepaired) -> Metrics:
-    return evolve(
-        metrics, coherence_violations=metrics.coherence_violations + sum(event.repairs.values())
-    )
+    return evolve(metrics, coherence_violations=metrics.coherence_violations + sum(event.repairs.values()))
 
 
 def _escalation_raised(metrics: Metrics, _: e.EscalationRaised) -> Metrics:

@@ -44,9 +44,7 @@ class Timeline:
             return self
         kind, text = told
         if isinstance(event, e.VerdictReached):
-            line = TimelineLine(
-                event.seq, event.at, event.iteration, kind, text, event.level, event.detector
-            )
+            line = TimelineLine(event.seq, event.at, event.iteration, kind, text, event.level, event.detector)
         else:
             iteration = 0 if isinstance(event, e.RunStarted) else self.iteration
             line = TimelineLine(event.seq, event.at, iteration, kind, text)
@@ -97,5 +95,8 @@ _TELLERS: dict[type[e.Event], Teller] = {
     e.HookReported: _hook,
     e.Notice: lambda event: ("notice", event.text),
     e.Rewound: lambda event: ("operator", f"rewound {event.scope} to event {event.to_seq}"),
-    e.RunFinished: lambda event: ("outcome", f"{event.outcome}: {event.reason}" if event.reason else str(event.outcome)),
+    e.RunFinished: lambda event: (
+        "outcome",
+        f"{event.outcome}: {event.reason}" if event.reason else str(event.outcome),
+    ),
 }

@@ -1,0 +1,257 @@
+"""One model call with everything that can go wrong with it (RECOVERY.md, 6).
+
+Streams the reply, and on a fault does what the policy plans: wait and retry, fall back, shrink the window, ask
+the operator, or give up. Retries cost no iteration. What to do is decided in `recovery.model_faults`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from tui_agent import events as e
+from tui_agent.agent import messages
+from tui_agent.agent.ending import Ending, RunEnded
+from tui_agent.agent.operator import Operator
+from tui_agent.agent.recorder import Recorder
+from tui_agent.folds.history import estimate_tokens
+from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
+from tui_agent.recovery import model_faults
+from tui_agent.tools.registry import ToolRegistry
+
+DELTA_INTERVAL = 0.05
+"""Seconds between two `ReplyDelta` events: what a screen can show, and no more lines than that in the journal."""
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class ModelCaller:
+    """Makes the model call of an iteration. `fallback_models` are tried in order when a model stays out of reach."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        model: Model,
+        tools: ToolRegistry,
+        operator: Operator,
+        *,
+        api_base: str | None = None,
+        silence_timeout: float = 120.0,
+        fallback_models: Sequence[str] = (),
+        sleep: Sleep = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._recorder = recorder
+        self._model = model
+        self._tools = tools
+        self._operator = operator
+        self._api_base = api_base
+        self._silence_timeout = silence_timeout
+        self._fallback_models = tuple(fallback_models)
+        self._sleep = sleep
+        self._jitter = jitter
+        self._specifications: dict[frozenset[str], tuple[list[dict[str, Any]], int]] = {}
+
+    def outline(self, note: str | None) -> tuple[messages.BuiltRequest, tuple[str, ...]]:
+        """The next request as it would be built now, and the names of the tools it offers."""
+        tools, tokens = self._offered()
+        state = self._recorder.state
+        built = messages.build(state, note, tokens, state.run.context_tokens)
+        return built, tuple(tool["function"]["name"] for tool in tools)
+
+    async def call(self) -> e.ReplyFinished | None:
+        """The reply, recorded; None where the policy leaves a fault to the next iteration.
+
+        Raises `RunEnded` when the model cannot be used any more.
+        """
+        attempt, tries, shrinks = 1, 1, 0
+        unused = [name for name in self._fallback_models if name != self._recorder.state.run.model]
+        while True:
+            model = self._recorder.state.run.model
+            try:
+                return await self._attempt(attempt, model)
+            except ModelFault as raised:
+                fault = raised.fault
+            plan = model_faults.plan(
+                self._recorder.state.recovery,
+                fault,
+                tries=tries,
+                shrinks=shrinks,
+                fallbacks=unused,
+                jitter=self._jitter(),
+            )
+            budget = self._shrunk() if plan.action == "shrink" else None
+            self._recorder.record(
+                e.ModelFaulted(
+                    fault=fault,
+                    iteration=self._recorder.state.run.iteration,
+                    attempt=attempt,
+                    model=model,
+                    action=plan.action,
+                    delay=plan.delay,
+                    next_model=plan.next_model,
+                    context_tokens=budget,
+                )
+            )
+            attempt += 1
+            match plan.action:
+                case "retry":
+                    tries += 1
+                    await self._sleep(plan.delay)
+                case "fallback":
+                    tries, shrinks = 1, 0
+                    unused.remove(plan.next_model)
+                    self._recorder.record(e.SettingChanged(setting="model", value=plan.next_model))
+                case "shrink":
+                    shrinks += 1
+                case "next_iteration":
+                    return None
+                case "ask":
+                    tries, shrinks = 1, 0
+                    await self._ask(fault, plan.reason)
+                case "degrade" | "stop":
+                    raise RunEnded(_ending(fault, plan.reason))
+
+    async def _attempt(self, attempt: int, model: str) -> e.ReplyFinished:
+        state = self._recorder.state
+        tools, tokens = self._offered()
+        note = state.note if attempt == 1 else state.sent_note
+        built = messages.build(state, note, tokens, state.run.context_tokens)
+        iteration = state.run.iteration
+        if built.repairs:
+            self._recorder.record(e.CoherenceRepaired(iteration=iteration, repairs=dict(built.repairs)))
+        started = self._recorder.record(
+            e.ModelCallStarted(
+                iteration=iteration,
+                attempt=attempt,
+                model=model,
+                messages=len(built.messages),
+                tokens=built.tokens,
+                dropped_groups=built.dropped_groups,
+                tools=tuple(tool["function"]["name"] for tool in tools),
+                note=note,
+            )
+        )
+        request = ModelRequest.model_construct(
+            model=model,
+            messages=built.messages,
+            tools=tools,
+            api_base=self._api_base,
+            silence_timeout=self._silence_timeout,
+            total_timeout=max(1_800.0, self._silence_timeout),
+        )
+        reply = await self._stream(request)
+        if not reply.text and not reply.calls and state.recovery.takes_text_as_answer():
+            raise ModelFault(
+                e.Fault(kind=e.FaultKind.BAD_OUTPUT, message="the reply has neither text nor a tool call")
+            )
+        finished = e.ReplyFinished(
+            text=reply.text,
+            reasoning=reply.reasoning,
+            calls=_with_own_ids(reply.calls, iteration),
+            finish_reason=reply.finish_reason,
+            model=reply.model or model,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            cost=reply.cost,
+        )
+        # The exact reply goes on to the tools; what is kept may have secrets masked.
+        ended = self._recorder.record(finished.stamped(0, started.at))
+        return finished.stamped(ended.seq, ended.at)
+
+    async def _stream(self, request: ModelRequest) -> Reply:
+        deltas = _Deltas(self._recorder)
+        try:
+            async with aclosing(self._model.stream(request)) as stream:
+                async for piece in stream:
+                    if isinstance(piece, Reply):
+                        return piece
+                    deltas.add(piece)
+        finally:
+            deltas.flush()
+        raise ModelFault(
+            e.Fault(kind=e.FaultKind.STREAM_CUT, message="the reply ended before it was complete")
+        )
+
+    async def _ask(self, fault: e.Fault, reason: str) -> None:
+        raised = self._recorder.record(
+            e.EscalationRaised(
+                id=f"model-{self._recorder.state.seq + 1}",
+                question=f"{reason or fault.message} {fault.advice}".strip(),
+                source="model",
+                options=self._fallback_models,
+            )
+        )
+        assert isinstance(raised, e.EscalationRaised)
+        answer = await self._operator.answer(raised)
+        self._recorder.record(
+            e.EscalationAnswered(id=raised.id, choice=answer.choice, text=answer.text, by=answer.by)
+        )
+        if answer.choice not in {"retry", "answer", "edit"}:
+            raise RunEnded(_ending(fault, reason))
+        if answer.text.strip():
+            self._recorder.record(e.SettingChanged(setting="model", value=answer.text.strip()))
+
+    def _offered(self) -> tuple[list[dict[str, Any]], int]:
+        """The tools' specifications without those whose breaker is open, and their tokens; made once a set."""
+        withheld = self._recorder.state.recovery.open_tools()
+        if withheld not in self._specifications:
+            tools = self._tools.specifications(without=withheld)
+            self._specifications[withheld] = tools, sum(estimate_tokens(str(tool)) for tool in tools)
+        return self._specifications[withheld]
+
+    def _shrunk(self) -> int:
+        state = self._recorder.state
+        return max(
+            1_000, min(state.run.request_tokens, state.run.context_tokens or state.run.request_tokens) // 2
+        )
+
+
+class _Deltas:
+    """Coalesces a stream's deltas into events at the screen's rate; a pause in the stream does not hold them back."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, delta: Delta) -> None:
+        if delta.text:
+            self._text.append(delta.text)
+        if delta.reasoning:
+            self._reasoning.append(delta.reasoning)
+        if self._timer is None and (self._text or self._reasoning):
+            self._timer = asyncio.get_running_loop().call_later(DELTA_INTERVAL, self.flush)
+
+    def flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._text or self._reasoning:
+            self._recorder.record(e.ReplyDelta(text="".join(self._text), reasoning="".join(self._reasoning)))
+            self._text.clear()
+            self._reasoning.clear()
+
+
+def _with_own_ids(calls: Sequence[e.ToolCall], iteration: int) -> tuple[e.ToolCall, ...]:
+    """Calls with ids that are there and unique in the reply; some servers send none, or the same one twice."""
+    seen: set[str] = set()
+    unique: list[e.ToolCall] = []
+    for index, call in enumerate(calls):
+        if not call.id or call.id in seen:
+            call = call.model_copy(update={"id": f"call_{iteration}_{index}"})
+        seen.add(call.id)
+        unique.append(call)
+    return tuple(unique)
+
+
+def _ending(fault: e.Fault, reason: str) -> Ending:
+    outcome = e.Outcome.PARTIAL if fault.kind is e.FaultKind.CONTEXT_OVERFLOW else e.Outcome.MODEL_FAILED
+    words = reason or f"{fault.kind}: {fault.message}"
+    if fault.advice and fault.advice not in words:
+        words = f"{words.rstrip('.')}. {fault.advice}"
+    return Ending(outcome, words, detector="model faults")
