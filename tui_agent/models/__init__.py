@@ -1,1 +1,1 @@
-"""Models: an async stream of deltas that ends in a reply or a typed fault. Only in here is litellm imported."""
+"""Models: an async stream of deltas that ends in a reply or a typed fault. litellm is imported here only."""

@@ -1,8 +1,8 @@
 """Scenarios: a model's part written down as data, with the workspace that it works in.
 
-Here live the values (turns, conditions, calls, faults) and the writing of a scenario's files; reading them from
-TOML is `scenario_file`'s, playing them `scripted`'s. Nothing here imports pydantic or a model library, so that a
-demo's title and task are at hand before the first paint.
+Here live the values (turns, conditions, calls, faults) and the writing of a scenario's files; reading them
+from TOML is `scenario_file`'s, playing them `scripted`'s. Nothing here imports pydantic or a model library,
+so that a demo's title and task are at hand before the first paint.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.models.scenario_checks import ScenarioError
 

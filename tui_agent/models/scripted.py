@@ -1,8 +1,9 @@
 """A model that plays a scenario: it streams, calls tools, fails and reacts, all as its data file says.
 
-Its place in the script moves on when a turn has been delivered, as a reply or as a fault, so an interrupted turn
-is played again. Call ids name their turn (`label-3.0`), by which a fresh model finds its place in the history of
-a session that was resumed, forked or rewound. No turn is written in Python here; see `scenario` for the format.
+Its place in the script moves on when a turn has been delivered, as a reply or as a fault, so an interrupted
+turn is played again. Call ids name their turn (`label-3.0`), by which a fresh model finds its place in the
+history of a session that was resumed, forked or rewound. No turn is written in Python here; the format stands
+in `scenarios/README.md`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import re
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tui_agent.events import Fault, FaultKind, ToolCall
@@ -76,7 +77,7 @@ class ScriptedModel:
         script = tuple(next(read) if turn is None else turn for turn in made)
         return cls(Scenario("turns", script, context_tokens=context_tokens), pace=pace)
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | Reply]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """Play the turn that fits the request (see `protocol.Model`)."""
         self.requests.append(request)
         self._find_place(request.messages)
@@ -84,8 +85,15 @@ class ScriptedModel:
         turn = self.scenario.turns[place]
         known = {**self._captured, **captured}
         reasoning, text = filled(turn.reasoning, known), filled(turn.text, known)
-        async for delta in self._deltas(turn.pace or self.scenario.pace, reasoning, text):
+        pace = turn.pace or self.scenario.pace
+        if pace.pause:
+            await self._sleep(pace.pause * self._pace)
+        due = self._clock()
+        for delta in _deltas(reasoning, text, pace.chars):
             yield delta
+            # By a schedule and not by naps, so that a thousand pieces a second are a thousand.
+            due += pace.interval * self._pace
+            await self._sleep(max(0.0, due - self._clock()))
         self._captured = known
         self._advance(place)
         if turn.fault is not None:
@@ -168,20 +176,6 @@ class ScriptedModel:
 
     # --- what a turn says -----------------------------------------------------------------------------------
 
-    async def _deltas(self, pace: Pace, reasoning: str, text: str) -> AsyncIterator[Delta]:
-        if pace.pause:
-            await self._wait(pace.pause)
-        due = self._clock()
-        for kind, whole in (("reasoning", reasoning), ("text", text)):
-            for piece in _pieces(whole, pace.chars):
-                yield Delta(text=piece) if kind == "text" else Delta(reasoning=piece)
-                # By the schedule and not by naps, so that a thousand pieces a second are a thousand.
-                due += pace.interval * self._pace
-                await self._sleep(max(0.0, due - self._clock()))
-
-    async def _wait(self, seconds: float) -> None:
-        await self._sleep(seconds * self._pace)
-
     def _calls(self, place: int, known: Mapping[str, str]) -> tuple[ToolCall, ...]:
         turn = self.scenario.turns[place]
         calls = tuple(
@@ -205,6 +199,11 @@ def _call_ids(message: Mapping[str, Any]) -> list[str]:
 
 def _name(turn: Turn, place: int) -> str:
     return turn.label or f"turn{place}"
+
+
+def _deltas(reasoning: str, text: str, chars: tuple[int, int]) -> Iterator[Delta]:
+    yield from (Delta(reasoning=piece) for piece in _pieces(reasoning, chars))
+    yield from (Delta(text=piece) for piece in _pieces(text, chars))
 
 
 def _pieces(text: str, chars: tuple[int, int]) -> Iterator[str]:
