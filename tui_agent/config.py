@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from platformdirs import user_config_path, user_state_path
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+from pydantic import AliasChoices, Field, PrivateAttr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from tui_agent.config_errors import ConfigError, Problem, missing_model, raise_for
@@ -27,91 +27,28 @@ from tui_agent.config_layers import (
     options_layer,
     without_personal_keys,
 )
+from tui_agent.config_sections import Count, HookCommand, HookMatcher, HookSettings, RecoverySettings, Seconds
 from tui_agent.events import Approval
+
+__all__ = [
+    "ConfigError",
+    "HookCommand",
+    "HookMatcher",
+    "HookSettings",
+    "RecoverySettings",
+    "Settings",
+    "known_keys",
+    "load_settings",
+    "require_model",
+    "require_workspace",
+    "user_config_file",
+]
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 APP = "agent-tui"
 PolicyName = Literal["forge", "gigi", "funnelcanary", "hpd", "combined"]
-HookEvent = Literal["PreToolUse", "PostToolUse", "PostToolUseFailure"]
-
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1)]
-
-
-class RecoverySettings(BaseModel):
-    """Overrides of the chosen policy's thresholds (`[recovery]`); None leaves the policy's own value."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    confidence_start: Share | None = None
-    """Confidence at the start of a run (0.3)."""
-    confidence_gain: Share | None = None
-    """Added for an iteration with a successful call (0.1)."""
-    confidence_loss: Share | None = None
-    """Taken for an iteration in which every call failed (0.1)."""
-    confidence_cap: Share | None = None
-    """Confidence never rises above this (0.9)."""
-    confidence_threshold: Share | None = None
-    """CONCLUDE from here on, when nothing is uncertain (0.7)."""
-    degrade_threshold: Share | None = None
-    """A stall below this confidence degrades (0.3)."""
-    stall_threshold: Count | None = None
-    """Iterations in a row without a success that make a stall (3)."""
-    uncertainty_limit: Count | None = None
-    """Open uncertainties that degrade at once (5)."""
-    ring_size: Count | None = None
-    """Identical failures in a row that trip the breaker (5)."""
-    attempts_limit: Count | None = None
-    """Failures of one call before the operator is asked (3)."""
-    streak_limit: Count | None = None
-    """Failing iterations in a row that are still allowed (3)."""
-
-    def overrides(self) -> dict[str, float | int]:
-        """Those that are set, by name of the field in `recovery.policy.RecoveryPolicy`."""
-        return self.model_dump(exclude_none=True)
-
-
-class HookCommand(BaseModel):
-    """One command: gets the event as JSON on stdin; `timeout` in seconds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    type: Literal["command"] = "command"
-    command: Annotated[str, Field(min_length=1)]
-    timeout: Seconds = 60.0
-
-
-class HookMatcher(BaseModel):
-    """Commands for the tools whose name `matcher` matches (a regular expression; "" or `*`: all tools)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    matcher: str = ""
-    hooks: tuple[HookCommand, ...] = ()
-
-
-class HookSettings(BaseModel):
-    """User-configured commands around tool calls (`[hooks]`), in the shape that Claude Code made familiar."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
-
-    pre_tool_use: tuple[HookMatcher, ...] = Field(default=(), alias="PreToolUse")
-    post_tool_use: tuple[HookMatcher, ...] = Field(default=(), alias="PostToolUse")
-    post_tool_use_failure: tuple[HookMatcher, ...] = Field(default=(), alias="PostToolUseFailure")
-
-    def matchers(self, event: HookEvent) -> tuple[HookMatcher, ...]:
-        """The matchers of one hook point."""
-        match event:
-            case "PreToolUse":
-                return self.pre_tool_use
-            case "PostToolUse":
-                return self.post_tool_use
-            case "PostToolUseFailure":
-                return self.post_tool_use_failure
-
 
 _layers: ContextVar[tuple[Layer, ...]] = ContextVar("settings_layers", default=())
 
