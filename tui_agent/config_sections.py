@@ -1,4 +1,4 @@
-"""Sections of the configuration: thresholds of recovery (`[recovery]`), hooks (`[hooks]`), their numbers' types."""
+"""Sections of the configuration: thresholds of recovery (`[recovery]`), hooks (`[hooks]`), types of numbers."""
 
 from __future__ import annotations
 
