@@ -1,0 +1,79 @@
+"""Attempts: the ledger of failing calls (Gigi), newest first, with a pip for each failure up to the limit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.content import Content
+
+from tui_agent.console.panes.calls import short_input
+from tui_agent.console.panes.glyphs import pips
+from tui_agent.console.panes.ink import Line, Span, clip, fit, fit_middle, justified, pad
+from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.sanitize import one_line
+
+if TYPE_CHECKING:
+    from tui_agent.recovery.attempts import AttemptEntry
+    from tui_agent.state import RunState
+
+SHOWN = 200
+"""Entries that are drawn; older ones are counted."""
+
+
+class AttemptsPane(LinePane):
+    """A table by call: pips, tool, input, and where the call stands."""
+
+    BORDER_TITLE: ClassVar[str] = "Attempts"
+
+    DEFAULT_CSS = """
+    AttemptsPane { height: 8; min-height: 3; }
+    """
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._attempts: object = None
+        self._entries: list[AttemptEntry] = []
+
+    def show(self, state: RunState, now: float) -> None:
+        """Show the attempts of `state`."""
+        attempts = state.recovery.attempts
+        if attempts is self._attempts:
+            return
+        self._attempts = attempts
+        self._entries = list(attempts.newest_first())
+        blocked = sum(1 for entry in self._entries if entry.blocked)
+        self.border_subtitle = Content(f"⊘ {blocked} blocked" if blocked else "")
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """Two lines an entry where all of them fit so, one otherwise."""
+        entries = self._entries
+        if not entries:
+            return [(Span(fit("○ no call has failed", width), "muted"),)]
+        roomy = len(entries) * 2 <= height
+        pip_width = max(len(pips(entry.count, entry.limit)) for entry in entries[:SHOWN])
+        tool_width = min(max(len(entry.tool) for entry in entries[:SHOWN]), max(4, width // 4))
+        lines: list[Line] = []
+        for entry in entries[:SHOWN]:
+            lines.append(self._row(entry, width, pip_width, tool_width))
+            if roomy:
+                message = Span(" " * (pip_width + 1) + one_line(entry.last_message), "muted")
+                lines.append(clip((message,), width))
+        if len(entries) > SHOWN:
+            lines.append((Span(fit(f"… {len(entries) - SHOWN} older", width), "muted"),))
+        return lines
+
+    def _row(self, entry: AttemptEntry, width: int, pip_width: int, tool_width: int) -> Line:
+        last = entry.count >= entry.limit
+        role = "blocked" if entry.blocked else "error" if last else "warn"
+        status = "⊘ blocked" if entry.blocked else f"{entry.count}/{entry.limit}"
+        if width < 30 and entry.blocked:
+            status = "⊘"
+        call = short_input(entry.tool, entry.input)
+        room = width - pip_width - tool_width - 2 - len(status) - 1
+        left = (
+            Span(pad(pips(entry.count, entry.limit), pip_width) + " ", role),
+            Span(pad(one_line(entry.tool), tool_width) + " ", "bold"),
+            Span(fit_middle(call, room)),
+        )
+        return justified(left, (Span(status, f"{role} bold" if last or entry.blocked else "muted"),), width)

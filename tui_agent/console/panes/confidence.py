@@ -1,0 +1,156 @@
+"""Confidence: cognition's gauge, its course over the run, the strategy and what is still open (FunnelCanary)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from tui_agent.console.panes.glyphs import FALLING, LEVEL, RISING, SPARKS, STRATEGIES
+from tui_agent.console.panes.ink import Line, Span, clip, fit, justified
+from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.sanitize import one_line
+
+if TYPE_CHECKING:
+    from tui_agent.state import RunState
+
+LOW, HIGH = 0.3, 0.7
+"""RECOVERY.md, 4: below LOW a stall degrades, from HIGH on (nothing open) an answer is due."""
+
+
+def confidence_role(value: float) -> str:
+    """The role of a confidence in [0, 1]."""
+    return "error" if value < LOW else "warn" if value < HIGH else "ok"
+
+
+def trend(history: list[float]) -> str:
+    """Where the newest value went."""
+    if len(history) < 2 or history[-1] == history[-2]:
+        return LEVEL
+    return RISING if history[-1] > history[-2] else FALLING
+
+
+def gauge(value: float, width: int) -> Line:
+    """A bar of `width` cells for a value in [0, 1], with the two thresholds marked on it."""
+    filled = round(value * width)
+    marks = {min(width - 1, round(threshold * width)) for threshold in (LOW, HIGH)}
+    role = confidence_role(value)
+    spans = []
+    for cell in range(width):
+        full = cell < filled
+        glyph = ("╋" if full else "┼") if cell in marks else ("━" if full else "─")
+        style = role if full else "muted" if cell in marks else "faint"
+        if spans and spans[-1].style == style:
+            spans[-1] = Span(spans[-1].text + glyph, style)
+        else:
+            spans.append(Span(glyph, style))
+    return tuple(spans)
+
+
+def chart(history: list[float], width: int, rows: int) -> list[Line]:
+    """The newest `width` values as blocks, `rows` high, each cell in the role of its value."""
+    values = history[-width:]
+    lines: list[Line] = []
+    for row in range(rows - 1, -1, -1):
+        spans: list[Span] = []
+        for value in values:
+            eighths = round(value * rows * 8) - row * 8
+            glyph = " " if eighths <= 0 and row else SPARKS[min(7, max(0, eighths - 1))]
+            style = confidence_role(value)
+            if spans and spans[-1].style == style:
+                spans[-1] = Span(spans[-1].text + glyph, style)
+            else:
+                spans.append(Span(glyph, style))
+        lines.append(tuple(spans))
+    return lines
+
+
+class ConfidencePane(LinePane):
+    """Gauge, history, strategy, stall, streak and open uncertainties."""
+
+    BORDER_TITLE: ClassVar[str] = "Confidence"
+
+    DEFAULT_CSS = """
+    ConfidencePane { height: 8; min-height: 3; }
+    """
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._parts: tuple[object, ...] = ()
+        self._value = 0.0
+        self._history: list[float] = []
+        self._open: tuple[str, ...] = ()
+        self._strategy = ""
+        self._stall = self._streak = self._streak_limit = 0
+        self._breakers: list[tuple[str, str]] = []
+
+    def show(self, state: RunState, now: float) -> None:
+        """Show cognition, streak and breakers of `state`."""
+        recovery = state.recovery
+        parts = (recovery.cognition, recovery.streak, recovery.breakers)
+        if all(new is old for new, old in zip(parts, self._parts, strict=False)) and self._parts:
+            return
+        self._parts = parts
+        cognition = recovery.cognition
+        self._value = cognition.confidence
+        self._history = [value for _, value in cognition.history]
+        self._open = tuple(cognition.uncertainties)
+        self._strategy = str(cognition.strategy).upper()
+        self._stall = cognition.stall
+        self._streak, self._streak_limit = recovery.streak.count, recovery.streak.limit
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """Most important first: the gauge, then counters, history, open uncertainties."""
+        lines = [self._headline(width)]
+        if height >= 4:
+            lines.append(self._scale(width))
+        lines.append(self._counters(width))
+        if height >= 5 and self._history:
+            rows = 3 if height >= 14 else 2 if height >= 10 else 1
+            lines.extend(self._course(width, rows))
+        lines.extend(self._uncertainties(width))
+        return lines
+
+    def _headline(self, width: int) -> Line:
+        role = confidence_role(self._value)
+        number = Span(f"{self._value:.2f} {trend(self._history)} ", f"{role} bold")
+        badge = Span(f" {self._strategy or '–'} ", f"{STRATEGIES.get(self._strategy, 'muted')} reverse bold")
+        room = width - len(number.text) - len(badge.text) - 1
+        if room < 10:
+            return clip((number, badge), width)
+        return (number, *gauge(self._value, room), Span(" "), badge)
+
+    def _scale(self, width: int) -> Line:
+        room = width - 7 - len(self._strategy or "–") - 3
+        if room < 10:
+            return ()
+        cells = [" "] * room
+        for threshold in (LOW, HIGH):
+            place = min(room - 1, round(threshold * room))
+            label = f"{threshold}"
+            start = max(0, min(place - 1, room - len(label)))
+            cells[start : start + len(label)] = label
+        return (Span(" " * 7), Span("".join(cells), "faint"))
+
+    def _counters(self, width: int) -> Line:
+        over = self._streak > self._streak_limit
+        spans = (
+            Span("stall ", "muted"),
+            Span(str(self._stall), "warn bold" if self._stall >= 3 else ""),
+            Span(" · streak ", "muted"),
+            Span(f"{self._streak}/{self._streak_limit}", "error bold" if over else "warn" if self._streak else ""),
+            Span(f" · {len(self._open)} open", "muted" if not self._open else "warn"),
+        )
+        return clip(spans, width)
+
+    def _course(self, width: int, rows: int) -> list[Line]:
+        label = "course " if width >= 24 else ""
+        lines = []
+        for number, line in enumerate(chart(self._history, width - len(label), rows)):
+            head = label if number == rows - 1 else " " * len(label)
+            lines.append((Span(head, "muted"), *line))
+        return lines
+
+    def _uncertainties(self, width: int) -> list[Line]:
+        return [
+            justified((Span("? ", "warn"), Span(fit(one_line(text), width - 2))), (), width) for text in self._open
+        ]

@@ -1,0 +1,270 @@
+"""Lines of styled text as plain values, and the palette that turns roles into colours.
+
+A pane draws `Line`s: spans of safe text with a style given by *role* ("error bold", "muted on:code"). Roles are
+the theme's variables, so a pane never names a colour and every theme works on every pane. No widget here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color, ColorParseError
+from textual.strip import Strip
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+ELLIPSIS = "…"
+
+
+class Span(NamedTuple):
+    """A run of text in one style. `style`: roles and attributes, `on:role` for the background."""
+
+    text: str
+    style: str = ""
+
+
+Line = tuple[Span, ...]
+
+ROLE_FALLBACKS: dict[str, str] = {
+    "ok": "success",
+    "warn": "warning",
+    "error": "error",
+    "blocked": "warning",
+    "note": "secondary",
+    "model": "primary",
+    "operator": "accent",
+    "muted": "foreground-muted",
+    "faint": "foreground-disabled",
+    "accent": "accent",
+    "code": "foreground",
+    "code-background": "surface",
+    "operator-background": "surface",
+    "error-background": "error-muted",
+    "diff-add": "success",
+    "diff-add-background": "success-muted",
+    "diff-remove": "error",
+    "diff-remove-background": "error-muted",
+    "cursor-background": "surface-active",
+    "syntax-keyword": "primary",
+    "syntax-string": "success",
+    "syntax-number": "warning",
+    "syntax-comment": "foreground-muted",
+    "syntax-name": "secondary",
+}
+"""Our roles, and Textual's own variable that stands in where a theme does not give one."""
+
+_ATTRIBUTES = frozenset({"bold", "dim", "italic", "underline", "strike", "reverse"})
+
+
+class Palette:
+    """Styles by role for one theme. Made once a theme; each style is resolved once."""
+
+    def __init__(self, variables: Mapping[str, str], background: Color | None = None) -> None:
+        """`variables`: the theme's, by name; `background`: what translucent colours are laid over."""
+        self._variables = variables
+        self._background = background or Color(0, 0, 0)
+        self._styles: dict[str, Style] = {}
+
+    @classmethod
+    def of(cls, app: App[object]) -> Palette:
+        """The palette of the app's present theme."""
+        key = (app.theme, app.native_ansi_color, id(app.theme_variables))
+        cached: tuple[object, Palette] | None = getattr(app, "_agent_palette", None)
+        if cached is not None and cached[0] == key:
+            return cached[1]
+        variables = app.theme_variables
+        palette = cls(variables, _colour(variables.get("background", "")))
+        app._agent_palette = (key, palette)  # type: ignore[attr-defined]
+        return palette
+
+    def style(self, spec: str) -> Style:
+        """The style for `spec`; an unknown role is the default foreground."""
+        style = self._styles.get(spec)
+        if style is None:
+            style = self._styles[spec] = self._resolve(spec)
+        return style
+
+    def _resolve(self, spec: str) -> Style:
+        foreground = background = None
+        attributes: dict[str, bool] = {}
+        for word in spec.split():
+            if word in _ATTRIBUTES:
+                attributes[word] = True
+            elif word.startswith("on:"):
+                background = self.colour(word[3:])
+            else:
+                foreground = self.colour(word)
+                for attribute in self._variables.get(f"{word}-text-style", "").split():
+                    if attribute in _ATTRIBUTES:
+                        attributes[attribute] = True
+        return Style(
+            color=foreground.rich_color if foreground else None,
+            bgcolor=background.rich_color if background else None,
+            **attributes,  # type: ignore[arg-type]
+        )
+
+    def colour(self, role: str) -> Color | None:
+        """The opaque colour of a role or theme variable; None: the terminal's own."""
+        for name in (role, ROLE_FALLBACKS.get(role, "")):
+            colour = _colour(self._variables.get(name, ""))
+            if colour is not None:
+                if colour.ansi is not None:
+                    return None if colour.ansi == -1 else colour
+                return self._background + colour if colour.a < 1 else colour
+        return None
+
+
+def _colour(value: str) -> Color | None:
+    if not value or value.startswith("auto"):
+        return None
+    try:
+        return Color.parse(value)
+    except ColorParseError:
+        return None
+
+
+def text_of(line: Line) -> str:
+    """The line without its styles."""
+    return "".join(span.text for span in line)
+
+
+def width_of(line: Iterable[Span]) -> int:
+    """Cells that the line takes."""
+    return sum(cell_len(span.text) for span in line)
+
+
+def to_strip(line: Line, palette: Palette, base: Style, width: int, start: int = 0) -> Strip:
+    """The line as a strip of exactly `width` cells, padded in the style of the line's last `on:` background.
+
+    A line may end in an empty span `Span("", "on:role")`: it gives the padding its style.
+    """
+    style_of = palette.style
+    segments = [Segment(span.text, base + style_of(span.style)) for span in line if span.text]
+    length = sum(cell_len(segment.text) for segment in segments)
+    pad = base
+    if line and not line[-1].text and line[-1].style:
+        pad = base + style_of(line[-1].style)
+    if length < width:
+        segments.append(Segment(" " * (width - length), pad))
+        length = width
+    strip = Strip(segments, length)
+    return strip if length == width else strip.crop(start, start + width)
+
+
+def fit(text: str, width: int) -> str:
+    """`text` cut to `width` cells, with an ellipsis where something is missing."""
+    if width <= 0:
+        return ""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1).rstrip() + ELLIPSIS if width > 1 else ELLIPSIS
+
+
+def fit_middle(text: str, width: int) -> str:
+    """`text` cut in its middle to `width` cells: calls differ at their ends as often as at their beginnings."""
+    if width <= 0:
+        return ""
+    total = cell_len(text)
+    if total <= width:
+        return text
+    if width < 5:
+        return fit(text, width)
+    head = (width - 1) * 2 // 3
+    tail = width - 1 - head
+    return set_cell_size(text, head).rstrip() + ELLIPSIS + _last_cells(text, tail)
+
+
+def _last_cells(text: str, width: int) -> str:
+    end = text[-width:]
+    while end and cell_len(end) > width:
+        end = end[1:]
+    return end
+
+
+def pad(text: str, width: int) -> str:
+    """`text` fitted and filled with spaces to `width` cells."""
+    text = fit(text, width)
+    return text + " " * (width - cell_len(text))
+
+
+def pad_left(text: str, width: int) -> str:
+    """As `pad`, set to the right."""
+    text = fit(text, width)
+    return " " * (width - cell_len(text)) + text
+
+
+def clip(line: Iterable[Span], width: int) -> Line:
+    """The line cut to `width` cells; the last visible cell becomes an ellipsis where something is missing."""
+    spans = tuple(line)
+    if width_of(spans) <= width:
+        return spans
+    kept: list[Span] = []
+    room = width
+    for position, span in enumerate(spans):
+        length = cell_len(span.text)
+        last = position == len(spans) - 1 or not any(later.text for later in spans[position + 1 :])
+        if length < room or (length == room and last):
+            kept.append(span)
+            room -= length
+            continue
+        kept.append(Span(fit(span.text + "  ", room), span.style))
+        break
+    return tuple(kept)
+
+
+def justified(left: Iterable[Span], right: Iterable[Span], width: int, gap: int = 1) -> Line:
+    """`left` and `right` at the ends of one line of `width` cells; `left` gives way first, then `right` goes."""
+    left_spans, right_spans = tuple(left), tuple(right)
+    right_width = width_of(right_spans)
+    if right_width and right_width + gap + min(8, width_of(left_spans)) > width:
+        right_spans, right_width = (), 0
+    if not right_width:
+        return clip(left_spans, width)
+    left_spans = clip(left_spans, width - right_width - gap)
+    space = width - right_width - width_of(left_spans)
+    return (*left_spans, Span(" " * space), *right_spans)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """`text` in lines of at most `width` cells, broken at spaces where possible. Line feeds are kept."""
+    lines: list[str] = []
+    for source in text.split("\n"):
+        lines.extend(wrap_one(source, width))
+    return lines
+
+
+def wrap_one(source: str, width: int, later_width: int | None = None) -> list[str]:
+    """One source line wrapped; the lines after the first may be of another width (a hanging indent)."""
+    limit = max(1, width)
+    if len(source) <= limit and cell_len(source) <= limit:
+        return [source.rstrip()]
+    lines: list[str] = []
+    rest = source.rstrip()
+    while rest:
+        if len(rest) <= limit and cell_len(rest) <= limit:
+            lines.append(rest)
+            break
+        piece = _first_cells(rest, limit)
+        cut = len(piece)
+        if rest[cut : cut + 1] != " ":
+            space = piece.rfind(" ")
+            if space > 0 and piece[:space].strip():
+                cut = space
+        lines.append(rest[:cut].rstrip())
+        rest = rest[cut:].lstrip(" ")
+        limit = max(1, width if later_width is None else later_width)
+    return lines or [""]
+
+
+def _first_cells(text: str, width: int) -> str:
+    """The longest beginning of at most `width` cells; at least one character, so that wrapping always ends."""
+    head = text[: width + 1]
+    if head.isascii():
+        return text[:width]
+    pieces = chop_cells(text[: width * 4], width)
+    return pieces[0] if pieces and pieces[0] else text[:1]

@@ -1,0 +1,53 @@
+"""Recovery note: what the model will be told with its next call, word for word, or what it was told last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from tui_agent.console.panes.ink import Line, Span, fit, wrap
+from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from tui_agent.state import RunState
+
+
+class NotePane(LinePane):
+    """The pending note in full, dimmed once it was sent."""
+
+    BORDER_TITLE: ClassVar[str] = "Recovery note"
+
+    DEFAULT_CSS = """
+    NotePane { height: 9; min-height: 3; }
+    """
+
+    _pending: str | None = None
+    _sent: str | None = None
+    _edited = False
+    _running = False
+
+    def show(self, state: RunState, now: float) -> None:
+        """Show the note of `state`."""
+        part = (state.note, state.sent_note, state.note_edited, state.running)
+        if part == (self._pending, self._sent, self._edited, self._running) and self._lines:
+            return
+        if state.note != self._pending:
+            self.scroll_home(animate=False, immediate=True)
+        self._pending, self._sent, self._edited, self._running = part
+        self.redraw()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """A line that says when it goes out, then the text as it will be sent."""
+        if self._pending is not None:
+            heading = "✎ edited by you, goes with the next call" if self._edited else "→ goes with the next call"
+            role, text = "note bold", self._pending
+        elif self._edited:
+            return [(Span(fit("✎ dropped by you: nothing will be sent", width), "note bold"),)]
+        elif self._sent is not None:
+            heading, role, text = "✓ sent with the last call", "muted", self._sent
+        else:
+            return [(Span(fit("○ nothing pending", width), "muted"),)]
+        body = "" if self._pending is not None else "muted"
+        lines: list[Line] = [(Span(fit(heading, width), role),)]
+        lines.extend((Span(line, body),) for line in wrap(sanitize(text).strip("\n"), width))
+        return lines

@@ -1,0 +1,129 @@
+"""The base of the panes that draw a list of lines: sizing, scrolling, selection, change of theme.
+
+A pane keeps the part of the state that it shows and draws it into lines when that part, the width or the
+second on the clock changed. It never reaches for anything beyond what `show` was given.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui_agent.console.panes.ink import Line, Palette, text_of, to_strip
+
+if TYPE_CHECKING:
+    from rich.style import Style
+    from textual.events import Resize
+    from textual.selection import Selection
+
+    from tui_agent.state import RunState
+
+
+class LinePane(ScrollView, can_focus=True):
+    """A bordered, scrollable pane over lines that `draw` makes."""
+
+    ALLOW_SELECT: ClassVar[bool] = True
+
+    DEFAULT_CSS = """
+    LinePane {
+        border: round $border-blurred;
+        border-title-color: $foreground;
+        border-subtitle-color: $foreground;
+        padding: 0 0 0 1;
+        background: $background;
+        color: $foreground;
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-gutter: stable;
+        scrollbar-size-vertical: 1;
+        &:focus { border: round $border; }
+    }
+    """
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._lines: list[Line] = []
+        self._strips: dict[int, Strip] = {}
+        self._drawn: tuple[object, int, int] | None = None
+
+    def show(self, state: RunState, now: float) -> None:
+        """Show `state` at the time `now` (seconds since the epoch)."""
+        raise NotImplementedError
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """The pane's content as lines of at most `width` cells; `height` is what is visible."""
+        raise NotImplementedError
+
+    def redraw(self) -> None:
+        """Draw again what is shown; cheap when the lines come out the same."""
+        width, height = self.content_width, self.scrollable_content_region.height
+        if width <= 0 or height <= 0:
+            return
+        lines = self.draw(width, height)
+        if lines == self._lines:
+            return
+        self._lines = lines
+        self._strips.clear()
+        self.virtual_size = Size(width, len(lines))
+        self.refresh()
+
+    @property
+    def content_width(self) -> int:
+        """Cells that a line may take."""
+        return self.scrollable_content_region.width
+
+    def on_resize(self, _: Resize) -> None:
+        """Lay the lines out for the new size."""
+        self._strips.clear()
+        self.redraw()
+
+    def notify_style_update(self) -> None:
+        """The theme or the focus changed: strips carry colours."""
+        super().notify_style_update()
+        self._strips.clear()
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Text was selected: strips carry the highlight."""
+        self._strips.clear()
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text."""
+        return selection.extract("\n".join(text_of(line).rstrip() for line in self._lines)), "\n"
+
+    def render_line(self, y: int) -> Strip:
+        """One visible line."""
+        width = self.content_width
+        base = self.rich_style
+        row = y + self.scroll_offset.y
+        if row >= len(self._lines):
+            return Strip.blank(max(0, width), base)
+        strip = self._strips.get(row)
+        if strip is None:
+            line = self._lines[row]
+            strip = to_strip(line, Palette.of(self.app), base, width)
+            strip = self._selected(strip, row, line).apply_offsets(0, row)
+            self._strips[row] = strip
+        return strip
+
+    def _selected(self, strip: Strip, row: int, line: Line) -> Strip:
+        selection = self.text_selection
+        span = selection.get_span(row) if selection is not None else None
+        if span is None:
+            return strip
+        text = text_of(line)
+        start, end = span
+        style = self.screen.get_component_rich_style("screen--selection")
+        return highlighted(strip, text, start, len(text) if end == -1 else end, style)
+
+
+def highlighted(strip: Strip, text: str, start: int, end: int, style: Style) -> Strip:
+    """The strip with the characters from `start` to `end` of its text in another style."""
+    left, right = cell_len(text[:start]), cell_len(text[:end])
+    return Strip.join(
+        [strip.crop(0, left), strip.crop(left, right).apply_style(style), strip.crop(right, strip.cell_length)]
+    )

@@ -1,0 +1,144 @@
+"""Error ring: the last failures in five slots (Forge). Five identical ones stop the run, and the pane flashes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.content import Content
+
+from tui_agent.console.panes.glyphs import EMPTY, FULL, KINDS, SAME, seconds
+from tui_agent.console.panes.ink import Line, Span, clip, fit, justified, wrap
+from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.sanitize import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_agent.recovery.ring import RingSlot
+    from tui_agent.state import RunState
+
+SLOTS = 5
+_FLASHES = 6
+_FLASH_SECONDS = 0.18
+_WIDE = 44
+
+
+class RingPane(LinePane):
+    """Five slots, the oldest first; those that are identical to the newest carry its mark."""
+
+    BORDER_TITLE: ClassVar[str] = "Error ring"
+
+    DEFAULT_CSS = """
+    RingPane { height: 7; min-height: 3; }
+    RingPane.-tripped { border: heavy $error; border-title-color: $error; border-subtitle-color: $error; }
+    RingPane.-tripped.-flash { border: heavy $warning; border-title-color: $warning; background: $error 25%; }
+    RingPane.-tripped.-flash:ansi { background: ansi_default; border: heavy ansi_bright_yellow; }
+    """
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._ring: object = None
+        self._slots: Sequence[RingSlot] = ()
+        self._identical = 0
+        self._tripped = False
+        self._iteration = 0
+        self._second = -1
+        self._now = 0.0
+        self._flashes_left = 0
+
+    def show(self, state: RunState, now: float) -> None:
+        """Show the ring of `state`; ages count to `now`."""
+        ring = state.recovery.ring
+        end = state.metrics.ended_at
+        self._now = now if end is None else end
+        key = (ring, state.run.iteration, int(self._now))
+        if ring is self._ring and key[1:] == (self._iteration, self._second):
+            return
+        tripped = bool(ring.tripped)
+        if tripped and not self._tripped:
+            self._flash()
+        self._ring, self._slots, self._identical, self._tripped = ring, ring.slots, int(ring.identical), tripped
+        self._iteration, self._second = key[1], key[2]
+        self.set_class(tripped, "-tripped")
+        self.border_subtitle = Content(self._summary())
+        self.redraw()
+
+    def _summary(self) -> str:
+        if self._tripped:
+            return "■ tripped: 5 identical"
+        filled = sum(1 for slot in self._slots if slot is not None)
+        if not filled:
+            return ""
+        return f"{self._identical}/{SLOTS} identical" if self._identical > 1 else f"{filled}/{SLOTS}"
+
+    def _flash(self) -> None:
+        """A short alternation of classes; none where animations are off (the heavy border stays)."""
+        if self.app.animation_level == "none":
+            return
+        self._flashes_left = _FLASHES
+        self.add_class("-flash")
+        self.set_timer(_FLASH_SECONDS, self._flash_on)
+
+    def _flash_on(self) -> None:
+        self._flashes_left -= 1
+        self.set_class(self._flashes_left > 0 and self._flashes_left % 2 == 0, "-flash")
+        if self._flashes_left > 0:
+            self.set_timer(_FLASH_SECONDS, self._flash_on)
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """One row a slot; more where there is room; one line for all where there is not."""
+        slots = [*self._slots, *[None] * (SLOTS - len(self._slots))]
+        if height < SLOTS:
+            return self._folded(slots, width)
+        rows = max(1, min(3, height // SLOTS))
+        lines: list[Line] = []
+        for number, slot in enumerate(slots, 1):
+            lines.extend(self._slot(number, slot, width, rows))
+        return lines
+
+    def _slot(self, number: int, slot: RingSlot | None, width: int, rows: int) -> list[Line]:
+        if slot is None:
+            empty: Line = (Span(f"{number} "), Span(EMPTY, "faint"), Span("   "), Span(fit("empty", width - 6), "faint"))
+            return [clip(empty, width), *[()] * (rows - 1)]
+        same = self._identical > 1 and number > self._filled - self._identical
+        role = "error" if same else "warn"
+        full, short = KINDS.get(str(slot.kind), (str(slot.kind), str(slot.kind)))
+        kind = full if width >= _WIDE else short
+        text = one_line(f"{slot.tool}: {slot.message}" if slot.tool else slot.message)
+        head = (
+            Span(f"{number} ", "muted"),
+            Span(FULL, role),
+            Span(f" {SAME} " if same else "   ", f"{role} bold"),
+            Span(f"{kind}  ", role),
+        )
+        age = (Span(self._age(slot, width), "muted"),)
+        if rows == 1:
+            return [justified((*head, Span(text)), age, width)]
+        body = wrap(text, max(1, width - 6))
+        if len(body) > rows - 1:
+            body = [*body[: rows - 2], fit(" ".join(body[rows - 2 :]), width - 6)]
+        lines: list[Line] = [justified(head, age, width)]
+        lines.extend((Span("      "), Span(line)) for line in body)
+        return [*lines, *[()] * (rows - len(lines))]
+
+    @property
+    def _filled(self) -> int:
+        return sum(1 for slot in self._slots if slot is not None)
+
+    def _age(self, slot: RingSlot, width: int) -> str:
+        past = max(0, self._iteration - slot.iteration)
+        iterations = f"{past} it" if past else "now"
+        passed = seconds(float(int(max(0.0, self._now - slot.at)))).replace(".0", "") if slot.at else ""
+        return f"{iterations} · {passed}" if width >= _WIDE and passed else iterations
+
+    def _folded(self, slots: Sequence[RingSlot | None], width: int) -> list[Line]:
+        spans: list[Span] = []
+        for number, slot in enumerate(slots, 1):
+            same = slot is not None and self._identical > 1 and number > self._filled - self._identical
+            glyph = EMPTY if slot is None else FULL
+            spans.append(Span(glyph, "faint" if slot is None else "error" if same else "warn"))
+        spans.append(Span(f" {self._summary() or 'no failures'}", "muted"))
+        newest = next((slot for slot in reversed(slots) if slot is not None), None)
+        if newest is not None:
+            spans.append(Span(f"  {one_line(newest.message)}"))
+        return [clip(spans, width)]

@@ -1,0 +1,265 @@
+"""Timeline: verdicts and events of the run in lines, newest at the bottom, each with who said it and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+
+from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE, Sign
+from tui_agent.console.panes.ink import Line, Palette, Span, clip, pad, pad_left, text_of, to_strip, wrap
+from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.sanitize import one_line
+
+if TYPE_CHECKING:
+    from textual.events import Click
+    from textual.selection import Selection
+
+    from tui_agent.appendlog import AppendLog
+    from tui_agent.folds.timeline import TimelineLine
+    from tui_agent.state import RunState
+
+_BADGE = 9
+_DETECTOR = 11
+_DETAIL_ROWS = 6
+
+
+class TimelinePane(LinePane):
+    """One row a line; the row under the cursor opens to its whole text. Only visible rows are ever drawn."""
+
+    BORDER_TITLE: ClassVar[str] = "Timeline"
+
+    DEFAULT_CSS = """
+    TimelinePane { height: 1fr; min-height: 3; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "edge(0)", "First", show=False),
+        Binding("end,G", "edge(1)", "Last", show=False),
+        Binding("enter", "select", "Show in the conversation", show=False),
+    ]
+
+    @dataclass
+    class Selected(Message):
+        """The operator chose a line; `seq` is its event."""
+
+        seq: int
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._log: AppendLog[TimelineLine] | tuple[()] = ()
+        self._started = 0.0
+        self._follow = True
+        self._cursor: int | None = None
+        self._detail: list[Line] = []
+
+    def show(self, state: RunState, now: float) -> None:
+        """Show the lines of `state`; only their number is looked at unless the past was rewritten."""
+        log, old = state.timeline.lines, self._log
+        if log is old:
+            return
+        size, before = len(log), len(old)
+        rewritten = size < before or (before > 0 and log[before - 1] is not old[before - 1])
+        self._log = log
+        self._started = log[0].at if size else 0.0
+        if rewritten:
+            self._strips.clear()
+            self._cursor = None
+            self._detail = []
+        self._resize_content()
+        if self._follow and self._cursor is None:
+            self._scroll_to_row(size)
+        self.refresh()
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """Not used: rows are drawn one by one as they become visible."""
+        return []
+
+    def redraw(self) -> None:
+        """The size or the theme changed."""
+        self._strips.clear()
+        self._open_detail()
+        self._resize_content()
+        if self._follow:
+            self._scroll_to_row(self._rows)
+        self.refresh()
+
+    @property
+    def _rows(self) -> int:
+        return len(self._log) + len(self._detail)
+
+    def _resize_content(self) -> None:
+        self.virtual_size = Size(self.content_width, max(1, self._rows))
+
+    def _scroll_to_row(self, row: int) -> None:
+        """Bring a row into view; a row beyond the end: the end."""
+        height = self.scrollable_content_region.height
+        top = self.scroll_offset.y
+        if row >= self._rows or row + len(self._detail) >= top + height:
+            top = max(0, min(row + len(self._detail) + 1, self._rows) - height)
+        elif row < top:
+            top = row
+        self.scroll_to(y=top, animate=False, immediate=True)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Follow the newest line only while the end is in view."""
+        super().watch_scroll_y(old_value, new_value)
+        self._follow = new_value >= self.max_scroll_y
+
+    def _at(self, row: int) -> tuple[int, int]:
+        """Index of the line at a row, and which row of its detail it is (0: the line itself)."""
+        cursor = self._cursor
+        if cursor is None or row <= cursor:
+            return row, 0
+        if row <= cursor + len(self._detail):
+            return cursor, row - cursor
+        return row - len(self._detail), 0
+
+    def _line(self, row: int) -> Line:
+        index, detail = self._at(row)
+        if detail:
+            return self._detail[detail - 1]
+        if index >= len(self._log):
+            empty: Line = (Span("○ nothing has happened yet", "muted"),)
+            return clip(empty, self.content_width) if not self._log and row == 0 else ()
+        return self._row(self._log[index], self.content_width, index == self._cursor)
+
+    def _row(self, line: TimelineLine, width: int, current: bool) -> Line:
+        sign = _sign(line)
+        spans: list[Span] = []
+        if width >= 34:
+            iteration = str(line.iteration) if line.iteration else ""
+            spans.append(Span(pad_left(iteration, 3) + " ", "muted"))
+        if width >= 52:
+            spans.append(Span(pad_left(_offset(line.at - self._started), 7) + " ", "faint"))
+        spans.append(Span(f"{sign.glyph} ", f"{sign.role} bold"))
+        if width >= 24:
+            spans.append(Span(pad(sign.word, _BADGE) + " ", sign.role))
+        if width >= 60:
+            spans.append(Span(pad(one_line(line.detector), _DETECTOR) + " ", "muted"))
+            text = one_line(line.text)
+        else:
+            text = one_line(f"{line.detector}: {line.text}" if line.detector else line.text)
+        loud = line.kind == "outcome" or (line.level is not None and line.level.rank >= 3)
+        spans.append(Span(text, "bold" if loud else ""))
+        drawn = clip(spans, width)
+        if not current:
+            return drawn
+        return (*(Span(span.text, f"{span.style} on:cursor-background") for span in drawn), Span("", "on:cursor-background"))
+
+    def _open_detail(self) -> None:
+        """The whole text of the line under the cursor, in as many rows as it needs (up to a few)."""
+        self._detail = []
+        if self._cursor is None or not self._log or not self.content_width:
+            return
+        line = self._log[self._cursor]
+        width = self.content_width
+        if width_fits(self._row(line, 10_000, False), width):
+            return
+        rows = wrap(one_line(line.text, 2_000), max(8, width - 4))[:_DETAIL_ROWS]
+        self._detail = [clip((Span("  │ ", "faint"), Span(row)), width) for row in rows]
+
+    def _move_to(self, index: int) -> None:
+        if not self._log:
+            return
+        self._cursor = max(0, min(len(self._log) - 1, index))
+        self._strips.clear()
+        self._open_detail()
+        self._resize_content()
+        self._scroll_to_row(self._cursor)
+        self.refresh()
+
+    def _leave(self) -> None:
+        self._cursor = None
+        self._detail = []
+        self._strips.clear()
+        self._resize_content()
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """The cursor goes with the focus."""
+        self._leave()
+        if self._follow:
+            self._scroll_to_row(self._rows)
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor; the first step puts it on the newest line."""
+        self._move_to(len(self._log) - 1 if self._cursor is None else self._cursor + step)
+
+    def action_page(self, step: int) -> None:
+        """Move the cursor by what is visible."""
+        start = len(self._log) - 1 if self._cursor is None else self._cursor
+        self._move_to(start + step * max(1, self.scrollable_content_region.height - 1))
+
+    def action_edge(self, last: int) -> None:
+        """Go to the first line, or to the newest and follow again."""
+        if not last:
+            self._move_to(0)
+            return
+        self._leave()
+        self._scroll_to_row(self._rows)
+
+    def action_select(self) -> None:
+        """Tell the screen which event is meant."""
+        if self._cursor is not None and self._log:
+            self.post_message(self.Selected(self._log[self._cursor].seq))
+
+    def on_click(self, event: Click) -> None:
+        """A click chooses its line."""
+        offset = event.get_content_offset(self)
+        if offset is None or not self._log:
+            return
+        index, _ = self._at(offset.y + self.scroll_offset.y)
+        if index < len(self._log):
+            self._move_to(index)
+            self.post_message(self.Selected(self._log[index].seq))
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text."""
+        return selection.extract("\n".join(text_of(self._line(row)).rstrip() for row in range(self._rows))), "\n"
+
+    def render_line(self, y: int) -> Strip:
+        """One visible row."""
+        width = self.content_width
+        row = y + self.scroll_offset.y
+        if row >= max(1, self._rows):
+            return Strip.blank(max(0, width), self.rich_style)
+        strip = self._strips.get(row)
+        if strip is None:
+            if len(self._strips) > 1_000:
+                self._strips.clear()
+            line = self._line(row)
+            strip = to_strip(line, Palette.of(self.app), self.rich_style, width)
+            strip = self._selected(strip, row, line).apply_offsets(0, row)
+            if self._log:
+                self._strips[row] = strip
+        return strip
+
+
+def width_fits(line: Line, width: int) -> bool:
+    """Whether the line needs no more than `width` cells."""
+    return clip(line, width) == line
+
+
+def _sign(line: TimelineLine) -> Sign:
+    if line.level is not None:
+        return LEVELS.get(str(line.level), LEVELS["continue"])
+    if line.kind == "outcome":
+        sign = OUTCOMES.get(line.text.partition(":")[0])
+        return Sign(sign.glyph, "outcome", sign.role) if sign else TIMELINE["outcome"]
+    return TIMELINE.get(line.kind, TIMELINE["notice"])
+
+
+def _offset(passed: float) -> str:
+    whole = int(max(0.0, passed))
+    if whole < 3600:
+        return f"+{whole // 60}:{whole % 60:02d}"
+    return f"+{whole // 3600}h{whole % 3600 // 60:02d}"
