@@ -47,8 +47,8 @@ class SessionFacts:
     mode: e.Mode = e.Mode.AUTO
     policy: str = ""
     model: str = ""
-    approve: e.Approval = e.Approval.ASK
-    """What the next run uses; a run under way has its own in `RunFacts`."""
+    approve: e.Approval | None = None
+    """What the next run uses, where it was chosen already; approvals apply at once."""
     rules: frozenset[str] = frozenset()
     """What the operator allowed for this session (`ApprovalAsked.rule`)."""
 

@@ -194,7 +194,7 @@ class Executor:
     async def _approved(self, issued: _Issued) -> bool:
         """Whether the call may run; a denial is recorded with its reason."""
         state = self._recorder.state
-        if not needs_approval(issued.tool.effect, state.session.approve):
+        if not needs_approval(issued.tool.effect, state.session.approve or e.Approval.ASK):
             return True
         if allowed_by(state.session.rules, issued.tool, issued.arguments):
             return True

@@ -7,6 +7,7 @@ diagram. Everything it decides by is in the state, everything it does becomes ev
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ from tui_agent.recovery import note, partial_answer
 from tui_agent.state import RunState
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,9 @@ class Agent:
                 self._interruption = None
                 self._close_questions()
                 self._close_iteration(cancelled=True)
+            except Exception as bug:
+                logger.exception("the run broke")
+                ending = Ending(e.Outcome.ERROR, f"Internal error: {type(bug).__name__}: {bug}")
         return self._finish(ending)
 
     def interrupt(self) -> None:

@@ -1,0 +1,112 @@
+"""The recorder of a session: every event is masked, stamped, folded, written and announced, in this order.
+
+Secrets are masked before anything else sees the event, so the live state is folded from what the journal holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from tui_agent import events as e
+from tui_agent.agent.recorder import RecordingFailed
+from tui_agent.sessions.errors import JournalError
+from tui_agent.sessions.journal import Journal
+from tui_agent.sessions.redaction import Redactor, StreamRedactor
+from tui_agent.state import RunState, apply
+
+Listener = Callable[[e.Event, RunState], None]
+E = TypeVar("E", bound=e.Event)
+
+
+class SessionRecorder:
+    """Implements `agent.recorder.Recorder` over a journal. `clock` gives seconds since the epoch."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        redactor: Redactor,
+        state: RunState | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._journal = journal
+        self._redactor = redactor
+        self._state = RunState() if state is None else state
+        self._clock = clock
+        self._listeners: list[Listener] = []
+        self._text: StreamRedactor = redactor.stream()
+        self._reasoning: StreamRedactor = redactor.stream()
+        self._sync: asyncio.Task[None] | None = None
+        journal.on_error = self._journal_failed
+
+    @property
+    def state(self) -> RunState:
+        """Everything recorded so far, folded."""
+        return self._state
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with every event and the state after it; returns what ends that."""
+        self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            with suppress(ValueError):
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    def record(self, event: e.Event) -> e.Event:
+        """Mask, stamp, fold, queue for the journal, announce. A listener's fault never reaches the loop."""
+        if isinstance(event, e.ReplyDelta):
+            return self._record_delta(event)
+        if isinstance(event, e.ModelCallStarted | e.ReplyFinished | e.ModelFaulted | e.IterationFinished):
+            self._flush_deltas(keep=not isinstance(event, e.ReplyFinished))
+        return self._keep(self._redactor.redact(event))
+
+    def _record_delta(self, event: e.ReplyDelta) -> e.Event:
+        """A secret may be split over two deltas, so its possible beginning is held back until more is known."""
+        text, reasoning = self._text.feed(event.text), self._reasoning.feed(event.reasoning)
+        if not text and not reasoning:
+            return event
+        return self._keep(e.ReplyDelta(text=text, reasoning=reasoning))
+
+    def _flush_deltas(self, *, keep: bool) -> None:
+        text, reasoning = self._text.flush(), self._reasoning.flush()
+        self._text, self._reasoning = self._redactor.stream(), self._redactor.stream()
+        if keep and (text or reasoning):
+            self._keep(e.ReplyDelta(text=text, reasoning=reasoning))
+
+    def _keep(self, event: e.Event) -> e.Event:
+        stamped = event.stamped(self._state.seq + 1, self._clock())
+        self._state = apply(self._state, stamped)
+        self._journal.write(stamped)
+        for listener in tuple(self._listeners):
+            listener(stamped, self._state)
+        return stamped
+
+    async def barrier(self) -> None:
+        """Everything recorded so far is on disk. Raises `RecordingFailed` where it cannot be brought there."""
+        try:
+            await self._journal.barrier()
+        except JournalError as error:
+            raise RecordingFailed(str(error)) from error
+
+    def sync_soon(self) -> None:
+        """Start bringing everything to disk; a fault is announced by the journal itself."""
+        if self._sync is None or self._sync.done():
+            self._sync = asyncio.get_running_loop().create_task(self._sync_quietly(), name="journal-sync")
+
+    async def _sync_quietly(self) -> None:
+        with suppress(JournalError):
+            await self._journal.barrier()
+
+    async def close(self) -> None:
+        """Bring everything to disk and let go of the journal. Raises `JournalError` where something is lost."""
+        if self._sync is not None:
+            await self._sync
+        await self._journal.close()
+
+    def _journal_failed(self, error: JournalError) -> None:
+        self._keep(e.Notice(severity="error", text=str(error)))

@@ -1,0 +1,268 @@
+"""One session: journal, model, tools, operator and loop put together, behind the interface of the front doors.
+
+What a front door does goes through here and becomes events; what it shows comes from `state`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tui_agent import __version__
+from tui_agent import events as e
+from tui_agent.agent.calling import ModelCaller
+from tui_agent.agent.execution import Executor
+from tui_agent.agent.hooks import Hook, HookRunner
+from tui_agent.agent.loop import Agent
+from tui_agent.agent.messages import system_prompt
+from tui_agent.agent.operator import Operator
+from tui_agent.config import HookEvent, HookSettings, Settings
+from tui_agent.models import create_model
+from tui_agent.models.protocol import Model
+from tui_agent.recovery.policy import preset
+from tui_agent.sessions.journal import Journal
+from tui_agent.sessions.recorder import Listener, SessionRecorder
+from tui_agent.sessions.redaction import Redactor
+from tui_agent.sessions.repair import repair_events
+from tui_agent.state import RunState, fold
+from tui_agent.tools.registry import ToolRegistry, default_tools
+from tui_agent.tools.workspace import Workspace
+
+SESSIONS_FOLDER = "sessions"
+OUTPUT_FOLDER = "output"
+
+
+def sessions_folder(state_dir: Path) -> Path:
+    """Where the sessions lie, one folder each."""
+    return state_dir / SESSIONS_FOLDER
+
+
+def new_session_id(now: float) -> str:
+    """A sortable, unique name: UTC time to the second and four random hex digits."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(2)}"
+
+
+async def open_session(
+    settings: Settings,
+    operator: Operator,
+    model: Model | None = None,
+    resume: Path | None = None,
+    *,
+    environment: Mapping[str, str] | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Session:
+    """A new session, or the saved one in the folder `resume`, ready for `submit`.
+
+    Raises `sessions.errors.SessionError` where the journal cannot be opened.
+    """
+    redactor = Redactor.from_environment(os.environ if environment is None else environment)
+    if resume is None:
+        folder = sessions_folder(settings.state_dir) / new_session_id(clock())
+        journal = await Journal.create(folder)
+        state = RunState()
+    else:
+        folder = resume
+        journal = await Journal.open_to_append(folder)
+        state = fold(journal.contents.events)
+    recorder = SessionRecorder(journal, redactor, state, clock)
+    if resume is None:
+        recorder.record(
+            e.SessionStarted(
+                session_id=folder.name, workspace=str(settings.workspace), app_version=__version__
+            )
+        )
+        if settings.step:
+            recorder.record(e.ModeChanged(mode=e.Mode.STEP))
+    else:
+        recorder.record(
+            e.SessionResumed(app_version=__version__, dropped_bytes=journal.contents.dropped_bytes)
+        )
+        for event in repair_events(recorder.state):
+            recorder.record(event)
+    return Session(settings, operator, model or create_model(settings), recorder, folder)
+
+
+class Session:
+    """A session that is open. Made by `open_session`; used from one event loop; ended by `close`."""
+
+    def __init__(
+        self, settings: Settings, operator: Operator, model: Model, recorder: SessionRecorder, folder: Path
+    ) -> None:
+        self.id = folder.name
+        self.folder = folder
+        self.settings = settings
+        self._recorder = recorder
+        self._operator = operator
+        self._model = model
+        self._tools: ToolRegistry = default_tools(settings.command_timeout)
+        workspace = Path(recorder.state.session.workspace)
+        output_dir = folder / OUTPUT_FOLDER
+        self._workspace = workspace
+        executor = Executor(
+            recorder,
+            self._tools,
+            operator,
+            Workspace(workspace, output_dir),
+            output_dir,
+            HookRunner(_hooks(settings.hooks), self.id, workspace),
+        )
+        caller = ModelCaller(
+            recorder,
+            model,
+            self._tools,
+            operator,
+            api_base=settings.api_base,
+            silence_timeout=settings.model_timeout,
+            fallback_models=settings.fallback_models,
+        )
+        self._agent = Agent(recorder, caller, executor, operator)
+        self._run: asyncio.Task[e.RunFinished] | None = None
+
+    @property
+    def state(self) -> RunState:
+        """Everything there is to show."""
+        return self._recorder.state
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Hear every event as it happens, with the state after it; returns what ends that."""
+        return self._recorder.subscribe(listener)
+
+    @property
+    def running(self) -> bool:
+        """Whether a run goes on in this process."""
+        return self._run is not None and not self._run.done()
+
+    async def submit(self, text: str) -> None:
+        """Start a run with `text` as its task, or queue it for the run that goes on."""
+        if self.running:
+            self._recorder.record(e.MessageQueued(id=secrets.token_hex(4), text=text))
+        else:
+            self._start(self._new_run(text))
+
+    def go_on(self) -> bool:
+        """Go on with an unfinished run of a resumed session; False where there is none."""
+        if self.running or not self.state.running:
+            return False
+        self._start(self._agent.resume())
+        return True
+
+    def unqueue(self, message_id: str) -> None:
+        """Take back a queued message."""
+        if any(message.id == message_id for message in self.state.queue):
+            self._recorder.record(e.MessageUnqueued(id=message_id))
+
+    def set_mode(self, mode: e.Mode) -> None:
+        """AUTO, STEP or PAUSED, from the next iteration on."""
+        if mode is not self.state.session.mode:
+            self._recorder.record(e.ModeChanged(mode=mode))
+
+    async def interrupt(self) -> None:
+        """Cut short what runs; the run pauses and nothing is lost."""
+        if self.running:
+            self._agent.interrupt()
+
+    async def stop(self, reason: str = "The operator stopped the run.") -> None:
+        """End the run as interrupted, with a partial answer, and wait until it is recorded."""
+        if self.running:
+            self._agent.stop(reason)
+            await self.wait()
+
+    def set_policy(self, name: str) -> None:
+        """Judge by another policy from the next run on. Raises `ValueError` for an unknown one."""
+        preset(name)
+        self._recorder.record(e.SettingChanged(setting="policy", value=name))
+
+    def set_model(self, name: str) -> None:
+        """Use another model from the next call on."""
+        self._recorder.record(e.SettingChanged(setting="model", value=name))
+
+    def set_approve(self, mode: e.Approval) -> None:
+        """Ask for more, or for less, from the next call on."""
+        self._recorder.record(e.SettingChanged(setting="approve", value=mode.value))
+
+    def set_breaker(self, tool: str, *, open: bool) -> None:  # noqa: A002 - the breaker's own term
+        """Withhold a tool, or give it back. Raises `ValueError` for a tool that is not there."""
+        if tool not in self._tools.names:
+            raise ValueError(f"There is no tool {tool!r}; there are {', '.join(self._tools.names)}.")
+        self._recorder.record(e.BreakerSet(tool=tool, open=open))
+
+    def set_title(self, title: str) -> None:
+        """Name the session."""
+        self._recorder.record(e.TitleChanged(title=title))
+
+    def edit_note(self, text: str | None) -> None:
+        """Change or drop the note that goes with the next model call."""
+        self._recorder.record(e.NotePrepared(text=text or None, edited=True))
+
+    async def wait(self) -> e.RunFinished | None:
+        """Until the run under way (and those that queued messages start) has ended; None where none ran."""
+        finished: e.RunFinished | None = None
+        run = self._run
+        while run is not None:
+            finished = await asyncio.shield(run)
+            run = self._run if self._run is not run else None
+        return finished
+
+    async def close(self) -> None:
+        """End the run, the model and the journal, in this order. Raises `SessionError` where the disk refuses."""
+        try:
+            await self.stop("The session was closed.")
+        finally:
+            await self._model.close()
+            await self._recorder.close()
+
+    def _start(self, work: Coroutine[Any, Any, e.RunFinished]) -> None:
+        self._run = asyncio.get_running_loop().create_task(work, name=f"run-{self.id}")
+        self._run.add_done_callback(self._run_ended)
+
+    def _run_ended(self, run: asyncio.Task[e.RunFinished]) -> None:
+        """A queued message that the run did not take any more starts the next one."""
+        if run.cancelled() or run.exception() is not None or not self.state.queue:
+            return
+        if run.result().outcome in {e.Outcome.INTERRUPTED, e.Outcome.ERROR}:
+            return
+        message = self.state.queue[0]
+        self._recorder.record(e.MessageUnqueued(id=message.id))
+        self._start(self._new_run(message.text))
+
+    async def _new_run(self, task: str) -> e.RunFinished:
+        session, settings = self.state.session, self.settings
+        name = session.policy or settings.policy
+        model = session.model or settings.model
+        policy = preset(name, **settings.recovery.overrides())
+        budget = settings.context_tokens
+        if budget is None:
+            with suppress(Exception):
+                budget = await self._model.context_tokens(model)
+        return await self._agent.run(
+            e.RunStarted(
+                run=self.state.run.number + 1,
+                task=task,
+                policy=name,
+                policy_settings=policy.model_dump(mode="json"),
+                model=model,
+                system_prompt=system_prompt(self._workspace),
+                tools=self._tools.names,
+                approve=session.approve or settings.approve,
+                max_iterations=settings.max_iterations,
+                max_cost=settings.max_cost,
+                context_tokens=budget,
+                operator_present=self._operator.present,
+            )
+        )
+
+
+def _hooks(settings: HookSettings) -> list[Hook]:
+    names: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+    return [
+        Hook(name, command.command, matcher.matcher, command.timeout)
+        for name in names
+        for matcher in settings.matchers(name)
+        for command in matcher.hooks
+    ]
