@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +16,7 @@ from tui_agent.config import (
     require_workspace,
 )
 from tui_agent.events import Approval
+from tui_agent.recovery.policy import RecoveryPolicy
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,10 +123,10 @@ def test_every_key_can_be_set_in_a_file_and_in_the_environment_alike(place: Path
 
 
 def test_a_section_is_merged_key_by_key_over_all_sources(place: Path) -> None:
-    user_file(place, "[recovery]\nstall_threshold = 4\nring_size = 6")
+    user_file(place, "[recovery]\nstall_threshold = 4\nattempts_limit = 6")
     project_file(place, "[recovery]\nstall_threshold = 5")
     settings = load(place, AGENT_TUI_RECOVERY__STREAK_LIMIT="9")
-    assert settings.recovery.overrides() == {"stall_threshold": 5, "ring_size": 6, "streak_limit": 9}
+    assert settings.recovery.overrides() == {"stall_threshold": 5, "attempts_limit": 6, "streak_limit": 9}
 
 
 def test_settings_made_directly_read_neither_files_nor_the_environment(
@@ -150,7 +150,10 @@ def test_another_file_can_stand_in_for_the_users(place: Path) -> None:
         ("polcy = 'hpd'", ["polcy: there is no such key; the nearest is policy"]),
         ("max-iterations = 3", ["max-iterations: there is no such key; the nearest is max_iterations"]),
         ("zzzzzz = 1", ["zzzzzz: there is no such key; allowed are api_base, approve"]),
-        ("[recovery]\nring = 3", ["recovery.ring: there is no such key; the nearest is recovery.ring_size"]),
+        (
+            "[recovery]\nstreak = 3",
+            ["recovery.streak: there is no such key; the nearest is recovery.streak_limit"],
+        ),
         ("[hooks]\nPreTool = []", ["hooks.PreTool", "the nearest is hooks.PreToolUse"]),
         (
             "policy = 'best'",
@@ -218,7 +221,9 @@ def test_a_provider_key_behind_our_prefix_is_refused_too(place: Path) -> None:
 
 def test_a_misspelt_variable_is_an_error_and_a_foreign_one_is_not(place: Path) -> None:
     assert "the nearest is AGENT_TUI_APPROVE" in message_of(place, AGENT_TUI_APROVE="all")
-    assert "the nearest is AGENT_TUI_RECOVERY__RING_SIZE" in message_of(place, AGENT_TUI_RECOVERY__RING="3")
+    assert "the nearest is AGENT_TUI_RECOVERY__STREAK_LIMIT" in message_of(
+        place, AGENT_TUI_RECOVERY__STREAK="3"
+    )
     assert load(place, AGENT_TUI_QUUX_WIDGET="1") == load(place)
 
 
@@ -292,4 +297,15 @@ def test_changed_copies_are_checked_and_keep_their_sources(place: Path) -> None:
 
 def test_recovery_overrides_name_only_what_is_set() -> None:
     assert RecoverySettings().overrides() == {}
-    assert json.dumps(RecoverySettings(ring_size=4).overrides()) == '{"ring_size": 4}'
+    assert RecoverySettings(streak_limit=4).overrides() == {"streak_limit": 4}
+
+
+def test_every_recovery_key_is_a_parameter_of_the_policies_with_the_same_bounds() -> None:
+    parameters = RecoveryPolicy.model_json_schema()["properties"]
+    for name, own in RecoverySettings.model_json_schema()["properties"].items():
+        mine = {key: value for key, value in own["anyOf"][0].items()}
+        theirs = {
+            key: parameters[name][key] for key in ("type", "minimum", "maximum") if key in parameters[name]
+        }
+        assert mine == theirs, name
+        assert f"({parameters[name]['default']:g})" in own["description"], name

@@ -1,4 +1,4 @@
-"""Sections of the configuration: thresholds of recovery (`[recovery]`), hooks (`[hooks]`), types of numbers."""
+"""Sections of the configuration: thresholds of recovery (`[recovery]`), hooks (`[hooks]`), number types."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ HookEvent = Literal["PreToolUse", "PostToolUse", "PostToolUseFailure"]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
+Number = Annotated[int, Field(ge=0)]
+Wait = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class RecoverySettings(BaseModel):
@@ -18,28 +20,46 @@ class RecoverySettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
+    attempts_limit: Count | None = None
+    """Failures of one call at which the operator is asked (3)."""
+    denials_limit: Number | None = None
+    """Denials of one call at which the operator is asked; 0: never (3)."""
+    streak_limit: Count | None = None
+    """Failing iterations in a row that are allowed (3)."""
     confidence_start: Share | None = None
     """Confidence at the start of a run (0.3)."""
-    confidence_gain: Share | None = None
-    """Added for an iteration with a successful call (0.1)."""
-    confidence_loss: Share | None = None
-    """Taken for an iteration in which every call failed (0.1)."""
+    confidence_up: Share | None = None
+    """Gained by an iteration with a successful call (0.1)."""
+    confidence_down: Share | None = None
+    """Lost by an iteration in which all failed (0.1)."""
     confidence_cap: Share | None = None
-    """Confidence never rises above this (0.9)."""
+    """Highest confidence (0.9)."""
     confidence_threshold: Share | None = None
     """CONCLUDE from here on, when nothing is uncertain (0.7)."""
     degrade_threshold: Share | None = None
-    """A stall below this confidence degrades (0.3)."""
+    """A stall below this confidence is DEGRADE, else PIVOT (0.3)."""
     stall_threshold: Count | None = None
     """Iterations in a row without a success that make a stall (3)."""
     uncertainty_limit: Count | None = None
-    """Open uncertainties that degrade at once (5)."""
-    ring_size: Count | None = None
-    """Identical failures in a row that trip the breaker (5)."""
-    attempts_limit: Count | None = None
-    """Failures of one call before the operator is asked (3)."""
-    streak_limit: Count | None = None
-    """Failing iterations in a row that are still allowed (3)."""
+    """Open uncertainties that make DEGRADE (5)."""
+    model_tries: Count | None = None
+    """Calls in all for a transient fault of the model, before the next model (5)."""
+    bad_output_retries: Number | None = None
+    """Retries for empty or malformed output (2)."""
+    shrinks: Number | None = None
+    """Shrinkings of the window for a prompt that is too long (2)."""
+    backoff_base: Wait | None = None
+    """Upper bound of the first wait, in seconds; doubled with each try (1)."""
+    backoff_cap: Wait | None = None
+    """Upper bound of a wait that the provider did not ask for, in seconds (60)."""
+    retry_after_cap: Wait | None = None
+    """A provider that asks for a longer wait, in seconds, counts as out of retries (300)."""
+    stuck_repeats: Annotated[int, Field(ge=2)] | None = None
+    """The same call with the same outcome, this often, is a stuck pattern (4)."""
+    breaker_failures: Count | None = None
+    """Failures of a tool in a row that open its breaker (5)."""
+    breaker_iterations: Count | None = None
+    """Iterations for which an open breaker leaves its tool out (3)."""
 
     def overrides(self) -> dict[str, float | int]:
         """Those that are set, by name of the field in `recovery.policy.RecoveryPolicy`."""
