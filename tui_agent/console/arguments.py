@@ -1,0 +1,47 @@
+"""What the front door hands to the console: parsed, validated, and light.
+
+Nothing here imports more than the standard library, so that the command line can be read before anything is
+painted; the values become `Settings` only after the first paint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+
+class Newest(Enum):
+    """Stands for "the newest session" where a session's name is expected."""
+
+    LATEST = "latest"
+
+
+LATEST: Final = Newest.LATEST
+
+
+@dataclass(frozen=True)
+class ConsoleArguments:
+    """One start of the console.
+
+    At most one of `task`, `demo`, `replay` and `resume` is set; with none, the console waits for a message.
+    """
+
+    overrides: dict[str, object] = field(default_factory=dict)
+    """Option values from the command line, by the name of their setting."""
+    config: Path | None = None
+    """`--config`: read instead of the user's own file."""
+    task: str | None = None
+    demo: str | None = None
+    """Name of a built-in scenario."""
+    replay: Path | str | None = None
+    """A session's id, or a file to play."""
+    replay_speed: float = 1.0
+    """Times the recorded speed."""
+    replay_at: int = 0
+    """Event to start at, from 0 (nothing folded yet)."""
+    resume: str | Newest | None = None
+    """A session's id, or the newest."""
+    step: bool = False
+    """Start paused before every iteration."""

@@ -1,0 +1,116 @@
+"""What all cards share: a subject that never changes, a grace before they can be answered, one answer.
+
+A card is *armed* by the tray once nobody is typing any more; until then it takes neither keys nor clicks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+
+from tui_agent.console.cards.choices import Choices
+from tui_agent.console.cards.sheet import Sheet
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.widget import Widget
+
+    from tui_agent.console.operator import AnyQuestion
+
+
+class Card(Vertical):
+    """A question with its choices."""
+
+    DEFAULT_CSS = """
+    Card {
+        height: auto;
+        border: round $warning 50%;
+        border-title-color: $warning;
+        border-title-style: bold;
+        border-subtitle-color: $text-muted;
+        padding: 0 1;
+        background: $surface;
+        color: $text;
+        &.-armed:focus-within { border: round $warning; }
+        & > .card--hint { color: $text-muted; height: auto; }
+    }
+    """
+
+    wants_focus = True
+    """Whether the card is answered by keys that the prompt would take too."""
+
+    @dataclass
+    class Settled(Message):
+        """The operator decided. `answer` fits the question."""
+
+        question: AnyQuestion
+        answer: Any
+
+    @dataclass
+    class TypedOn(Message):
+        """A character that was meant for the prompt."""
+
+        character: str
+
+    def __init__(self, question: AnyQuestion, title: str) -> None:
+        super().__init__()
+        self.question = question
+        self.armed = False
+        self._title = title
+
+    def place(self, position: int, count: int) -> None:
+        """Say which of how many questions this is."""
+        title = f" {self._title} {position} of {count} " if count > 1 else f" {self._title} "
+        self.border_title = Content(title)
+
+    def arm(self) -> None:
+        """From now on the card can be answered."""
+        self.armed = True
+        self.add_class("-armed")
+
+    def hint(self, text: str) -> None:
+        """A word at the lower edge: how to get to the card."""
+        self.border_subtitle = Content(f" {text} ") if text else None
+
+    def entrance(self) -> Widget:
+        """The widget that takes the focus when the card is entered."""
+        return self.query_one(Choices)
+
+    def settle(self, answer: object) -> None:
+        """Give the answer, once the card is armed."""
+        if self.armed:
+            self.post_message(self.Settled(self.question, answer))
+
+    def on_choices_picked(self, event: Choices.Picked) -> None:
+        """A choice was taken, by key or by mouse."""
+        event.stop()
+        if self.armed:
+            self.picked(event.value)
+
+    def picked(self, value: str) -> None:
+        """What a choice does."""
+        raise NotImplementedError
+
+    def on_choices_stray(self, event: Choices.Stray) -> None:
+        """The operator began to type: the prompt gets it."""
+        event.stop()
+        self.post_message(self.TypedOn(event.character))
+
+    def on_key(self, event: events.Key) -> None:
+        """Page keys move through the subject wherever the focus is in the card."""
+        sheet = self.query_one(Sheet)
+        moves = {
+            "pageup": sheet.scroll_page_up,
+            "pagedown": sheet.scroll_page_down,
+            "ctrl+home": sheet.scroll_home,
+            "ctrl+end": sheet.scroll_end,
+        }
+        move = moves.get(event.key)
+        if move is not None:
+            event.stop()
+            event.prevent_default()
+            move(animate=False)

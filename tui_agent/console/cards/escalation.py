@@ -1,0 +1,204 @@
+"""The agent cannot go on alone: what it asks, what it was doing, what was tried, and the ways out.
+
+A free-text answer is the first thing at hand; the choices stand below it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from tui_agent.console.cards.card import Card
+from tui_agent.console.cards.choices import Choice, Choices
+from tui_agent.console.cards.editor import ArgumentsEditor
+from tui_agent.console.cards.sheet import Passage, Sheet
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.widget import Widget
+
+    from tui_agent.agent.operator import Choice as Verb
+    from tui_agent.console.operator import EscalationQuestion
+    from tui_agent.events import EscalationRaised
+    from tui_agent.state import RunState
+
+LOOKED_BACK = 60
+"""Closed entries that are searched for what was tried: constant work however long the session is."""
+
+ATTEMPTS_SHOWN = 5
+
+
+class Attempt(NamedTuple):
+    """One failure that led here: which call or model, and the error in full."""
+
+    what: str
+    error: str
+
+
+class EscalationCard(Card):
+    """Enter sends the answer; Down goes to the choices, where a letter, arrows or a click take one."""
+
+    DEFAULT_CSS = """
+    EscalationCard {
+        border: round $error 60%;
+        border-title-color: $error;
+        &.-armed:focus-within { border: round $error; }
+        & Input { border: none; padding: 0; height: 1; margin-top: 1; background: $background; }
+        &.-editing Sheet, &.-editing Choices, &.-editing Input { display: none; }
+    }
+    """
+
+    question: EscalationQuestion
+
+    def __init__(self, question: EscalationQuestion, attempts: Sequence[Attempt]) -> None:
+        super().__init__(question, title_of(question.asked.source))
+        self._attempts = attempts
+
+    def compose(self) -> ComposeResult:
+        """The subject, the field for an answer, the choices."""
+        asked = self.question.asked
+        yield Sheet(list(subject(asked, self._attempts)))
+        yield Input(placeholder=_PLACEHOLDERS.get(asked.source, "What should the agent do? Enter sends it, ↓ for the choices"), compact=True)
+        yield Choices(choices_for(asked))
+        if asked.tool:
+            yield ArgumentsEditor(asked.input)
+
+    def entrance(self) -> Widget:
+        """The editor where it is open, else the answer."""
+        if self.has_class("-editing"):
+            return self.query_one(ArgumentsEditor).query_one("TextArea")
+        return self.query_one(Input)
+
+    def picked(self, value: str) -> None:
+        """An option of the model, or one of the ways out."""
+        text = self.query_one(Input).value.strip()
+        kind, _, rest = value.partition(":")
+        match kind:
+            case "option":
+                option = self.question.asked.options[int(rest)]
+                self._reply("retry" if self.question.asked.source == "model" else "answer", option)
+            case "edit":
+                self.add_class("-editing")
+                self.query_one(ArgumentsEditor).open()
+            case "retry" | "skip" | "partial" | "stop":
+                self._reply(kind, text)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Send the answer; an empty one goes to the choices."""
+        event.stop()
+        text = event.value.strip()
+        if text:
+            self._reply("retry" if self.question.asked.source == "model" else "answer", text)
+        else:
+            self.query_one(Choices).focus()
+
+    def on_arguments_editor_accepted(self, event: ArgumentsEditor.Accepted) -> None:
+        """The call is to be made again with these arguments."""
+        event.stop()
+        self._reply("edit", self.query_one(Input).value.strip(), event.arguments)
+
+    def on_arguments_editor_left(self, event: ArgumentsEditor.Left) -> None:
+        """Back to the card."""
+        event.stop()
+        self.remove_class("-editing")
+        self.query_one(Input).focus()
+
+    def on_choices_above(self, event: Choices.Above) -> None:
+        """Up from the choices is the answer."""
+        event.stop()
+        self.query_one(Input).focus()
+
+    def on_choices_stray(self, event: Choices.Stray) -> None:
+        """Typing here is answering."""
+        event.stop()
+        field = self.query_one(Input)
+        field.focus()
+        field.insert_text_at_cursor(event.character)
+
+    def on_key(self, event: events.Key) -> None:
+        """Down from the answer is the choices."""
+        if event.key == "down" and self.query_one(Input).has_focus:
+            event.stop()
+            event.prevent_default()
+            self.query_one(Choices).focus()
+
+    def _reply(self, choice: Verb, text: str, arguments: dict[str, Any] | None = None) -> None:
+        from tui_agent.agent.operator import EscalationReply
+
+        self.settle(EscalationReply(choice, text, arguments))
+
+
+_PLACEHOLDERS = {
+    "model": "Name another model; Enter retries with it, ↓ for the choices",
+    "ask_operator": "Your answer; Enter sends it, ↓ for the choices",
+}
+
+
+def title_of(source: str) -> str:
+    """What the card is headed with, by who asks."""
+    return {"ask_operator": "The agent asks", "model": "The model cannot be used"}.get(source, "The agent needs you")
+
+
+def choices_for(asked: EscalationRaised) -> list[Choice]:
+    """The model's own options by number, then the ways out that make sense for this question."""
+    options = [Choice(str(place + 1), option, f"option:{place}") for place, option in enumerate(asked.options)]
+    retry = Choice("r", "retry once", "retry")
+    edit = Choice("e", "edit and retry", "edit")
+    skip = Choice("s", "skip", "skip")
+    ends = [Choice("p", "partial answer", "partial"), Choice("x", "stop", "stop")]
+    if asked.source == "ask_operator":
+        return [*options, skip._replace(label="skip, decide yourself"), *ends]
+    if asked.source == "model":
+        return [*options, retry, *ends]
+    if asked.tool:
+        return [retry, edit, skip, *ends]
+    return [retry, skip, *ends]
+
+
+def subject(asked: EscalationRaised, attempts: Sequence[Attempt]) -> Iterable[Passage]:
+    """The question; the call; the attempts, the last one with its whole error."""
+    yield Passage(asked.question, "bold")
+    if asked.tool and asked.source != "ask_operator":
+        yield Passage("")
+        yield Passage(f"{asked.tool} {json.dumps(asked.input, ensure_ascii=False, default=str)}", "code", verbatim=True)
+    if attempts:
+        yield Passage("")
+        yield Passage("Tried:", "muted")
+        for number, attempt in enumerate(attempts, 1):
+            last = number == len(attempts)
+            error = attempt.error if last else attempt.error.partition("\n")[0]
+            yield Passage(f"{number}. {attempt.what}", "muted")
+            yield Passage(_indented(error), "error")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"   {line}" for line in text.rstrip("\n").split("\n"))
+
+
+def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
+    """The failures that led to the question, oldest first: of the same call where it is about one."""
+    from tui_agent.folds.conversation import CallEntry, CallState, FaultEntry, OperatorEntry
+
+    talk = state.conversation
+    entries = [*talk.entries.tail(max(0, len(talk.entries) - LOOKED_BACK)), *talk.calls]
+    found: list[Attempt] = []
+    for entry in reversed(entries):
+        match entry:
+            case OperatorEntry(iteration=0):
+                break
+            case CallEntry(state=CallState.FAILED) if asked.source not in {"model", "ask_operator"}:
+                if not asked.tool or (entry.tool == asked.tool and entry.input == asked.input):
+                    said = json.dumps(entry.input, ensure_ascii=False, default=str)
+                    what = f"iteration {entry.iteration}" if asked.tool else f"{entry.tool} {said}"
+                    found.append(Attempt(what, entry.failure.message if entry.failure else entry.content))
+            case FaultEntry() if asked.source == "model":
+                found.append(Attempt(f"{entry.model}, try {entry.attempt}", entry.fault.message))
+            case _:
+                pass
+        if len(found) == ATTEMPTS_SHOWN:
+            break
+    return found[::-1]

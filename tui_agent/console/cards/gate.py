@@ -1,0 +1,151 @@
+"""The next request before it goes out: what it holds, and the note that may still be changed or dropped.
+
+It never takes a letter key, so it needs no grace: F10 lets one iteration go, F5 all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static, TextArea
+
+from tui_agent.console.cards.card import Card
+from tui_agent.console.cards.choices import Choice, Choices
+from tui_agent.console.cards.sheet import Passage, Sheet
+from tui_agent.console.sanitize import reveal
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.widget import Widget
+
+    from tui_agent.agent.operator import RequestOutline
+    from tui_agent.console.operator import GateQuestion
+
+CHOICES = (
+    Choice("F10", "send it", "step"),
+    Choice("F5", "go on by itself", "auto"),
+    Choice("F4", "edit the note", "edit"),
+)
+DROP = Choice("⌫", "drop the note", "drop")
+
+
+class GateCard(Card):
+    """The outline of the next request, while the run waits in STEP or PAUSED."""
+
+    DEFAULT_CSS = """
+    GateCard {
+        border: round $primary 50%;
+        border-title-color: $primary;
+        &.-armed:focus-within { border: round $primary; }
+        & TextArea { display: none; height: auto; min-height: 3; max-height: 30vh; border: none; padding: 0; background: $background; }
+        & Sheet { max-height: 24vh; }
+        &.-editing TextArea { display: block; }
+        &.-editing Sheet, &.-editing Choices { display: none; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "keep", "Keep the note", show=False, priority=True),
+    ]
+
+    @dataclass
+    class Go(Message):
+        """Send the request; `command` is `step` or `auto`."""
+
+        command: str
+
+    @dataclass
+    class NoteChanged(Message):
+        """The note was edited, or dropped (None)."""
+
+        note: str | None
+
+    question: GateQuestion
+    wants_focus = False
+
+    def __init__(self, question: GateQuestion) -> None:
+        super().__init__(question, "Next request")
+        self._shown_note = question.note
+
+    def compose(self) -> ComposeResult:
+        """The outline, the note, what can be done."""
+        yield Static(outline_line(self.question.asked), classes="card--hint")
+        yield from self._note_widgets()
+
+    def _note_widgets(self) -> ComposeResult:
+        note = self.question.note
+        text = note if note else "No recovery note goes with it."
+        yield Sheet([Passage(text, "note" if note else "muted")])
+        yield Choices([*CHOICES, DROP] if note else CHOICES)
+        yield TextArea(reveal(note or ""), compact=True, soft_wrap=True, show_line_numbers=False)
+
+    async def refresh_note(self) -> None:
+        """Show the note that the question holds now."""
+        if self.question.note == self._shown_note:
+            return
+        self._shown_note = self.question.note
+        self.remove_class("-editing")
+        async with self.batch():
+            await self.query("Sheet, Choices, TextArea").remove()
+            await self.mount(*self._note_widgets())
+
+    def edit(self) -> None:
+        """Open the note for editing."""
+        self.add_class("-editing")
+        self.hint("Ctrl+S keeps it · Esc leaves it as it was · empty drops it")
+        self.query_one(TextArea).focus()
+
+    def entrance(self) -> Widget:
+        """The note while it is edited, else the choices."""
+        return self.query_one(TextArea if self.has_class("-editing") else Choices)
+
+    def picked(self, value: str) -> None:
+        """Each choice is a command of the deck."""
+        match value:
+            case "edit":
+                self.edit()
+            case "drop":
+                self.post_message(self.NoteChanged(None))
+            case _:
+                self.post_message(self.Go(value))
+
+    def action_keep(self) -> None:
+        """Take the note as it stands in the editor."""
+        if self.has_class("-editing"):
+            text = self.query_one(TextArea).text.strip()
+            self._close()
+            self.post_message(self.NoteChanged(text or None))
+
+    def on_key(self, event: events.Key) -> None:
+        """Esc leaves the note as it was; backspace on the choices drops it."""
+        if event.key == "escape" and self.has_class("-editing"):
+            event.stop()
+            event.prevent_default()
+            self._close()
+        elif event.key == "backspace" and self.query_one(Choices).has_focus and self.question.note:
+            event.stop()
+            self.post_message(self.NoteChanged(None))
+
+    def _close(self) -> None:
+        self.remove_class("-editing")
+        self.hint("")
+        self.query_one(Choices).focus()
+
+
+def outline_line(outline: RequestOutline) -> Content:
+    """Iteration, model, size and tools in one sentence."""
+    parts = [
+        f"iteration {outline.iteration}",
+        outline.model or "model not set",
+        f"{outline.messages} messages",
+        f"~{outline.tokens:,} tokens",
+    ]
+    if outline.dropped_groups:
+        parts.append(f"{outline.dropped_groups} older groups left out")
+    parts.append(f"{len(outline.tools)} tools")
+    return Content(" · ".join(reveal(part) for part in parts))

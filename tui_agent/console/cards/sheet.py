@@ -1,0 +1,89 @@
+"""What a card is about, in full: wrapped lines that scroll and are never cut.
+
+The text is shown by `sanitize.reveal`: an operator who is asked to allow something must see every character
+of it, also those that a terminal would hide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.cells import chop_cells
+
+from tui_agent.console.panes.ink import Line, Span, wrap_one
+from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.sanitize import reveal
+
+if TYPE_CHECKING:
+    from textual.geometry import Size
+
+    from tui_agent.state import RunState
+
+
+class Passage(NamedTuple):
+    """A piece of text in one role. `verbatim`: broken at any cell, spaces kept (commands, diffs, JSON)."""
+
+    text: str
+    role: str = ""
+    verbatim: bool = False
+
+
+def diff_passages(text: str) -> Iterable[Passage]:
+    """A preview line by line: lines of a unified diff in their colours."""
+    is_diff = any(line.startswith("@@ ") for line in text.split("\n", 64)[:64])
+    for line in text.split("\n"):
+        role = "code"
+        if is_diff and line[:1] == "+":
+            role = "diff-add"
+        elif is_diff and line[:1] == "-":
+            role = "diff-remove"
+        elif is_diff and line[:2] == "@@":
+            role = "muted"
+        yield Passage(line, role, verbatim=True)
+
+
+class Sheet(LinePane, can_focus=False):
+    """A borderless pane as tall as its text, up to what its card allows."""
+
+    DEFAULT_CSS = """
+    Sheet {
+        border: none;
+        padding: 0;
+        height: auto;
+        max-height: 40vh;
+        background: transparent;
+        &:focus { border: none; }
+    }
+    """
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        super().__init__()
+        self._passages = [Passage(reveal(text), role, verbatim) for text, role, verbatim in passages]
+        self._wrapped: tuple[int, list[Line]] | None = None
+
+    def show(self, state: RunState, now: float) -> None:
+        """A sheet never changes while it is on screen."""
+
+    @property
+    def overflows(self) -> bool:
+        """There is more than can be seen at once."""
+        return self.max_scroll_y > 0
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as the text takes at this width."""
+        # The scrollbar's column is kept free: whether it is there depends on the height that is asked for.
+        return len(self.draw(width - self.scrollbar_size_vertical, 0))
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """All lines of the text."""
+        if self._wrapped is None or self._wrapped[0] != width:
+            self._wrapped = (width, list(self._laid_out(max(1, width))))
+        return self._wrapped[1]
+
+    def _laid_out(self, width: int) -> Iterable[Line]:
+        for text, role, verbatim in self._passages:
+            for source in text.split("\n"):
+                pieces = (chop_cells(source, width) or [""]) if verbatim else wrap_one(source, width)
+                for piece in pieces:
+                    yield (Span(piece, role),)

@@ -1,0 +1,65 @@
+"""The last line: the keys that matter now, as many as fit, each clickable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+
+
+class Hint(NamedTuple):
+    """A key, a word, and the key that a click presses."""
+
+    label: str
+    word: str
+    key: str
+
+
+class KeyHints(Widget):
+    """Hints in the order of their weight: where the line is too short, the last ones go."""
+
+    DEFAULT_CSS = """
+    KeyHints { height: 1; padding: 0 1; color: $text-muted; background: $panel; }
+    """
+
+    @dataclass
+    class Pressed(Message):
+        """A hint was clicked."""
+
+        key: str
+
+    def __init__(self, hints: Sequence[Hint]) -> None:
+        super().__init__(id="hints")
+        self._hints = tuple(hints)
+        self._shown: list[tuple[int, int, str]] = []
+
+    def set_hints(self, hints: Sequence[Hint]) -> None:
+        """Show other keys."""
+        if tuple(hints) != self._hints:
+            self._hints = tuple(hints)
+            self.refresh()
+
+    def render(self) -> Content:
+        """As many hints as fit, two spaces apart."""
+        parts: list[Content | tuple[str, str]] = []
+        self._shown = []
+        column = 0
+        for hint in self._hints:
+            length = len(hint.label) + 1 + len(hint.word)
+            if column + length > self.size.width:
+                break
+            parts += [(hint.label, "bold $accent"), (f" {hint.word}  ", "$text-muted")]
+            self._shown.append((column, column + length, hint.key))
+            column += length + 2
+        return Content.assemble(*parts)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a hint is its key."""
+        for start, end, key in self._shown:
+            if start <= event.x - self.styles.padding.left < end:
+                self.post_message(self.Pressed(key))

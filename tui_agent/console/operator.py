@@ -1,0 +1,132 @@
+"""The operator at the screen: questions of the loop become values with a future, and a card answers them.
+
+The loop awaits; the screen shows one question at a time and settles it. A question that is cancelled (the run
+was interrupted) leaves the list by itself. Nothing here draws.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from tui_agent.agent.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
+    from tui_agent.events import ApprovalAsked, EscalationRaised
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+
+@dataclass(eq=False)
+class Question(Generic[Asked, Answer]):
+    """Something the loop waits for. `asked` never changes; `future` takes the one answer."""
+
+    asked: Asked
+    future: asyncio.Future[Answer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def settle(self, answer: Answer) -> bool:
+        """Give the answer. False where the question has been answered or withdrawn already."""
+        if self.future.done():
+            return False
+        self.future.set_result(answer)
+        return True
+
+
+class ApprovalQuestion(Question["ApprovalAsked", "ApprovalReply"]):
+    """May this call run?"""
+
+
+class EscalationQuestion(Question["EscalationRaised", "EscalationReply"]):
+    """What now?"""
+
+
+class GateQuestion(Question["RequestOutline", "GateReply"]):
+    """May the next request go out, and with which note?"""
+
+    note: str | None = None
+    """The note as it will be sent: the outline's, or what the operator made of it."""
+
+
+AnyQuestion = ApprovalQuestion | EscalationQuestion | GateQuestion
+
+
+class ConsoleOperator:
+    """The console's implementation of `agent.operator.Operator`.
+
+    `changed` is called whenever the list of open questions changes. `auto` tells whether iterations go out by
+    themselves; until the screen has bound it, they do.
+    """
+
+    def __init__(self, changed: Callable[[], None] = lambda: None, auto: Callable[[], bool] = lambda: True) -> None:
+        self.questions: list[AnyQuestion] = []
+        self._changed = changed
+        self._auto = auto
+
+    @property
+    def present(self) -> bool:
+        """Somebody sits at the screen."""
+        return True
+
+    def bind(self, changed: Callable[[], None], auto: Callable[[], bool]) -> None:
+        """Connect the screen that shows the questions and the session that knows the mode."""
+        self._changed = changed
+        self._auto = auto
+
+    @property
+    def waiting_gate(self) -> GateQuestion | None:
+        """The request that waits to go out, if one does."""
+        return next((question for question in self.questions if isinstance(question, GateQuestion)), None)
+
+    async def approve(self, asked: ApprovalAsked) -> ApprovalReply:
+        """Show an approval card and wait for its decision."""
+        question = ApprovalQuestion(asked)
+        with self._shown(question):
+            return await question.future
+
+    async def answer(self, raised: EscalationRaised) -> EscalationReply:
+        """Show an escalation card and wait for its answer."""
+        question = EscalationQuestion(raised)
+        with self._shown(question):
+            return await question.future
+
+    async def gate(self, outline: RequestOutline) -> GateReply:
+        """At once in AUTO; otherwise show the outline and wait for a key."""
+        if self._auto():
+            from tui_agent.agent.operator import GateReply
+
+            return GateReply(outline.note)
+        question = GateQuestion(outline)
+        question.note = outline.note
+        with self._shown(question):
+            return await question.future
+
+    def open_gate(self) -> bool:
+        """Let the waiting request go out with its note as it stands. False where none waits."""
+        gate = self.waiting_gate
+        if gate is None:
+            return False
+        from tui_agent.agent.operator import GateReply
+
+        return gate.settle(GateReply(gate.note))
+
+    def rewrite_note(self, note: str | None) -> bool:
+        """Change or drop (None) the note of the waiting request. False where none waits."""
+        gate = self.waiting_gate
+        if gate is None:
+            return False
+        gate.note = note
+        self._changed()
+        return True
+
+    @contextmanager
+    def _shown(self, question: AnyQuestion) -> Iterator[None]:
+        self.questions.append(question)
+        self._changed()
+        try:
+            yield
+        finally:
+            self.questions.remove(question)
+            self._changed()

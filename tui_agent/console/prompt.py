@@ -1,0 +1,143 @@
+"""The prompt: several lines of text, sent by Enter, with history at its edges and commands completed.
+
+It knows texts and keys only; what a text means is decided by whoever gets `Prompt.Submitted`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+
+from tui_agent.console.completion import Completions
+from tui_agent.console.history import PromptHistory
+from tui_agent.console.sanitize import sanitize
+
+if TYPE_CHECKING:
+    from textual import events
+
+
+class Prompt(TextArea):
+    """A text area that grows to eight lines."""
+
+    DEFAULT_CSS = """
+    Prompt {
+        height: auto;
+        min-height: 1;
+        max-height: 8;
+        width: 1fr;
+        border: none;
+        padding: 0 1 0 0;
+        background: $background;
+        scrollbar-size-vertical: 1;
+        &:focus { border: none; }
+        & .text-area--cursor-line { background: transparent; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", "Send", show=False, priority=True),
+        Binding("shift+enter,ctrl+j,alt+enter", "newline", "New line", show=False, priority=True),
+        Binding("tab", "complete", "Complete", show=False),
+        Binding("alt+up", "take_back", "Take a queued message back", show=False, priority=True),
+    ]
+
+    @dataclass
+    class Submitted(Message):
+        """The text was sent."""
+
+        text: str
+
+    class Typed(Message):
+        """A key went into the prompt, or a paste."""
+
+    class TakeBack(Message):
+        """The newest queued message is wanted back for editing."""
+
+    def __init__(self, completions: Completions) -> None:
+        super().__init__(
+            placeholder="Give the agent a task, or type / for commands",
+            compact=True,
+            highlight_cursor_line=False,
+            soft_wrap=True,
+            id="prompt",
+        )
+        self.history = PromptHistory()
+        self.completions = completions
+
+    def put(self, text: str) -> None:
+        """Replace the whole text, cursor at its end."""
+        self.load_text(text)
+        self.move_cursor(self.document.end)
+
+    def on_key(self, event: events.Key) -> None:
+        """Tell that somebody types here; the text area itself takes the key."""
+        if event.is_printable or event.key in {"backspace", "delete", "enter"}:
+            self.post_message(self.Typed())
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Make pasted text safe before the text area takes it."""
+        event.text = "\t".join(sanitize(part) for part in event.text.split("\t"))
+        self.post_message(self.Typed())
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """Offer commands while a slash command is being typed."""
+        event.stop()
+        self.completions.offer(self.text if self.document.line_count == 1 else "")
+
+    def action_send(self) -> None:
+        """Send the text, or take the chosen completion first where it is not complete yet."""
+        chosen = self.completions.chosen_for(self.text)
+        if chosen is not None:
+            self.put(chosen)
+            if chosen.endswith(" "):
+                return
+        text = self.text
+        if not text.strip():
+            return
+        self.history.add(text)
+        self.put("")
+        self.completions.offer("")
+        self.post_message(self.Submitted(text.strip("\n")))
+
+    def action_newline(self) -> None:
+        """Begin a new line."""
+        self.insert("\n")
+
+    def action_complete(self) -> None:
+        """Take the chosen completion, or go to the next pane where there is none."""
+        chosen = self.completions.choice
+        if chosen is None:
+            self.screen.focus_next()
+        else:
+            self.put(chosen)
+
+    def action_take_back(self) -> None:
+        """Ask for the newest queued message."""
+        self.post_message(self.TakeBack())
+
+    def action_cursor_up(self, select: bool = False) -> None:
+        """A line up; from the first line, to the completion or the text before."""
+        if select or not self.navigator.is_first_wrapped_line(self.cursor_location):
+            super().action_cursor_up(select)
+        elif self.completions.choice is not None:
+            self.completions.move(-1)
+        else:
+            self._recall(self.history.previous(self.text))
+
+    def action_cursor_down(self, select: bool = False) -> None:
+        """A line down; from the last line, to the completion or the text after."""
+        if select or not self.navigator.is_last_wrapped_line(self.cursor_location):
+            super().action_cursor_down(select)
+        elif self.completions.choice is not None:
+            self.completions.move(1)
+        else:
+            self._recall(self.history.next())
+
+    def _recall(self, text: str | None) -> None:
+        if text is not None:
+            self.put(text)
+            self.completions.offer("")
