@@ -277,7 +277,7 @@ class Journal:
         """All lines written, or the disk has refused. Whoever waits may be cancelled; the writing is not."""
         if self._drain is not None and not self._drain.done():
             await asyncio.shield(self._drain)
-        if self._pending:
+        if self._pending or self.error is not None:
             await asyncio.shield(self._start_drain())
 
     async def _write_pending(self) -> None:
