@@ -197,6 +197,8 @@ class Notice(Event):
     type: Literal["notice"] = "notice"
     severity: Literal["info", "warning", "error"] = "info"
     text: str
+    origin: Literal["", "import", "judgement"] = ""
+    """Who says it: the importer of a foreign transcript, or a policy that judged a run which went on elsewhere."""
 
 
 class ModeChanged(Event):
