@@ -303,7 +303,7 @@ def test_recovery_overrides_name_only_what_is_set() -> None:
 def test_every_recovery_key_is_a_parameter_of_the_policies_with_the_same_bounds() -> None:
     parameters = RecoveryPolicy.model_json_schema()["properties"]
     for name, own in RecoverySettings.model_json_schema()["properties"].items():
-        mine = {key: value for key, value in own["anyOf"][0].items()}
+        mine = dict(own["anyOf"][0].items())
         theirs = {
             key: parameters[name][key] for key in ("type", "minimum", "maximum") if key in parameters[name]
         }

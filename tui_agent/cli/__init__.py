@@ -1,0 +1,134 @@
+"""The front door: finds out which command is meant, parses its options, and opens it.
+
+Nothing heavy is imported here: the console's first paint waits for this module. A command lives in a file of
+its own and is imported when it is called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Protocol, cast
+
+from tui_agent.cli.options import VALUE_OPTIONS, Parser, UsageError
+from tui_agent.config_errors import ConfigError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+OK = 0
+INTERNAL_ERROR = 1
+USAGE = 2
+INTERRUPTED = 130
+
+COMMANDS = {
+    "demo": "the console on a built-in scripted model; no key, no network",
+    "run": "the same engine without a screen, for scripts and CI",
+    "replay": "the console over a saved session",
+    "resume": "go on with a session",
+    "sessions": "list, show, export, import, fork and delete sessions",
+    "doctor": "what is configured, reachable and missing, and how to mend it",
+}
+"""Every command and what it is for, in the order of `--help`."""
+
+
+class Command(Protocol):
+    """What a command's module offers."""
+
+    def parser(self) -> Parser:
+        """The command's options."""
+        ...
+
+    def main(self, arguments: Sequence[str]) -> int:
+        """Run the command; its exit code."""
+        ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `agent-tui`: its exit code. What goes wrong is told in words, never by a traceback."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+    except UsageError as error:
+        return _tell(str(error), USAGE)
+    except ConfigError as error:
+        return _tell(error.message, USAGE)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output left; what is buffered has nowhere to go (and must not complain at exit).
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return INTERRUPTED
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else OK
+    except Exception as bug:  # noqa: BLE001 - the last door: people get words, not a traceback
+        return _tell_fault(bug)
+    return code
+
+
+def _dispatch(arguments: list[str]) -> int:
+    place = _first_word(arguments)
+    if place is not None and arguments[place] in COMMANDS:
+        name = arguments.pop(place)
+        return _command(name).main(arguments)
+    if place is not None:
+        _refuse_misspelt_command(arguments[place])
+    return _command("console").main(arguments)
+
+
+def _command(name: str) -> Command:
+    return cast("Command", importlib.import_module(f"tui_agent.cli.{name}"))
+
+
+def _first_word(arguments: Sequence[str]) -> int | None:
+    """Place of the first argument that is neither an option nor an option's value; None behind `--`."""
+    position = 0
+    while position < len(arguments):
+        argument = arguments[position]
+        if argument == "--":
+            return None
+        if not argument.startswith("-") or argument == "-":
+            return position
+        position += 2 if argument in VALUE_OPTIONS else 1
+    return None
+
+
+def _refuse_misspelt_command(word: str) -> None:
+    """One word that is almost a command is a slip of the fingers, not a task: a run costs money."""
+    near = None if any(char.isspace() for char in word) else nearest(word, COMMANDS, 0.75)
+    if near is not None:
+        raise UsageError(
+            f"agent-tui has no command {word!r}; did you mean `agent-tui {near}`?\n"
+            f"If {word!r} is the task, say so: agent-tui -- {word}"
+        )
+
+
+def _tell_fault(fault: Exception) -> int:
+    """Faults of sessions and of the system in words; anything else is a bug, and said to be one."""
+    if os.environ.get("AGENT_TUI_DEBUG"):
+        raise fault
+    if hasattr(fault, "what") and hasattr(fault, "todo"):
+        return _tell(str(fault), INTERNAL_ERROR)
+    if isinstance(fault, OSError):
+        where = f" ({fault.filename})" if fault.filename else ""
+        return _tell(
+            f"agent-tui could not go on: {fault.strerror or fault}{where}.\n"
+            "Check that place and the space on its disk; `agent-tui doctor` looks at both.",
+            INTERNAL_ERROR,
+        )
+    return _tell(
+        f"agent-tui broke ({type(fault).__name__}: {fault}). This is a fault of agent-tui, not yours.\n"
+        "Sessions are kept as they were. AGENT_TUI_DEBUG=1 shows where it happened; please report that.",
+        INTERNAL_ERROR,
+    )
+
+
+def _tell(message: str, code: int) -> int:
+    """Print `message` where it does not disturb what was asked for."""
+    line = message if message.startswith("agent-tui") else f"agent-tui: {message}"
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(line + "\n")
+    return code

@@ -1,0 +1,97 @@
+"""`agent-tui [TASK]`: the console; also the doors of the other commands that open a screen."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent import __version__
+from tui_agent.cli.options import Parser, UsageError, add_console_options, add_run_options, overrides
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_agent.console.arguments import ConsoleArguments
+
+_EXAMPLE = """
+agent-tui "fix the failing tests" --model openai/gpt-5
+agent-tui demo"""
+
+
+def parser() -> Parser:
+    """Options of the console, and the list of commands."""
+    from tui_agent.cli import COMMANDS
+
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {purpose}" for name, purpose in COMMANDS.items())
+    made = Parser(
+        "",
+        "A console for AI agents that recover from their own errors, and show why.\n"
+        "TASK starts a run at once; without it the console waits for you.\n\n"
+        f"commands:\n{commands}",
+        _EXAMPLE,
+        usage="agent-tui [TASK] [options]\n       agent-tui COMMAND …",
+    )
+    made.add_argument("task", nargs="?", metavar="TASK", help="what the agent shall do, in quotes")
+    made.add_argument("--version", action="version", version=f"agent-tui {__version__}")
+    add_run_options(made)
+    add_console_options(made)
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Open the console, on a task where one is given."""
+    namespace = parser().parse(arguments)
+    if namespace.task is not None and not namespace.task.strip():
+        raise UsageError(
+            'agent-tui: the task is empty; say what to do, as in agent-tui "fix the failing tests".'
+        )
+    from tui_agent.console.arguments import ConsoleArguments
+
+    return open_console(
+        ConsoleArguments(
+            overrides=overrides(namespace),
+            config=config_path(namespace.config),
+            task=namespace.task,
+            step=bool(namespace.step),
+        )
+    )
+
+
+def config_path(text: str | None) -> Path | None:
+    """The value of `--config`."""
+    return None if text is None else Path(text)
+
+
+def open_console(arguments: ConsoleArguments) -> int:
+    """Show the console until it is left; its exit code. Refuses where there is no terminal to show it on."""
+    require_terminal()
+    from tui_agent.console.app import run_console
+
+    return run_console(arguments)
+
+
+def require_terminal() -> None:
+    """Raises `UsageError` unless both standard input and output are a terminal that can be drawn on."""
+    missing = [
+        name for name, stream in (("input", sys.stdin), ("output", sys.stdout)) if not _is_terminal(stream)
+    ]
+    if missing:
+        raise UsageError(
+            f"the console needs a terminal, and standard {' and '.join(missing)} is none (a pipe? a file?).\n"
+            'Start it in a terminal, or work without a screen: agent-tui run "TASK", agent-tui replay --print'
+        )
+    if os.environ.get("TERM") == "dumb":
+        raise UsageError(
+            "the console cannot draw on this terminal: TERM is `dumb`.\n"
+            'Set TERM to what it is (as xterm-256color), or work without a screen: agent-tui run "TASK"'
+        )
+
+
+def _is_terminal(stream: object) -> bool:
+    try:
+        return bool(stream is not None and stream.isatty())  # type: ignore[attr-defined]
+    except ValueError:  # closed
+        return False

@@ -1,0 +1,64 @@
+"""`agent-tui demo`: the console on a scripted model that works with real tools in a throwaway workspace."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from tui_agent.cli.console import config_path, open_console
+from tui_agent.cli.options import Parser, UsageError, add_console_options, add_run_options, overrides
+from tui_agent.config_errors import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_EXAMPLE = """
+agent-tui demo
+agent-tui demo --list"""
+
+
+def parser() -> Parser:
+    """Options of `demo`."""
+    made = Parser(
+        "demo",
+        "Watch an agent recover, without a key and without a network: the model is a script, the tools, the\n"
+        "files and the commands are real, and the workspace is thrown away afterwards.",
+        _EXAMPLE,
+    )
+    made.add_argument("name", nargs="?", metavar="NAME", help="which demo (--list names them)")
+    made.add_argument("--list", action="store_true", help="name the demos and leave")
+    add_run_options(made)
+    add_console_options(made)
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Open the console on a demo."""
+    from tui_agent.models.scenario_file import load_scenario, scenario_names
+
+    namespace = parser().parse(arguments)
+    names = scenario_names()
+    if namespace.list:
+        for name in names:
+            sys.stdout.write(f"{name:<20}  {load_scenario(name).title}\n")
+        return 0
+    name = namespace.name or default_demo(names)
+    if name not in names:
+        near = nearest(name, names)
+        hint = f"; did you mean {near}?" if near else ""
+        raise UsageError(f"agent-tui demo: there is no demo {name!r}{hint}\nThere are: {', '.join(names)}.")
+    from tui_agent.console.arguments import ConsoleArguments
+
+    return open_console(
+        ConsoleArguments(
+            overrides=overrides(namespace),
+            config=config_path(namespace.config),
+            demo=name,
+            step=bool(namespace.step),
+        )
+    )
+
+
+def default_demo(names: Sequence[str]) -> str:
+    """The demo that shows the whole of recovery."""
+    return "first-flight" if "first-flight" in names else names[0]

@@ -1,0 +1,191 @@
+"""The options that commands share, and a parser that says what is wrong, why, and what would be right.
+
+Values are checked lightly here, so that a slip is told before a screen opens; the settings check them again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tui_agent.config_errors import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+POLICIES = ("forge", "gigi", "funnelcanary", "hpd", "combined")
+APPROVALS = ("ask", "writes", "all")
+
+VALUE_OPTIONS = frozenset(
+    [
+        "--model",
+        "--api-base",
+        "--policy",
+        "--workspace",
+        "--approve",
+        "--max-iterations",
+        "--context-tokens",
+        "--model-timeout",
+        "--max-cost",
+        "--config",
+        "--fallback-models",
+        "--theme",
+        "--state-dir",
+        "--command-timeout",
+        "--output",
+        "--on-escalation",
+        "--timeout",
+        "--speed",
+        "--at",
+        "--resume",
+    ]
+)
+"""Options that take a value, so that what follows them is not mistaken for a command."""
+
+
+class UsageError(Exception):
+    """The command line cannot be understood. Exit code 2."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with errors in our words: raised, with the nearest option, never printed by itself."""
+
+    def __init__(self, command: str, description: str, example: str, **kwargs: Any) -> None:
+        super().__init__(
+            prog=f"agent-tui {command}".strip(),
+            description=description,
+            epilog=f"example:\n{_indented(example)}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+            **kwargs,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(
+            f"{self.prog}: {message}.\n`{self.prog} --help` shows what it takes, with an example."
+        )
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """The parsed options. Raises `UsageError`; ends the process only for `--help`."""
+        namespace, unknown = self.parse_known_args(list(arguments))
+        if unknown:
+            self._refuse(unknown[0])
+        return namespace
+
+    def _refuse(self, argument: str) -> NoReturn:
+        if not argument.startswith("-"):
+            raise UsageError(
+                f"{self.prog}: there is one word too many, {argument!r}.\n"
+                f'A task of several words stands in quotes: {self.prog} "fix the failing tests"'
+            )
+        name = argument.partition("=")[0]
+        near = nearest(name.lstrip("-"), (option.lstrip("-") for option in self._option_string_actions), 0.6)
+        hint = f"; the nearest is --{near}" if near and near != "h" else ""
+        self.error(f"there is no option {name}{hint}")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.strip().splitlines())
+
+
+def one_of(names: Iterable[str]) -> Callable[[str], str]:
+    """A value out of a few; the message names them and the nearest."""
+    allowed = tuple(names)
+
+    def check(text: str) -> str:
+        if text in allowed:
+            return text
+        near = nearest(text, allowed)
+        hint = f" (did you mean {near}?)" if near else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(allowed)}{hint}")
+
+    return check
+
+
+def count(text: str) -> int:
+    """A whole number from 1."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return value
+
+
+def place(text: str) -> int:
+    """A whole number from 0."""
+    return 0 if text == "0" else count(text)
+
+
+def amount(text: str) -> float:
+    """A number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
+
+
+def add_run_options(parser: Parser) -> None:
+    """What holds wherever a model works: console, demo, run and resume."""
+    group = parser.add_argument_group("options of every run")
+    group.add_argument("--model", metavar="NAME", help="the model, as litellm names it (openai/gpt-5)")
+    group.add_argument("--api-base", metavar="URL", help="address of an OpenAI-compatible server")
+    group.add_argument(
+        "--policy", type=one_of(POLICIES), metavar="NAME", help=f"{'|'.join(POLICIES)} (default combined)"
+    )
+    group.add_argument("--workspace", metavar="DIR", help="folder to work in (default: here)")
+    group.add_argument(
+        "--approve",
+        type=one_of(APPROVALS),
+        metavar="MODE",
+        help="ask: writes and commands ask (default); writes: file edits run; all: nothing asks",
+    )
+    group.add_argument(
+        "--max-iterations", type=count, metavar="N", help="end with a partial answer after N (default 50)"
+    )
+    group.add_argument(
+        "--context-tokens", type=count, metavar="N", help="budget of the window (default: the model's)"
+    )
+    group.add_argument(
+        "--model-timeout", type=amount, metavar="SECONDS", help="longest silence of the model (default 120)"
+    )
+    group.add_argument(
+        "--command-timeout", type=amount, metavar="SECONDS", help="longest time of a command (default 120)"
+    )
+    group.add_argument(
+        "--max-cost", type=amount, metavar="USD", help="end with a partial answer at this cost"
+    )
+    group.add_argument(
+        "--fallback-models", metavar="A,B", help="models to try, in order, when the first cannot be reached"
+    )
+    add_place_options(parser)
+
+
+def add_place_options(parser: Parser) -> None:
+    """Where settings and sessions lie: for every command."""
+    group = parser.add_argument_group("places")
+    group.add_argument("--config", metavar="FILE", help="read FILE in place of your own config.toml")
+    group.add_argument("--state-dir", metavar="DIR", help="where sessions are kept")
+
+
+def add_console_options(parser: Parser) -> None:
+    """What holds only where there is a screen."""
+    group = parser.add_argument_group("options of the console")
+    group.add_argument(
+        "--step", action="store_true", default=None, help="start paused before every iteration"
+    )
+    group.add_argument("--theme", metavar="NAME", help="how the console looks")
+
+
+_NO_SETTINGS = frozenset({"config", "task", "name", "list", "session", "resume", "json"})
+
+
+def overrides(namespace: argparse.Namespace) -> dict[str, object]:
+    """The options that were given, by the key of their setting."""
+    return {
+        key: value for key, value in vars(namespace).items() if value is not None and key not in _NO_SETTINGS
+    }

@@ -1,0 +1,61 @@
+"""`agent-tui replay`: a saved session, played in the console or printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.cli.console import config_path, open_console
+from tui_agent.cli.options import Parser, add_console_options, add_place_options, amount, overrides, place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_EXAMPLE = """
+agent-tui replay                       the newest session
+agent-tui replay 20260102-101112-ab12 --speed 4
+agent-tui replay events.jsonl --print | less"""
+
+
+def parser() -> Parser:
+    """Options of `replay`."""
+    made = Parser("replay", "Watch a saved session again, event by event, in the same panes.", _EXAMPLE)
+    made.add_argument("session", nargs="?", metavar="SESSION|FILE", help="default: the newest session")
+    made.add_argument("--speed", type=amount, metavar="X", help="2 is twice as fast as it was (default 1)")
+    made.add_argument("--at", type=place, metavar="N", help="open at event N")
+    made.add_argument(
+        "--print",
+        action="store_true",
+        default=None,
+        help="no screen: the transcript and the recovery timeline as text",
+    )
+    add_place_options(made)
+    add_console_options(made)
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Play or print a session."""
+    namespace = parser().parse(arguments)
+    from tui_agent.config import load_settings
+    from tui_agent.console.arguments import ConsoleArguments
+
+    given = overrides(namespace)
+    settings = load_settings(given, namespace.config)
+    if settings.print_only:
+        from tui_agent.cli.transcript import print_session
+
+        return print_session(settings, namespace.session, settings.at)
+    return open_console(
+        ConsoleArguments(
+            overrides=given,
+            config=config_path(namespace.config),
+            replay=Path(namespace.session) if _is_file(namespace.session) else namespace.session,
+            replay_speed=settings.speed,
+            replay_at=settings.at or 0,
+        )
+    )
+
+
+def _is_file(text: str | None) -> bool:
+    return text is not None and Path(text).exists()

@@ -1,0 +1,41 @@
+"""`agent-tui resume`: go on with a saved session in the console."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui_agent.cli.console import config_path, open_console
+from tui_agent.cli.options import Parser, add_console_options, add_run_options, overrides
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_EXAMPLE = """
+agent-tui resume                       the newest session
+agent-tui resume 20260102-101112-ab12"""
+
+
+def parser() -> Parser:
+    """Options of `resume`."""
+    made = Parser(
+        "resume", "Go on with a session where it stopped, also after a crash: nothing is lost.", _EXAMPLE
+    )
+    made.add_argument("session", nargs="?", metavar="SESSION", help="default: the newest session")
+    add_run_options(made)
+    add_console_options(made)
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Open the console on a saved session."""
+    namespace = parser().parse(arguments)
+    from tui_agent.console.arguments import LATEST, ConsoleArguments
+
+    return open_console(
+        ConsoleArguments(
+            overrides=overrides(namespace),
+            config=config_path(namespace.config),
+            resume=namespace.session or LATEST,
+            step=bool(namespace.step),
+        )
+    )

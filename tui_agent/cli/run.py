@@ -1,0 +1,112 @@
+"""`agent-tui run`: the same engine without a screen, for scripts and CI."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from tui_agent.cli.options import Parser, UsageError, add_run_options, amount, one_of, overrides
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+_EXAMPLE = """
+agent-tui run "fix the failing tests" --model openai/gpt-5 --approve all
+git diff | agent-tui run - --output json --timeout 600 --max-cost 1 | jq -r .answer"""
+
+_EPILOG = """
+exit codes:
+  0 answered · 1 internal error · 2 wrong usage or configuration · 3 partial answer · 4 stopped by recovery
+  5 an escalation nobody could answer · 6 the model could not be used · 130 interrupted (signal, --timeout)"""
+
+
+def parser() -> Parser:
+    """Options of `run`."""
+    made = Parser(
+        "run",
+        "Run a task to its end without a screen. What would need an approval is denied, and the model\n"
+        "is told so, unless --approve allows it. The answer goes to standard output, all else to standard error.",
+        _EXAMPLE + "\n" + _EPILOG,
+    )
+    made.add_argument("task", nargs="?", metavar="TASK", help="what to do, in quotes; - reads it from stdin")
+    made.add_argument(
+        "--output",
+        type=one_of(("text", "json", "jsonl")),
+        metavar="FORM",
+        help="text: the answer (default); json: one object; jsonl: events as they happen, then the object",
+    )
+    made.add_argument(
+        "--on-escalation",
+        type=one_of(("partial", "continue", "stop")),
+        metavar="WHAT",
+        help="where an operator would be asked: partial answer (default), continue without, or stop",
+    )
+    made.add_argument("--timeout", type=amount, metavar="SECONDS", help="end as interrupted after this time")
+    made.add_argument("--resume", metavar="SESSION", help="go on with a session: TASK is its next message")
+    add_run_options(made)
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run to an outcome; its exit code."""
+    # From the first moment on, an early SIGTERM leaves like Ctrl+C: exit code 130, no traceback.
+    signal.signal(signal.SIGTERM, _interrupt)
+    namespace = parser().parse(arguments)
+    task = _task(namespace.task)
+    import asyncio
+
+    from tui_agent.config import load_settings, require_model, require_workspace
+
+    settings = load_settings(overrides(namespace), namespace.config)
+    require_workspace(settings)
+    require_model(settings)
+    _log_to_stderr()
+    from tui_agent.headless import run_headless
+
+    resume = None
+    if namespace.resume is not None:
+        from tui_agent.sessions.session import sessions_folder
+
+        resume = sessions_folder(settings.state_dir) / namespace.resume
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    return asyncio.run(run_headless(settings, task, resume=resume))
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _task(text: str | None) -> str:
+    if text is None:
+        raise UsageError(
+            'agent-tui run: there is no task; say what to do, as in agent-tui run "fix the failing tests".\n'
+            "`agent-tui run -` reads it from standard input."
+        )
+    if text == "-":
+        if sys.stdin is None or sys.stdin.isatty():
+            sys.stderr.write("agent-tui: reading the task from the terminal; end it with Ctrl+D.\n")
+        text = sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin is not None else ""
+    if not text.strip():
+        raise UsageError(
+            "agent-tui run: the task is empty; say what to do in quotes, or on standard input with -."
+        )
+    return text
+
+
+def _log_to_stderr() -> None:
+    """Warnings of our own code on standard error, one line each, without tracebacks."""
+    import logging
+
+    class _OneLine(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return f"agent-tui: {record.getMessage()}"
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine())
+    own = logging.getLogger("tui_agent")
+    own.handlers[:] = [handler]
+    own.propagate = False

@@ -1,0 +1,283 @@
+"""What a run needs, looked at one by one: each finding says what is, and how to mend what is not.
+
+No key is printed or sent anywhere, and nothing is contacted but the `api_base` that is configured, and that
+only with an unauthenticated connection: the question is whether something listens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from tui_agent import __version__
+from tui_agent.config import ConfigError, Settings, load_settings, require_workspace, user_config_file
+from tui_agent.config_errors import PROVIDER_VARIABLES
+from tui_agent.config_layers import PROJECT_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+Status = Literal["ok", "advice", "broken"]
+REACH_TIMEOUT = 3.0
+"""Seconds to wait for the model's server to accept a connection."""
+LEAST_FREE = 100 * 1024 * 1024
+"""Bytes that should be free where sessions are kept."""
+COMPROMISED_LITELLM = frozenset({"1.82.7", "1.82.8", "1.107.0"})
+"""Releases that carried foreign code (1.82.7, 1.82.8) or are reported to (1.107.0)."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding. `mend` says what to do; it is empty where nothing is to be done."""
+
+    name: str
+    status: Status
+    says: str
+    mend: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All findings, and the settings with the place each comes from."""
+
+    checks: tuple[Check, ...]
+    settings: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing must be mended before a run."""
+        return all(check.status != "broken" for check in self.checks)
+
+
+def examine(
+    overrides: Mapping[str, object], config: str | None = None, environ: Mapping[str, str] | None = None
+) -> Report:
+    """Look at everything. Never raises: what cannot be looked at is a finding."""
+    environ = os.environ if environ is None else environ
+    checks = [_python(), _litellm()]
+    try:
+        settings = load_settings(overrides, config, environ)
+    except ConfigError as error:
+        checks.append(Check("configuration", "broken", error.message, "mend the places named here"))
+        return Report((*checks, _program("git"), _program("rg"), _terminal(environ)))
+    checks += [
+        _configuration(settings),
+        _model(settings, environ),
+        _keys(settings, environ),
+        _server(settings),
+        _workspace(settings),
+        _state_folder(settings),
+        _program("git"),
+        _program("rg"),
+        _terminal(environ),
+    ]
+    return Report(tuple(checks), _described(settings))
+
+
+def _described(settings: Settings) -> dict[str, dict[str, str]]:
+    dumped = settings.model_dump(mode="json", by_alias=True)
+    dumped["print"] = dumped.pop("print_only", dumped.get("print"))
+    described = {}
+    for key, source in settings.sources.items():
+        value = dumped[key]
+        if key == "recovery":
+            value = settings.recovery.overrides()
+        elif key == "hooks":
+            value = {name: len(matchers) for name, matchers in value.items() if matchers}
+        elif key == "api_base" and isinstance(value, str):
+            value = _without_credentials(value)
+        described[key] = {"value": value if isinstance(value, str) else json.dumps(value), "source": source}
+    return described
+
+
+def _without_credentials(address: str) -> str:
+    parts = urlsplit(address)
+    if parts.username is None and parts.password is None and not parts.query:
+        return address
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+
+
+def _python() -> Check:
+    version = platform.python_version()
+    return Check("python", "ok", f"{version}, agent-tui {__version__}")
+
+
+def _litellm() -> Check:
+    try:
+        version = metadata.version("litellm")
+    except metadata.PackageNotFoundError:
+        return Check("litellm", "broken", "it is not installed", "pip install agent-tui again")
+    if version in COMPROMISED_LITELLM:
+        return Check(
+            "litellm",
+            "broken",
+            f"{version} is a compromised release",
+            "pip install 'litellm!=1.82.7,!=1.82.8,!=1.107.0', then change every key this machine holds",
+        )
+    return Check("litellm", "ok", version)
+
+
+def _configuration(settings: Settings) -> Check:
+    files = [str(path) for path in (settings.workspace / PROJECT_FILE, user_config_file()) if path.exists()]
+    return Check(
+        "configuration", "ok", ", ".join(files) if files else f"no file (yours: {user_config_file()})"
+    )
+
+
+def _model(settings: Settings, environ: Mapping[str, str]) -> Check:
+    if settings.model:
+        return Check("model", "ok", f"{settings.model} ({settings.sources['model']})")
+    present = [begins for name, begins in PROVIDER_VARIABLES.items() if environ.get(name)]
+    hint = f" (there is a key for {', '.join(present)})" if present else ""
+    return Check("model", "advice", f"none is chosen{hint}", '--model NAME, AGENT_TUI_MODEL or `model = "…"`')
+
+
+def _keys(settings: Settings, environ: Mapping[str, str]) -> Check:
+    present = [name for name in PROVIDER_VARIABLES if environ.get(name)]
+    provider = settings.model.partition("/")[0] + "/…"
+    needed = next((name for name, begins in PROVIDER_VARIABLES.items() if begins == provider), None)
+    if needed is not None and needed not in present and settings.api_base is None:
+        return Check(
+            "keys", "broken", f"{settings.model} needs {needed}, which is not set", f"export {needed}=…"
+        )
+    if not present:
+        return Check("keys", "advice", "no provider's key is set", "fine for a local server and the demos")
+    return Check("keys", "ok", ", ".join(present))
+
+
+def _server(settings: Settings) -> Check:
+    if settings.api_base is None:
+        return Check("server", "ok", "the provider's own address (not contacted by this command)")
+    parts = urlsplit(settings.api_base)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    shown = _without_credentials(settings.api_base)
+    try:
+        socket.create_connection((parts.hostname or "", port), REACH_TIMEOUT).close()
+    except (OSError, ValueError) as error:
+        why = (
+            "no answer in time"
+            if isinstance(error, TimeoutError)
+            else getattr(error, "strerror", None) or error
+        )
+        return Check("server", "broken", f"{shown}: {why}", "start the server there, or correct --api-base")
+    return Check("server", "ok", f"{shown} accepts connections")
+
+
+def _workspace(settings: Settings) -> Check:
+    try:
+        return Check("workspace", "ok", str(require_workspace(settings)))
+    except ConfigError as error:
+        what, _, mend = error.message.partition("\n")
+        return Check("workspace", "broken", what, mend)
+
+
+def _state_folder(settings: Settings) -> Check:
+    folder = settings.state_dir
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        return Check(
+            "sessions",
+            "broken",
+            f"{existing} cannot be written",
+            "change its rights, or name another --state-dir",
+        )
+    free = shutil.disk_usage(existing).free
+    sessions, used = _kept(folder / "sessions")
+    says = f"{folder}: {sessions} sessions, {_size(used)}; {_size(free)} free"
+    if free < LEAST_FREE:
+        return Check("sessions", "broken", says, "make room, or name another --state-dir")
+    return Check("sessions", "ok", says)
+
+
+def _kept(folder: Path) -> tuple[int, int]:
+    """How many sessions lie in `folder`, and their bytes."""
+    sessions = used = 0
+    for root, _, files in os.walk(folder):
+        sessions += "events.jsonl" in files
+        for name in files:
+            try:
+                used += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - a walk over many files
+            except OSError:
+                continue
+    return sessions, used
+
+
+def _size(count: int) -> str:
+    amount = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+_PROGRAMS = {
+    "git": "some work in a workspace (diffs, checkpoints) is poorer without it; install git",
+    "rg": "searching is slower without it; install ripgrep",
+}
+
+
+def _program(name: str) -> Check:
+    path = shutil.which(name)
+    if path is None:
+        return Check(name, "advice", "not found", _PROGRAMS[name])
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check(name, "advice", f"{path} does not run: {error}", _PROGRAMS[name])
+    if done.returncode != 0:
+        return Check(name, "advice", f"{path} ends with exit code {done.returncode}", _PROGRAMS[name])
+    return Check(name, "ok", next(iter(done.stdout.splitlines()), path))
+
+
+def _terminal(environ: Mapping[str, str]) -> Check:
+    term = environ.get("TERM", "")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return Check(
+            "terminal", "advice", "standard input or output is none", "the console needs one; `run` does not"
+        )
+    size = shutil.get_terminal_size()
+    colours = (
+        "24-bit colour" if environ.get("COLORTERM", "") in {"truecolor", "24bit"} else "256 colours or fewer"
+    )
+    says = f"{term or 'TERM is not set'}, {size.columns}×{size.lines}, {colours}, {sys.stdout.encoding}"
+    if term in {"", "dumb"}:
+        return Check("terminal", "advice", says, "set TERM to what your terminal is, as xterm-256color")
+    if size.columns < 80 or size.lines < 24:
+        return Check("terminal", "advice", says, "80×24 or more shows all panes")
+    if "utf" not in (sys.stdout.encoding or "").lower():
+        return Check("terminal", "advice", says, "set LANG to a UTF-8 locale, as C.UTF-8")
+    return Check("terminal", "ok", says)
+
+
+_MARKS: dict[Status, str] = {"ok": "✓", "advice": "·", "broken": "✗"}
+
+
+def print_report(report: Report, *, as_json: bool, write: Callable[[str], object] = sys.stdout.write) -> None:
+    """The report on standard output, for people or as one JSON object."""
+    if as_json:
+        checks = [asdict(check) for check in report.checks]
+        write(json.dumps({"healthy": report.healthy, "checks": checks, "settings": report.settings}) + "\n")
+        return
+    width = max(len(check.name) for check in report.checks)
+    for check in report.checks:
+        write(f"{_MARKS[check.status]} {check.name:<{width}}  {check.says}\n")
+        if check.mend:
+            write(f"  {'':<{width}}  → {check.mend}\n")
+    changed = {key: told for key, told in report.settings.items() if told["source"] != "default"}
+    if changed:
+        write("\nSettings that are not the default:\n")
+    for key, told in changed.items():
+        write(f"  {key} = {told['value']}  ({told['source']})\n")
+    broken = sum(check.status == "broken" for check in report.checks)
+    write("\nNothing must be mended.\n" if not broken else f"\n{broken} to mend, marked ✗.\n")

@@ -1,0 +1,165 @@
+"""A run without a screen: the same session, an operator who is not there, and an outcome for scripts.
+
+What the run tells goes through a `Presenter` (`headless_output`); how it ended becomes an exit code. Signals,
+a timeout and a reader who leaves end the run as interrupted, with everything recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tui_agent.agent.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
+from tui_agent.events import Approval, ApprovalAsked, EscalationRaised, Outcome
+from tui_agent.headless_output import Outlet, presenter
+from tui_agent.result import RunResult, result_of
+from tui_agent.sessions.errors import SessionError
+from tui_agent.sessions.session import Session, open_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from types import FrameType
+
+    from tui_agent.config import Settings
+    from tui_agent.models.protocol import Model
+
+EXIT_CODES = {
+    Outcome.ANSWERED: 0,
+    Outcome.ERROR: 1,
+    Outcome.PARTIAL: 3,
+    Outcome.STOPPED: 4,
+    Outcome.ESCALATED: 5,
+    Outcome.MODEL_FAILED: 6,
+    Outcome.INTERRUPTED: 130,
+}
+"""CONTRACT: exit codes of `run`; 2 is for what is found wrong before a run starts."""
+
+OnEscalation = Literal["partial", "continue", "stop"]
+
+
+@dataclass(frozen=True)
+class HeadlessOperator:
+    """Nobody is here: calls that need an approval are denied, `--on-escalation` settles escalations."""
+
+    on_escalation: OnEscalation = "partial"
+    approve_mode: Approval = Approval.ASK
+
+    @property
+    def present(self) -> bool:
+        return False
+
+    async def approve(self, asked: ApprovalAsked) -> ApprovalReply:
+        """Deny, and tell the model why and what it can still do."""
+        still = {
+            Approval.ASK: "Reading, listing and searching need no approval",
+            Approval.WRITES: "Reading, searching and editing files need no approval",
+            Approval.ALL: "The other tools need no approval",
+        }[self.approve_mode]
+        reason = (
+            f"nobody is here who could approve {asked.tool} (--approve {self.approve_mode}). {still}; "
+            "go on with those, and say in your answer what could not be done"
+        )
+        return ApprovalReply("deny", reason, by="policy")
+
+    async def answer(self, raised: EscalationRaised) -> EscalationReply:
+        """What `--on-escalation` says, to whatever is asked."""
+        return EscalationReply(self.on_escalation, by="policy")
+
+    async def gate(self, outline: RequestOutline) -> GateReply:
+        """Nobody looks at the next request: it goes out at once, with its note as it is."""
+        return GateReply(outline.note)
+
+
+async def run_headless(
+    settings: Settings, task: str, *, model: Model | None = None, resume: Path | None = None
+) -> int:
+    """Run `task`, print what `settings.output` asks for, and return the exit code.
+
+    `resume` is the folder of a session to go on with. Raises `SessionError` where no session can be opened.
+    """
+    outlet = Outlet(sys.stdout)
+    shown = presenter(settings.output, outlet, sys.stderr)
+    operator = HeadlessOperator(settings.on_escalation, settings.approve)
+    session = await open_session(settings.replaced(step=False), operator, model, resume)
+    unsubscribe = session.subscribe(shown.event)
+    failure = ""
+    try:
+        with _interruptions(session, settings.timeout, outlet):
+            await session.submit(task)
+            await session.wait()
+    finally:
+        failure = await _closed(session)
+        unsubscribe()
+    result = result_of(session.state)
+    if failure:
+        result = result.failed(failure)
+    shown.result(result)
+    return _exit_code(result, outlet)
+
+
+async def _closed(session: Session) -> str:
+    """Close the session; what could not be saved, in words, or nothing."""
+    try:
+        await session.close()
+    except SessionError as error:
+        return str(error)
+    return ""
+
+
+def _exit_code(result: RunResult, outlet: Outlet) -> int:
+    if outlet.fault and not outlet.reader_left:
+        sys.stderr.write(
+            f"agent-tui: standard output could not be written: {outlet.fault}.\n"
+            f"The run is saved as session {result.session_id}; make room, then see `agent-tui replay`.\n"
+        )
+        return EXIT_CODES[Outcome.ERROR]
+    return EXIT_CODES[result.outcome]
+
+
+@contextmanager
+def _interruptions(session: Session, timeout: float | None, outlet: Outlet) -> Iterator[None]:
+    """While inside, signals, the timeout and a reader who leaves stop the run; a second signal is final."""
+    loop = asyncio.get_running_loop()
+    stopping: list[asyncio.Task[None]] = []
+
+    def stop(reason: str) -> None:
+        if not stopping:
+            stopping.append(loop.create_task(session.stop(reason), name="stop"))
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        if stopping:
+            raise KeyboardInterrupt
+        name = signal.Signals(number).name
+        loop.call_soon_threadsafe(stop, f"The run was interrupted by {name}.")
+
+    outlet.on_fault = lambda: stop(f"Standard output could not be written: {outlet.fault}.")
+    timer = None
+    if timeout is not None:
+        timer = loop.call_later(timeout, stop, f"The run took longer than --timeout {timeout:g} s.")
+    restore = _handle_signals(on_signal)
+    try:
+        yield
+    finally:
+        restore()
+        outlet.on_fault = lambda: None
+        if timer is not None:
+            timer.cancel()
+
+
+def _handle_signals(handler: Callable[[int, FrameType | None], None]) -> Callable[[], None]:
+    """Install `handler` for SIGINT and SIGTERM; returns what puts the earlier ones back."""
+    if threading.current_thread() is not threading.main_thread():
+        return lambda: None
+    earlier = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, before in earlier.items():
+            signal.signal(number, before)
+
+    return restore
