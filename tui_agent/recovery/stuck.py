@@ -1,0 +1,226 @@
+"""Stuck patterns: runs of calls that bring nothing new, successes included (RECOVERY.md, 7).
+
+Patterns are counted within a progress epoch, so that re-reading after an edit, re-running tests, paging and polling
+are work and not loops. The ladder of a pattern: seen (guide), its call withheld, then the operator or the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tui_agent.events import Level, VerdictRecord
+from tui_agent.evolve import evolve
+from tui_agent.recovery.iteration import Iteration, Outcome, Status
+from tui_agent.recovery.signature import same_text
+from tui_agent.recovery.verdict import STUCK, silent
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tui_agent.recovery.policy import RecoveryPolicy
+
+REPEAT = "repeat"
+ALTERNATION = "alternation"
+MONOLOGUE = "monologue"
+OVERFLOW = "overflow"
+
+_LOOKING_ONLY = frozenset({"read_file", "glob", "grep", "list_dir", "ask_operator", "finish"})
+"""Tools that cannot change anything; a new call of any other may have, also when it says nothing new."""
+
+_LAST_RUNG = 2
+"""Extensions of a pattern after it was first seen at which warning and withholding have not helped."""
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """One executed call in the window. `content` is the outcome: the result, or the failure's message."""
+
+    key: str
+    tool: str
+    succeeded: bool
+    content: str
+    epoch: int
+
+    def same_outcome(self, other: Sighting) -> bool:
+        """Ended alike, volatile parts of the text left out."""
+        return self.succeeded == other.succeeded and same_text(self.content, other.content)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern that was seen in this epoch. `extensions`: how often it went on since; `moved`: in the last iteration."""
+
+    name: str
+    keys: frozenset[str] = frozenset()
+    tools: tuple[str, ...] = ()
+    extensions: int = 0
+    moved: bool = True
+
+    @property
+    def exhausted(self) -> bool:
+        """It was warned of, its call was withheld, and it still goes on."""
+        return self.extensions >= _LAST_RUNG
+
+    @property
+    def told(self) -> str:
+        """The pattern in words."""
+        if self.name == REPEAT:
+            return f"the same call of {self.tools[0]} with the same outcome again and again"
+        if self.name == ALTERNATION:
+            return f"two calls ({' and '.join(self.tools)}) in turn with the same outcomes"
+        if self.name == MONOLOGUE:
+            return "several messages in a row without a tool call"
+        return "the prompt stays too long although the window was shrunk"
+
+
+@dataclass(frozen=True)
+class StuckPatterns:
+    """The last calls with their outcomes, the epoch that counts, and the patterns seen in it."""
+
+    window: tuple[Sighting, ...] = ()
+    epoch: int = 0
+    patterns: tuple[Pattern, ...] = ()
+    silent_replies: int = 0
+    """Assistant messages in a row without a call."""
+    overflows: int = 0
+    """Overflow faults in a row."""
+
+    # --- folding ---------------------------------------------------------------------------------------------
+
+    def apply(self, iteration: Iteration, policy: RecoveryPolicy) -> StuckPatterns:
+        """Fold a finished iteration, in call order; the same call twice in it counts once."""
+        state = self._rested()
+        seen: set[str] = set()
+        for outcome in iteration.outcomes:
+            if outcome.key in seen:
+                if outcome.changed:
+                    state = state.next_epoch()
+                continue
+            seen.add(outcome.key)
+            if outcome.status is Status.WITHHELD:
+                state = state._extended(outcome.key)
+            elif outcome.status is Status.SUCCEEDED or outcome.status is Status.FAILED:
+                state = state._with_call(outcome, policy)
+        return state._with_monologue(policy)
+
+    def replied(self, *, with_calls: bool) -> StuckPatterns:
+        """The model answered: overflows in a row end, messages without a call are counted."""
+        silent_replies = 0 if with_calls else self.silent_replies + 1
+        if silent_replies == self.silent_replies and not self.overflows:
+            return self
+        patterns = self.patterns
+        if with_calls and any(pattern.name == MONOLOGUE for pattern in patterns):
+            patterns = tuple(pattern for pattern in patterns if pattern.name != MONOLOGUE)
+        return evolve(self, silent_replies=silent_replies, overflows=0, patterns=patterns)
+
+    def overflowed(self, policy: RecoveryPolicy) -> StuckPatterns:
+        """The prompt was too long, again or for the first time."""
+        state = evolve(self._rested(), overflows=self.overflows + 1)
+        beyond = state.overflows - policy.stuck_overflows
+        return state if beyond < 0 else state._noted(Pattern(OVERFLOW, extensions=beyond))
+
+    def next_epoch(self) -> StuckPatterns:
+        """Progress, or an operator's message: what was counted no longer tells anything."""
+        return evolve(self, epoch=self.epoch + 1, patterns=(), silent_replies=0)
+
+    def _rested(self) -> StuckPatterns:
+        if not any(pattern.moved for pattern in self.patterns):
+            return self
+        return evolve(self, patterns=tuple(evolve(pattern, moved=False) for pattern in self.patterns))
+
+    def _with_call(self, outcome: Outcome, policy: RecoveryPolicy) -> StuckPatterns:
+        content = outcome.content if outcome.failure is None else outcome.failure.message
+        call = Sighting(outcome.key, outcome.tool, outcome.failure is None, content, self.epoch)
+        state = self
+        if outcome.changed or self._moves(call):
+            state = self.next_epoch()
+            call = evolve(call, epoch=state.epoch)
+        window = (*state.window, call)[-policy.stuck_window :]
+        state = evolve(state, window=window)
+        if any(call.key in pattern.keys for pattern in state.patterns):
+            return state._extended(call.key)
+        found = state._repeat(call, policy) or state._alternation(policy)
+        return state if found is None else state._noted(found)
+
+    def _moves(self, call: Sighting) -> bool:
+        """An outcome that this call has not had in the window, or a call and an outcome that are both new."""
+        earlier = [other for other in self.window if other.key == call.key]
+        if earlier:
+            return not any(call.same_outcome(other) for other in earlier)
+        if call.succeeded and call.tool not in _LOOKING_ONLY:
+            return True
+        return not any(
+            other.succeeded == call.succeeded and other.content == call.content for other in self.window
+        )
+
+    def _repeat(self, call: Sighting, policy: RecoveryPolicy) -> Pattern | None:
+        alike = sum(
+            other.epoch == call.epoch and other.key == call.key and other.same_outcome(call)
+            for other in self.window
+        )
+        if alike < policy.stuck_repeats:
+            return None
+        return Pattern(REPEAT, frozenset({call.key}), (call.tool,))
+
+    def _alternation(self, policy: RecoveryPolicy) -> Pattern | None:
+        length = policy.stuck_alternation
+        tail = self.window[-length:]
+        if len(tail) < length or any(call.epoch != self.epoch for call in tail):
+            return None
+        first, second = tail[0], tail[1]
+        if first.key == second.key:
+            return None
+        for place, call in enumerate(tail[2:]):
+            model = second if place % 2 else first
+            if call.key != model.key or not call.same_outcome(model):
+                return None
+        return Pattern(ALTERNATION, frozenset({first.key, second.key}), (first.tool, second.tool))
+
+    def _with_monologue(self, policy: RecoveryPolicy) -> StuckPatterns:
+        beyond = self.silent_replies - policy.stuck_monologue
+        return self if beyond < 0 else self._noted(Pattern(MONOLOGUE, extensions=beyond))
+
+    def _extended(self, key: str) -> StuckPatterns:
+        patterns = tuple(
+            evolve(pattern, extensions=pattern.extensions + 1, moved=True) if key in pattern.keys else pattern
+            for pattern in self.patterns
+        )
+        return evolve(self, patterns=patterns)
+
+    def _noted(self, found: Pattern) -> StuckPatterns:
+        others = tuple(
+            pattern for pattern in self.patterns if (pattern.name, pattern.keys) != (found.name, found.keys)
+        )
+        return evolve(self, patterns=(*others, found))
+
+    # --- judging ---------------------------------------------------------------------------------------------
+
+    def withheld(self, key: str) -> Sighting | None:
+        """The newest result of a call that is not worth executing again; None where it may run."""
+        if not any(key in pattern.keys for pattern in self.patterns):
+            return None
+        return next((call for call in reversed(self.window) if call.key == key), None)
+
+    @property
+    def moving(self) -> Pattern | None:
+        """The pattern that was seen or went on in the last iteration, the most stubborn one."""
+        moved = [pattern for pattern in self.patterns if pattern.moved]
+        return max(moved, key=lambda pattern: pattern.extensions, default=None)
+
+    def verdict(self, operator_present: bool) -> VerdictRecord:
+        """`guide` when seen and while its call is withheld; then `escalate` with an operator, `stop` without."""
+        pattern = self.moving
+        if pattern is None:
+            return silent(STUCK)
+        if not pattern.exhausted:
+            return VerdictRecord(level=Level.GUIDE, detector=STUCK, reason=f"Stuck: {pattern.told}")
+        level = Level.ESCALATE if operator_present else Level.STOP
+        return VerdictRecord(level=level, detector=STUCK, reason=f"Still stuck: {pattern.told}")
+
+
+def nothing_has_changed(call: Sighting) -> str:
+    """What the model reads in place of a withheld call's result."""
+    ended = "It succeeded with this result" if call.succeeded else "It failed with this message"
+    return (
+        "This call was not executed again: it was made several times with the same outcome, and nothing has changed "
+        f"since. {ended}:\n\n{call.content}"
+    )
