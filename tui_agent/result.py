@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.events import Outcome
+
+if TYPE_CHECKING:
+    from tui_agent.state import RunState
 
 
 @dataclass(frozen=True)
@@ -43,3 +46,40 @@ class RunResult:
     def to_json(self) -> dict[str, Any]:
         """Plain values, in the order of the fields."""
         return {**asdict(self), "outcome": self.outcome.value}
+
+
+def result_of(state: RunState) -> RunResult:
+    """The result of the newest run. One that has not ended is an error: nothing else may be claimed."""
+    run, metrics, recovery = state.run, state.metrics, state.recovery
+    ended_at = state.at if metrics.ended_at is None else metrics.ended_at
+    return RunResult(
+        session_id=state.session.id,
+        outcome=run.outcome or Outcome.ERROR,
+        reason=run.reason if run.outcome else "The run has not ended.",
+        answer=run.answer,
+        policy=run.policy,
+        model=run.model,
+        iterations=run.iteration,
+        model_calls=metrics.model_calls,
+        model_retries=metrics.model_retries,
+        tool_calls=metrics.tool_calls,
+        tool_errors=metrics.tool_errors,
+        recoveries=metrics.recoveries,
+        coherence_violations=metrics.coherence_violations,
+        escalations=metrics.escalations,
+        confidence=recovery.cognition.confidence,
+        strategy=recovery.cognition.strategy.value,
+        uncertainties=list(recovery.cognition.uncertainties),
+        ring=[None if slot is None else slot.signature for slot in recovery.ring.slots],
+        streak=recovery.streak.count,
+        attempts=[
+            {"tool": entry.tool, "input": dict(entry.input), "count": entry.count, "blocked": entry.blocked}
+            for entry in recovery.attempts.newest_first()
+        ],
+        usage={
+            "prompt_tokens": metrics.usage.prompt_tokens,
+            "completion_tokens": metrics.usage.completion_tokens,
+            "cost_usd": metrics.usage.cost,
+        },
+        duration_s=round(max(0.0, ended_at - metrics.started_at), 3),
+    )

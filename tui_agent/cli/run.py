@@ -27,7 +27,7 @@ def parser() -> Parser:
     made = Parser(
         "run",
         "Run a task to its end without a screen. What would need an approval is denied, and the model\n"
-        "is told so, unless --approve allows it. The answer goes to standard output, all else to standard error.",
+        "is told so, unless --approve allows it. The answer goes to standard output, all else to stderr.",
         _EXAMPLE + "\n" + _EPILOG,
     )
     made.add_argument("task", nargs="?", metavar="TASK", help="what to do, in quotes; - reads it from stdin")
