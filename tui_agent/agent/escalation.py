@@ -16,7 +16,7 @@ async def settle(recorder: Recorder, operator: Operator, verdict: e.VerdictRecor
 
     The answer is new information: it enters the history as an operator's message and goes to the detectors.
     """
-    tool, arguments = recorder.state.recovery.escalated_call()
+    tool, arguments = recorder.state.recovery.subject() or ("", {})
     raised = recorder.record(
         e.EscalationRaised(
             id=f"escalation-{recorder.state.seq + 1}",

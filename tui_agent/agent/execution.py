@@ -272,7 +272,8 @@ class Executor:
 
     def _reports_error_in_text(self, content: str) -> bool:
         """HPD-Agent: any tool's output that begins with `Error:` is a failure; ours raise when they fail."""
-        return self._recorder.state.recovery.policy.error_text_is_failure and content.startswith("Error:")
+        policy = self._recorder.state.recovery.policy
+        return policy.error_prefix == "every_tool" and content.startswith("Error:")
 
     async def _hook_allows(self, issued: _Issued) -> bool:
         reports = await self._run_hooks("PreToolUse", issued)

@@ -226,11 +226,12 @@ class Agent:
         return finished
 
     async def _attend(self, work: Coroutine[Any, Any, T]) -> T:
-        self._work = asyncio.ensure_future(work)
+        task = asyncio.ensure_future(work)
+        self._work = task
         try:
             if self._interruption is not None:
-                self._work.cancel()
-            return await self._work
+                task.cancel()
+            return await task
         finally:
             self._work = None
 

@@ -54,6 +54,7 @@ async def open_session(
     model: Model | None = None,
     resume: Path | None = None,
     *,
+    tools: ToolRegistry | None = None,
     environment: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Session:
@@ -83,16 +84,29 @@ async def open_session(
         recorder.record(
             e.SessionResumed(app_version=__version__, dropped_bytes=journal.contents.dropped_bytes)
         )
-        for event in repair_events(recorder.state):
+        for event in (*repair_events(recorder.state), *_chosen_now(settings, recorder.state)):
             recorder.record(event)
-    return Session(settings, operator, model or create_model(settings), recorder, folder)
+    return Session(
+        settings,
+        operator,
+        model or create_model(settings),
+        tools or default_tools(settings.command_timeout),
+        recorder,
+        folder,
+    )
 
 
 class Session:
     """A session that is open. Made by `open_session`; used from one event loop; ended by `close`."""
 
     def __init__(
-        self, settings: Settings, operator: Operator, model: Model, recorder: SessionRecorder, folder: Path
+        self,
+        settings: Settings,
+        operator: Operator,
+        model: Model,
+        tools: ToolRegistry,
+        recorder: SessionRecorder,
+        folder: Path,
     ) -> None:
         self.id = folder.name
         self.folder = folder
@@ -100,7 +114,7 @@ class Session:
         self._recorder = recorder
         self._operator = operator
         self._model = model
-        self._tools: ToolRegistry = default_tools(settings.command_timeout)
+        self._tools = tools
         workspace = Path(recorder.state.session.workspace)
         output_dir = folder / OUTPUT_FOLDER
         self._workspace = workspace
@@ -256,6 +270,16 @@ class Session:
                 operator_present=self._operator.present,
             )
         )
+
+
+def _chosen_now(settings: Settings, state: RunState) -> list[e.Event]:
+    """What an option of this start says otherwise than the saved session."""
+    chosen: list[e.Event] = []
+    for setting in ("policy", "model", "approve"):
+        value = getattr(settings, setting)
+        if settings.sources[setting].startswith("--") and value != getattr(state.session, setting):
+            chosen.append(e.SettingChanged(setting=setting, value=str(value)))
+    return chosen
 
 
 def _hooks(settings: HookSettings) -> list[Hook]:
