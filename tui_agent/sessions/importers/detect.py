@@ -1,0 +1,58 @@
+"""Which format a recording has, by what is in it; a file's name is never asked.
+
+The order matters: formats with marks of their own come before those whose messages they share.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from tui_agent.sessions.importers import (
+    claude_code,
+    codex,
+    mini_swe_agent,
+    mistral_vibe,
+    openai_messages,
+    openhands,
+    own,
+    swe_agent,
+    tau_bench,
+)
+from tui_agent.sessions.importers.reading import Recording
+from tui_agent.sessions.importers.transcript import TranscriptError
+
+FORMATS: tuple[ModuleType, ...] = (
+    own,
+    claude_code,
+    codex,
+    openhands,
+    tau_bench,
+    swe_agent,
+    mini_swe_agent,
+    mistral_vibe,
+    openai_messages,
+)
+"""Modules with `NAME`, `matches(recording)` and `read(recording, report)` (`own`: `read_events`)."""
+
+
+def detect(recording: Recording) -> ModuleType:
+    """The module of the recording's format. Raises `TranscriptError` that lists what was tried."""
+    for module in FORMATS:
+        if module.matches(recording):
+            return module
+    tried = ", ".join(str(module.NAME) for module in FORMATS)
+    why = "its content is none of the known kinds of transcript."
+    raise TranscriptError(str(recording.path), why, f"Tried: {tried}. {_seen(recording)}")
+
+
+def _seen(recording: Recording) -> str:
+    document = recording.document
+    if isinstance(document, dict):
+        keys = ", ".join(sorted(str(key)[:30] for key in list(document)[:8]))
+        return f"It is an object with the keys {keys}." if keys else "It is an empty object."
+    if isinstance(document, list):
+        return f"It is a list of {len(document)} items."
+    if recording.records:
+        keys = ", ".join(sorted(str(key)[:30] for key in list(recording.records[0])[:8]))
+        return f"Its first record has the keys {keys}." if keys else "Its first record is empty."
+    return "It holds no record."

@@ -1,0 +1,81 @@
+"""mistral-vibe sessions: a folder of `messages.jsonl` and `meta.json`, or the older single file of both.
+
+Failures are wrapped in `<tool_error>`, refusals and interrupts in `<user_cancellation>`
+(mistral-vibe, `core/agent_loop.py`); everything else is a success.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tui_agent.events import FailureKind
+from tui_agent.sessions.importers.openai_messages import ROLES, judged, message_time, read_messages
+from tui_agent.sessions.importers.reading import Record, Recording
+from tui_agent.sessions.importers.transcript import Call, ImportReport, Result, Transcript
+from tui_agent.sessions.importers.values import content_text, object_at, objects_at, text_at, value_at
+
+NAME = "mistral-vibe"
+
+_TOOL_ERROR = re.compile(r"^\s*<tool_error>(.*?)(?:</tool_error>\s*)?$", re.DOTALL)
+_CANCELLED = "<user_cancellation>"
+_UNDERSTOOD_KEYS = {"message_id", "injected", "reasoning_message_id", "reasoning_state"}
+_RETURN_CODE = re.compile(r"^returncode: (-?\d+)$", re.MULTILINE)
+
+
+def matches(recording: Recording) -> bool:
+    """Metadata with vibe's `environment` beside messages, or lines of messages with vibe's own keys."""
+    meta, messages = _parts(recording)
+    if not any(isinstance(message, dict) and message.get("role") in ROLES for message in messages[:20]):
+        return False
+    if isinstance(meta.get("environment"), dict) and ("session_id" in meta or "start_time" in meta):
+        return True
+    return any(isinstance(one, dict) and bool(_UNDERSTOOD_KEYS & one.keys()) for one in messages[:20])
+
+
+def read(recording: Recording, report: ImportReport) -> list[Transcript]:
+    """One transcript."""
+    meta, messages = _parts(recording)
+    spoken = [one for one in messages if not (isinstance(one, dict) and one.get("injected") is True)]
+    injected = len(messages) - len(spoken)
+    if injected:
+        report.records += injected
+        report.skip("message added by mistral-vibe", injected)
+    transcript = read_messages(spoken, report, _verdict)
+    transcript.id = text_at(meta, "session_id")
+    transcript.title = text_at(meta, "title")
+    transcript.workspace = text_at(meta, "environment", "working_directory")
+    prompt = value_at(meta, "system_prompt")
+    transcript.system_prompt = transcript.system_prompt or content_text(value_at(prompt, "content") or "")
+    names = (text_at(tool, "function", "name") for tool in objects_at(meta, "tools_available"))
+    transcript.tools = tuple(name for name in names if name)
+    transcript.model = text_at(meta, "config", "active_model") or text_at(
+        meta, "agent_config", "active_model"
+    )
+    return [transcript]
+
+
+def _parts(recording: Recording) -> tuple[Record, list[Any]]:
+    document = recording.document
+    if isinstance(document, dict) and isinstance(document.get("messages"), list):
+        return object_at(document, "metadata"), document["messages"]
+    return recording.meta, list(recording.records)
+
+
+def _verdict(call: Call, content: str, record: Record) -> Result:
+    at = message_time(record)
+    if content.lstrip().startswith(_CANCELLED):
+        text = content.strip().removeprefix(_CANCELLED).removesuffix("</user_cancellation>")
+        status = "cancelled" if "interrupt" in text.lower() else "denied"
+        return Result("cancelled" if status == "cancelled" else "denied", content, at, text)
+    error = _TOOL_ERROR.match(content)
+    if error is None:
+        code = _RETURN_CODE.search(content) if call.name == "bash" else None
+        failed = code is not None and code[1] not in {"0"}
+        return judged(call, content, at, f"exit code {code[1]}\n{content}" if failed and code else None)
+    message = error[1].strip()
+    if "Unknown tool" in message[:200]:
+        return Result("failed", content, at, message, FailureKind.UNKNOWN_TOOL)
+    if "Invalid arguments" in message[:300] or "validation error" in message[:300]:
+        return Result("failed", content, at, message, FailureKind.INVALID_TOOL_CALL)
+    return judged(call, content, at, message)

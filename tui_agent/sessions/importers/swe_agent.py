@@ -1,0 +1,183 @@
+"""SWE-agent trajectories: one JSON document with a step a reply, each an action in text and its observation.
+
+A step has no flag of success: its observation's text tells. The patterns below are SWE-agent's own messages
+(its edit tools' refusals, its time-outs) and what a shell or an interpreter prints when a program ends in an
+error; they are looked for only where the step ran a program, so that reading a log is not a failure.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tui_agent.events import FailureKind
+from tui_agent.sessions.importers.changes import changed_files
+from tui_agent.sessions.importers.reading import Record, Recording
+from tui_agent.sessions.importers.transcript import Call, ImportReport, Result, Said, Transcript, Turn
+from tui_agent.sessions.importers.values import (
+    content_text,
+    count_at,
+    json_text,
+    list_at,
+    number_at,
+    objects_at,
+    says_timed_out,
+    text_at,
+)
+
+NAME = "SWE-agent"
+
+_ACI = frozenset(
+    "open goto scroll_up scroll_down create edit insert append search_dir search_file find_file submit "
+    "str_replace_editor view_code exit_cost exit_context exit_forfeit filemap".split()
+)
+"""SWE-agent's own commands; anything else is a shell command."""
+_READERS = frozenset("cat head tail less more grep rg sed awk find ls tree diff git nl wc echo".split())
+
+_REFUSALS = (
+    "Your proposed edit has introduced new syntax error",
+    "Your edit was not applied",
+    "Invalid line number",
+    "No replacement was performed",
+    "Text not found:",
+    "Error: ",
+    "ERROR",
+    "Usage:",
+    "No file open",
+    "File not found",
+    "File ",
+)
+_MISSING = re.compile(r"^File (?:\S+ )?not found|^Error: File .* (?:already exists|not found)", re.MULTILINE)
+_TIMED_OUT = re.compile(
+    r"^(?:EXECUTION TIMED OUT|COMMAND TIMED OUT|The command .{0,400} was cancelled because it took more)",
+    re.DOTALL,
+)
+_SHELL = re.compile(
+    r"^(?:/\S+: |bash: |sh: |-bash: ).*(?:command not found|No such file or directory|Permission denied|syntax error)",
+    re.MULTILINE,
+)
+_TRACEBACK = "Traceback (most recent call last):"
+_RAISED = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning|Exit|Interrupt)\b(?::.*)?$")
+_PYTEST = re.compile(r"^=+ .*\b[1-9]\d* (?:failed|error)", re.MULTILINE)
+
+
+def matches(recording: Recording) -> bool:
+    """A document with `trajectory`, whose steps have `action` and `observation`."""
+    document = recording.document
+    steps = objects_at(document, "trajectory")
+    return bool(steps) and any("action" in step and "observation" in step for step in steps[:20])
+
+
+def read(recording: Recording, report: ImportReport) -> list[Transcript]:
+    """One transcript."""
+    document = recording.document if isinstance(recording.document, dict) else {}
+    steps = list_at(document, "trajectory")
+    report.records += len(steps)
+    transcript = Transcript(operator_present=False)
+    _head(document, transcript)
+    for step in steps:
+        if isinstance(step, dict):
+            report.understood += 1
+            transcript.steps.append(_turn(step, len(transcript.steps)))
+        else:
+            report.skip("step that is not an object")
+    transcript.ending = text_at(document, "info", "exit_status")
+    transcript.finished = transcript.ending.startswith("submitted")
+    transcript.answer = content_text(text_at(document, "info", "submission"))
+    transcript.title = text_at(document, "environment")
+    return [transcript]
+
+
+def _head(document: Record, transcript: Transcript) -> None:
+    """System prompt and task from the history; demonstrations are no part of the run."""
+    for message in objects_at(document, "history"):
+        text = content_text(message.get("content"))
+        if message.get("is_demo") is True:
+            continue
+        if message.get("role") == "system" and not transcript.system_prompt:
+            transcript.system_prompt = text
+        elif message.get("role") == "user" and text:
+            transcript.steps.append(Said(text))
+            return
+        elif message.get("role") == "assistant":
+            return
+
+
+def _turn(step: Record, position: int) -> Turn:
+    action = text_at(step, "action").strip()
+    thought = text_at(step, "thought").strip() or text_at(step, "response").strip()
+    observation = content_text(step.get("observation"))
+    turn = Turn(text=thought, completion_tokens=count_at(step, "tokens_received"))
+    if not action:
+        turn.rejected = observation or "The reply held no action."
+        return turn
+    call = _call(action, f"step-{position}")
+    turn.calls.append(call)
+    turn.results[call.id] = _result(call, observation, number_at(step, "execution_time"))
+    return turn
+
+
+def _call(action: str, key: str) -> Call:
+    word, _, rest = action.partition(" ")
+    first, _, more = word.partition("\n")
+    if first not in _ACI:
+        return Call(key, "bash", json_text({"command": action}), {"command": action})
+    given: dict[str, str] = {}
+    arguments = f"{more} {rest}".strip() if more else rest.strip()
+    if first == "str_replace_editor":
+        parts = arguments.split(None, 2)
+        given = dict(zip(("command", "path", "arguments"), parts, strict=False))
+    elif first == "edit":
+        span, _, text = arguments.partition("\n")
+        given = {"lines": span.strip(), "text": text}
+    elif arguments:
+        given = {"arguments": arguments}
+    return Call(key, first, json_text(given), dict(given))
+
+
+def _result(call: Call, observation: str, seconds: float | None) -> Result:
+    seconds = seconds if seconds is not None and seconds >= 0 else None
+    message = _failure(call, observation)
+    if message is None:
+        return Result("ok", observation, changed=changed_files(call.name, call.input), duration=seconds)
+    unknown = bool(_TIMED_OUT.match(observation)) or (call.name == "bash" and says_timed_out(message[:200]))
+    return Result(
+        "failed",
+        observation,
+        None,
+        message,
+        FailureKind.TOOL_EXECUTION,
+        duration=seconds,
+        unknown_effect=unknown,
+    )
+
+
+def _failure(call: Call, observation: str) -> str | None:
+    """The failure that an observation tells of; None for a success."""
+    text = observation.strip()
+    if not text:
+        return None
+    if _TIMED_OUT.match(text):
+        return text
+    if call.name != "bash":
+        if _MISSING.search(text[:500]):
+            return text
+        return text if text.startswith(_REFUSALS[:-1]) else None
+    command = str((call.input or {}).get("command", ""))
+    if _program(command) in _READERS:
+        return text if _SHELL.match(text) or re.match(r"^\w+: .*No such file or directory", text) else None
+    lines = text.splitlines()
+    raised = _TRACEBACK in text and any(_RAISED.match(line) for line in lines[-3:])
+    if raised or _SHELL.search(text[:2_000]) or _PYTEST.search(text[-2_000:]):
+        return text
+    if re.match(r'^\s*File "[^"]+", line \d+\n', text) and _RAISED.match(lines[-1]):
+        return text
+    return None
+
+
+def _program(command: str) -> str:
+    """The first program of a command, past directories changed and variables set."""
+    for part in re.split(r"&&|;|\n", command[:2_000]):
+        words = [word for word in part.split() if not re.match(r"^\w+=", word)]
+        if words and words[0] not in {"cd", "export", "source", "."}:
+            return words[0]
+    return ""

@@ -1,0 +1,59 @@
+"""tau-bench results: a list of graded runs, each a conversation in OpenAI's messages with a simulated customer.
+
+A tool's result is a failure where it begins with `Error`: the environment turns every exception into
+`Error: …` (tau-bench, `Env.step`). `reward` 1.0 means solved.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tui_agent.sessions.importers.openai_messages import judged, message_time, read_messages
+from tui_agent.sessions.importers.reading import Record, Recording
+from tui_agent.sessions.importers.transcript import Call, ImportReport, Result, Transcript
+from tui_agent.sessions.importers.values import list_at, number_at, text_at, value_at
+
+NAME = "tau-bench"
+
+
+def matches(recording: Recording) -> bool:
+    """Objects with `traj` and `task_id` or `reward`."""
+    return any(
+        isinstance(run.get("traj"), list) and ("reward" in run or "task_id" in run)
+        for run in _runs(recording)[:20]
+    )
+
+
+def read(recording: Recording, report: ImportReport) -> list[Transcript]:
+    """One transcript a run."""
+    transcripts = []
+    for run in _runs(recording):
+        if not isinstance(run.get("traj"), list):
+            report.records += 1
+            report.skip("run without traj")
+            continue
+        transcript = read_messages(list_at(run, "traj"), report, _verdict)
+        task, trial = _label(run.get("task_id")), _label(run.get("trial"))
+        transcript.id = f"task-{task}-trial-{trial}"
+        transcript.title = f"task {task}, trial {trial}"
+        transcript.reward = number_at(run, "reward")
+        model = value_at(run, "info", "model")
+        transcript.model = model if isinstance(model, str) else text_at(run, "model")
+        transcripts.append(transcript)
+    return transcripts
+
+
+def _runs(recording: Recording) -> list[Record]:
+    document = recording.document
+    runs: list[Any] = document if isinstance(document, list) else [document]
+    if document is None:
+        runs = list(recording.records)
+    return [run for run in runs if isinstance(run, dict)]
+
+
+def _label(value: Any) -> str:
+    return str(value)[:40] if isinstance(value, int | str) and not isinstance(value, bool) else "?"
+
+
+def _verdict(call: Call, content: str, record: Record) -> Result:
+    return judged(call, content, message_time(record), content if content.startswith("Error") else None)
