@@ -1,0 +1,91 @@
+"""What an operator can do about a failed model call: which key, which model, which address.
+
+Words only; what kind of fault it is is decided in `faults`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tui_agent.events import FaultKind
+
+_KEYS = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "azure": "AZURE_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "xai": "XAI_API_KEY",
+    "cohere": "COHERE_API_KEY",
+    "cohere_chat": "COHERE_API_KEY",
+    "together_ai": "TOGETHERAI_API_KEY",
+    "fireworks_ai": "FIREWORKS_API_KEY",
+    "huggingface": "HUGGINGFACE_API_KEY",
+    "bedrock": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    "vertex_ai": "VERTEXAI_PROJECT and VERTEXAI_LOCATION",
+}
+
+
+@dataclass(frozen=True)
+class CallFacts:
+    """What is known about a call when it fails."""
+
+    model: str
+    provider: str = ""
+    api_base: str | None = None
+    key_variables: tuple[str, ...] = ()
+    """Environment variables that are missing, where the provider's library names them."""
+
+    @property
+    def key(self) -> str:
+        """The variable or variables that hold the provider's key, in words."""
+        if self.key_variables:
+            return " or ".join(self.key_variables)
+        return _KEYS.get(
+            self.provider, f"{self.provider.upper()}_API_KEY" if self.provider else "the provider's key"
+        )
+
+    @property
+    def server(self) -> str:
+        """Who should answer, in words."""
+        return self.api_base or (f"the provider {self.provider!r}" if self.provider else "the provider")
+
+
+def advice(kind: FaultKind, facts: CallFacts) -> str:
+    """One or two sentences that say what to do next."""
+    match kind:
+        case FaultKind.AUTH:
+            return f"Set {facts.key} to a valid key for {facts.server}, or choose another model."
+        case FaultKind.PERMISSION:
+            return f"The key in {facts.key} may not use {facts.model}: choose another model or another key."
+        case FaultKind.NOT_FOUND:
+            return (
+                f"Check the name {facts.model!r}: it is PROVIDER/NAME (like anthropic/claude-sonnet-4-5), or "
+                "the name that your server gives it together with --api-base URL"
+                + (f" (now {facts.api_base})." if facts.api_base else ".")
+            )
+        case FaultKind.QUOTA:
+            return (
+                f"The account behind {facts.key} has nothing left: add credit there, or choose another model."
+            )
+        case FaultKind.CONNECTION:
+            return f"Check that {facts.server} is up and reachable from here" + (
+                ", and that --api-base is right." if facts.api_base else " (network, proxy, DNS)."
+            )
+        case FaultKind.TIMEOUT:
+            return "Wait and try again, or allow a longer silence with --model-timeout SECONDS."
+        case FaultKind.CONTEXT_OVERFLOW:
+            return "Set a smaller budget with --context-tokens N, or choose a model with a larger window."
+        case FaultKind.CONTENT_POLICY:
+            return "Word the task differently, or choose another model."
+        case FaultKind.BAD_REQUEST:
+            return f"Check that {facts.model} can call tools and that {facts.server} takes such requests."
+        case FaultKind.BAD_OUTPUT:
+            return (
+                f"Check that {facts.server} speaks OpenAI's chat protocol (an --api-base often ends in /v1)."
+            )
+        case FaultKind.RATE_LIMIT | FaultKind.OVERLOADED | FaultKind.SERVER | FaultKind.STREAM_CUT:
+            return "Wait and try again, or choose another model."

@@ -1,0 +1,307 @@
+"""Exceptions of a model call turned into typed faults (RECOVERY.md, 6).
+
+Looks at names, statuses, headers and the chain of causes only, so it needs neither litellm nor a network.
+The order is: unwrap, then status and headers, then the chain, then the code in the body; a status of 500 is
+never believed alone, because litellm invents it for a refused connection, a failing name lookup and missing
+credentials. What a fault advises stands in `fault_advice`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from tui_agent.events import Fault, FaultKind
+from tui_agent.models.fault_advice import CallFacts, advice
+from tui_agent.models.masking import masked
+
+_MESSAGE_LIMIT = 1_500
+
+_BY_STATUS = {
+    401: FaultKind.AUTH,
+    402: FaultKind.QUOTA,
+    403: FaultKind.PERMISSION,
+    404: FaultKind.NOT_FOUND,
+    408: FaultKind.TIMEOUT,
+    409: FaultKind.SERVER,
+    # The remedy of a request that is too large is the same as that of a prompt that is too long.
+    413: FaultKind.CONTEXT_OVERFLOW,
+    425: FaultKind.SERVER,
+    429: FaultKind.RATE_LIMIT,
+    504: FaultKind.TIMEOUT,
+    529: FaultKind.OVERLOADED,
+}
+
+_QUOTA = re.compile(
+    r"insufficient[_ ](quota|balance|credit)|exceeded your current quota|credit balance is too low",
+    re.IGNORECASE,
+)
+_OVERFLOW = re.compile(
+    r"context[_ ](length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
+    r"|exceeds? (the )?(available )?(context|model'?s? max)|input is too long|reduce the length",
+    re.IGNORECASE,
+)
+_BAD_KEY = re.compile(
+    r"api[_ -]?key (is )?(not valid|invalid|missing)|invalid[_ ]api[_ ]?key|incorrect api key|API_KEY_INVALID"
+    r"|missing credentials|api_key client option must be set|no api key|missing .{0,40}api[_ ]key",
+    re.IGNORECASE,
+)
+_POLICY = re.compile(
+    r"content[_ ](policy|filter|management)|ResponsibleAIPolicy|safety system", re.IGNORECASE
+)
+_OVERLOADED = re.compile(r"overloaded", re.IGNORECASE)
+_NO_PROVIDER = re.compile(r"LLM Provider NOT provided|Unmapped LLM provider", re.IGNORECASE)
+_NO_MODEL = re.compile(
+    r"model .{0,120}(not found|does not exist|not exist)|unknown model|no such model|invalid model",
+    re.IGNORECASE,
+)
+
+_REPEATING = "repeating the same chunk"
+"""litellm gives up on a model that says the same for ever."""
+
+_CUT = {"ReadError", "RemoteProtocolError", "ConnectionResetError", "IncompleteRead", "ClientPayloadError"}
+_CUT |= {
+    "ServerDisconnectedError",
+    "BrokenPipeError",
+    "WriteError",
+    "ClosedResourceError",
+    "TransferEncodingError",
+}
+_REFUSED = {"ConnectionRefusedError", "gaierror", "ConnectError", "ConnectTimeout", "ClientConnectorError"}
+_REFUSED |= {
+    "SSLError",
+    "SSLCertVerificationError",
+    "ClientConnectorDNSError",
+    "ProxyError",
+    "UnsupportedProtocol",
+}
+_REFUSED |= {"InvalidURL", "LocalProtocolError"}
+_SILENT = {"ReadTimeout", "Timeout", "APITimeoutError", "TimeoutError", "PoolTimeout", "SocketTimeoutError"}
+_GARBAGE = {"JSONDecodeError", "UnicodeDecodeError", "DecodingError"}
+
+
+def fault_from(error: BaseException, facts: CallFacts, *, now: datetime | None = None) -> Fault:
+    """The fault that an exception stands for. `now` (UTC) is for a `Retry-After` that is a date."""
+    chain = list(_chain(error))
+    names = {cls.__name__ for each in chain for cls in type(each).__mro__}
+    seen = _Seen(
+        names=names,
+        status=_status(chain, names),
+        text="\n".join(dict.fromkeys(str(each) for each in chain)),
+        codes=frozenset(_codes(chain)),
+        mid_stream="MidStreamFallbackError" in names,
+    )
+    kind = _kind(seen)
+    message = readable(_plainest(chain))
+    retry_after = _retry_after(chain, now or datetime.now(UTC))
+    return made(kind, message, facts, status=seen.status, retry_after=retry_after)
+
+
+def made(
+    kind: FaultKind,
+    message: str,
+    facts: CallFacts,
+    *,
+    status: int | None = None,
+    retry_after: float | None = None,
+) -> Fault:
+    """A fault with its advice, no secret in it and nothing endless. `retry_after` in seconds."""
+    return Fault(
+        kind=kind,
+        message=masked(message)[:_MESSAGE_LIMIT],
+        advice=advice(kind, facts),
+        status=status,
+        retry_after=retry_after,
+    )
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the exceptions tell."""
+
+    names: set[str]
+    status: int | None
+    """As a server sent it; None where litellm made it up."""
+    text: str
+    codes: frozenset[str]
+    mid_stream: bool
+
+
+def _kind(seen: _Seen) -> FaultKind:
+    if seen.mid_stream:
+        return _kind_in_stream(seen)
+    kind = _kind_by_words(seen)
+    if kind is not None:
+        return kind
+    if seen.status is not None:
+        return _kind_by_status(seen.status)
+    return _kind_by_chain(seen) or FaultKind.BAD_OUTPUT
+
+
+def _kind_in_stream(seen: _Seen) -> FaultKind:
+    """A stream broke: what it broke on says more than any status."""
+    if seen.names & _GARBAGE:
+        return FaultKind.BAD_OUTPUT
+    if seen.names & _CUT:
+        return FaultKind.STREAM_CUT
+    if seen.names & _SILENT:
+        return FaultKind.TIMEOUT
+    return _kind_by_words(seen) or (
+        FaultKind.STREAM_CUT if seen.status is None else _kind_by_status(seen.status)
+    )
+
+
+def _kind_by_words(seen: _Seen) -> FaultKind | None:
+    """What class, code or wording settles whatever the status is."""
+    if _REPEATING in seen.text:
+        return FaultKind.BAD_OUTPUT
+    client_side = seen.status is None or seen.status < 500
+    if "ContextWindowExceededError" in seen.names or "context_length_exceeded" in seen.codes:
+        return FaultKind.CONTEXT_OVERFLOW
+    if "ContentPolicyViolationError" in seen.names or "content_filter" in seen.codes:
+        return FaultKind.CONTENT_POLICY
+    if "insufficient_quota" in seen.codes or (client_side and _QUOTA.search(seen.text)):
+        return FaultKind.QUOTA
+    if "overloaded_error" in seen.codes or "overloaded_error" in seen.text:
+        return FaultKind.OVERLOADED
+    if seen.status in {None, 400, 422}:
+        return _kind_by_wording(seen.text)
+    if seen.status == 503 and _OVERLOADED.search(seen.text):
+        return FaultKind.OVERLOADED
+    return None
+
+
+def _kind_by_wording(text: str) -> FaultKind | None:
+    """For a 400 and for what has no status: servers put many things into it."""
+    wordings = (
+        (_NO_PROVIDER, FaultKind.NOT_FOUND),
+        (_BAD_KEY, FaultKind.AUTH),
+        (_OVERFLOW, FaultKind.CONTEXT_OVERFLOW),
+        (_POLICY, FaultKind.CONTENT_POLICY),
+        (_NO_MODEL, FaultKind.NOT_FOUND),
+    )
+    return next((kind for wording, kind in wordings if wording.search(text)), None)
+
+
+def _kind_by_status(status: int) -> FaultKind:
+    known = _BY_STATUS.get(status)
+    if known is not None:
+        return known
+    return FaultKind.SERVER if status >= 500 else FaultKind.BAD_REQUEST
+
+
+def _kind_by_chain(seen: _Seen) -> FaultKind | None:
+    families = (
+        (_REFUSED, FaultKind.CONNECTION),
+        (_CUT, FaultKind.STREAM_CUT),
+        (_SILENT, FaultKind.TIMEOUT),
+        (_GARBAGE, FaultKind.BAD_OUTPUT),
+        ({"APIConnectionError"}, FaultKind.CONNECTION),
+        ({"AuthenticationError"}, FaultKind.AUTH),
+        ({"BadRequestError", "UnsupportedParamsError"}, FaultKind.BAD_REQUEST),
+    )
+    return next((kind for names, kind in families if seen.names & names), None)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception and all that it came from, each once, outermost first."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop(0)
+        if not isinstance(each, BaseException) or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        waiting += [getattr(each, "original_exception", None), each.__cause__, each.__context__]
+
+
+def _status(chain: list[BaseException], names: set[str]) -> int | None:
+    """A status that a server really sent: one with headers, or one that litellm does not make up."""
+    invented = {500, 503} if "MidStreamFallbackError" in names else {500}
+    for each in chain:
+        status = getattr(each, "status_code", None)
+        if not isinstance(status, int) or not 400 <= status < 600:
+            continue
+        timed_out = status == 408 and names & _SILENT and not _headers(each)
+        if _headers(each) or (status not in invented and not timed_out):
+            return status
+    return None
+
+
+def _headers(error: BaseException) -> dict[str, str]:
+    """Headers of the server's answer: litellm keeps them in a place of its own."""
+    found = getattr(error, "litellm_response_headers", None)
+    if not found:
+        return {}
+    pairs = found.items() if isinstance(found, Mapping) or hasattr(found, "items") else ()
+    return {str(name).lower(): str(value) for name, value in pairs}
+
+
+def _retry_after(chain: list[BaseException], now: datetime) -> float | None:
+    """`Retry-After` in seconds, given as milliseconds, seconds or a date."""
+    headers = {name: value for each in reversed(chain) for name, value in _headers(each).items()}
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name, headers.get(f"llm_provider-{name}", ""))
+        try:
+            return max(0.0, float(value) * scale)
+        except ValueError:
+            pass
+        try:
+            return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
+        except (ValueError, TypeError):
+            pass
+    return None
+
+
+def _codes(chain: list[BaseException]) -> Iterator[str]:
+    """Codes and types in the bodies of errors."""
+    for each in chain:
+        body = getattr(each, "body", None)
+        inner = body.get("error", body) if isinstance(body, dict) else None
+        parts = [inner.get("code"), inner.get("type")] if isinstance(inner, dict) else []
+        for code in (*parts, getattr(each, "code", None)):
+            if isinstance(code, str):
+                yield code
+
+
+# --- words for people ---------------------------------------------------------------------------------------
+
+_PREFIX = re.compile(r"^(litellm\.)?[A-Z]\w*(Error|Exception|Timeout)( Error)?\s*(:|-)\s*")
+_ORIGINAL = re.compile(r"\s*(Original exception: .*|Received Model Group=.*)$", re.DOTALL)
+_ERROR_CODE = re.compile(r"^Error code: (\d{3}) - ")
+_IN_BODY = re.compile(r"""['"]message['"]: (['"])(.+?)\1(?:, ['"]|\})""", re.DOTALL)
+_TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+
+
+def readable(message: str) -> str:
+    """An exception's text without the names that libraries put before it, and without a web page's tags."""
+    words = _ORIGINAL.sub("", message.strip())
+    if "<html" in words.lower() or "<!doctype" in words.lower():
+        title = _TITLE.search(words)
+        return "the server answered with a web page" + (f" ({title[1].strip()})" if title else "")
+    previous = ""
+    while previous != words:
+        previous, words = words, _PREFIX.sub("", words, count=1).strip()
+    words = _ERROR_CODE.sub("", words)
+    if _NO_PROVIDER.search(words):
+        return "no provider is known by this model's name"
+    if words.startswith("{") and (inner := _IN_BODY.search(words)):
+        words = inner[2]
+    return words.splitlines()[0].strip() if words else ""
+
+
+def _plainest(chain: list[BaseException]) -> str:
+    """The outermost text that says something; for a lost connection the innermost, which names the cause."""
+    deepest = chain[-1]
+    if isinstance(deepest, OSError) and str(deepest):
+        outer = readable(str(chain[0])).rstrip(".")
+        inner = str(deepest)
+        return inner if inner in outer or not outer else f"{outer}: {inner}"
+    for each in chain:
+        if readable(str(each)):
+            return str(each)
+    return type(chain[0]).__name__

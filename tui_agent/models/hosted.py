@@ -1,0 +1,308 @@
+"""Our side of the model host: a `Model` that has its calls made in a child process.
+
+The child starts with the first call or with `start`, is started again when it died, and is killed when it
+hangs; either is a typed fault of the calls that were under way, never a crash. What the child prints is kept for
+messages and reaches no screen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from tui_agent.events import Fault, FaultKind
+from tui_agent.models import wire
+from tui_agent.models.masking import masked
+from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+
+    from pydantic import BaseModel
+
+_PACKAGE_ROOT = Path(__file__).resolve().parents[2]
+_TAIL_LINES = 40
+_Queue = asyncio.Queue[wire.Piece | wire.Done | wire.Failed | wire.Budget]
+
+
+class HostedModel:
+    """A `Model` in a process of its own.
+
+    `api_base` is for `context_tokens`, which has no request to take it from. `hang_timeout` is the longest time
+    in seconds without a sign of life while a call goes on; `end_timeout` how long the child may take to end.
+    `command` replaces the host's command line in tests.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_base: str | None = None,
+        hang_timeout: float = 30.0,
+        end_timeout: float = 2.0,
+        command: Sequence[str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._api_base = api_base
+        self._hang_timeout = hang_timeout
+        self._end_timeout = end_timeout
+        self._command = list(command) if command is not None else host_command()
+        self._environment = environment
+        self._child: _Child | None = None
+        self._starting = asyncio.Lock()
+        self._last_id = 0
+        self._closed = False
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id, while there is one."""
+        return self._child.pid if self._child is not None and self._child.alive else None
+
+    async def start(self) -> None:
+        """Start the child if none runs, so that the first call does not wait for it. Raises `ModelFault`."""
+        await self._running()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+        """See `protocol.Model`."""
+        child = await self._running()
+        call_id = self._next_id()
+        queue = child.open(call_id)
+        over = False
+        try:
+            await child.send(wire.Call(id=call_id, request=request))
+            while True:
+                message = await child.next(queue)
+                match message:
+                    case wire.Piece():
+                        yield Delta(text=message.text, reasoning=message.reasoning)
+                    case wire.Done():
+                        over = True
+                        yield message.reply
+                        return
+                    case wire.Failed():
+                        over = True
+                        raise ModelFault(message.fault)
+        finally:
+            child.forget(call_id, cancel=not over)
+
+    async def context_tokens(self, model: str) -> int | None:
+        """See `protocol.Model`; None also when the host cannot answer."""
+        try:
+            child = await self._running()
+            call_id = self._next_id()
+            queue = child.open(call_id)
+            try:
+                await child.send(wire.AskBudget(id=call_id, model=model, api_base=self._api_base))
+                message = await child.next(queue)
+            finally:
+                child.forget(call_id, cancel=False)
+        except ModelFault:
+            return None
+        return message.tokens if isinstance(message, wire.Budget) else None
+
+    async def close(self) -> None:
+        """End the child. May be called twice; a later call raises `ModelFault`."""
+        self._closed = True
+        child, self._child = self._child, None
+        if child is not None:
+            await child.end(self._end_timeout)
+
+    async def _running(self) -> _Child:
+        async with self._starting:
+            if self._closed:
+                raise ModelFault(Fault(kind=FaultKind.BAD_REQUEST, message="the model was closed already"))
+            if self._child is None or not self._child.alive:
+                if self._child is not None:
+                    await self._child.end(0)
+                self._child = await _Child.start(self._command, self._environment, self._hang_timeout)
+            return self._child
+
+    def _next_id(self) -> int:
+        self._last_id += 1
+        return self._last_id
+
+
+class _Child:
+    """One child process, its pipes and the calls that wait for it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, hang_timeout: float) -> None:
+        self._process = process
+        self._stdin, self._stdout, self._stderr = _pipes(process)
+        self._hang_timeout = hang_timeout
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[int, _Queue] = {}
+        self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._fault: Fault | None = None
+        self._heard_at = self._loop.time()
+        self._spoke = asyncio.ensure_future(self._listen())
+        self._printed = asyncio.ensure_future(self._keep_what_it_prints())
+        self._watchdog = asyncio.ensure_future(self._watch())
+
+    @classmethod
+    async def start(
+        cls, command: Sequence[str], environment: Mapping[str, str] | None, hang_timeout: float
+    ) -> _Child:
+        """Start the process, in a session of its own so that the terminal's signals do not reach it."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=host_environment(os.environ if environment is None else environment),
+                start_new_session=True,
+                limit=wire.LINE_LIMIT,
+            )
+        except OSError as error:
+            raise ModelFault(
+                Fault(
+                    kind=FaultKind.BAD_REQUEST,
+                    message=f"the model host cannot be started: {error}",
+                    advice=f"Check that {command[0]} can be run, and that there is memory left.",
+                )
+            ) from error
+        return cls(process, hang_timeout)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._fault is None and self._process.returncode is None
+
+    def open(self, call_id: int) -> _Queue:
+        """A queue for what will be said about a call."""
+        if not self._waiting:
+            self._heard_at = self._loop.time()
+        queue: _Queue = asyncio.Queue()
+        self._waiting[call_id] = queue
+        return queue
+
+    def forget(self, call_id: int, *, cancel: bool) -> None:
+        """The call is over for us."""
+        self._waiting.pop(call_id, None)
+        if cancel and self.alive:
+            self._stdin.write(wire.line(wire.Cancel(id=call_id)))
+
+    async def send(self, message: BaseModel) -> None:
+        """Say something; big messages give way to what comes back meanwhile. Raises `ModelFault`."""
+        if not self.alive:
+            raise ModelFault(self._fault or self._died())
+        try:
+            self._stdin.write(wire.line(message))
+            await self._stdin.drain()
+        except ConnectionError as error:
+            raise ModelFault(self._fault or self._died()) from error
+
+    async def next(self, queue: _Queue) -> wire.Piece | wire.Done | wire.Failed | wire.Budget:
+        """What is said next about a call. Raises `ModelFault` when the child is gone."""
+        if self._fault is not None and queue.empty():
+            raise ModelFault(self._fault)
+        return await queue.get()
+
+    async def end(self, patience: float) -> None:
+        """Have the child end: by closing its pipe, and by force after `patience` seconds."""
+        self._stdin.close()
+        if patience > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), patience)
+        self._kill()
+        await self._process.wait()
+        self._watchdog.cancel()
+        await asyncio.gather(self._spoke, self._printed, self._watchdog, return_exceptions=True)
+
+    def _kill(self) -> None:
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def _listen(self) -> None:
+        try:
+            while line := await self._stdout.readline():
+                self._heard_at = self._loop.time()
+                self._take(line)
+        except (ValidationError, ValueError) as error:
+            self._fail(
+                Fault(
+                    kind=FaultKind.BAD_OUTPUT,
+                    message=f"the model host said something that is no report: {str(error).splitlines()[0]}",
+                    advice="It is started again with the next try.",
+                )
+            )
+            return
+        await self._process.wait()
+        # What it printed last explains why.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self._printed), 1.0)
+        self._fail(self._died())
+
+    def _take(self, line: bytes) -> None:
+        report = wire.reports.validate_json(line)
+        if not isinstance(report, wire.Alive):
+            queue = self._waiting.get(report.id)
+            if queue is not None:
+                queue.put_nowait(report)
+
+    async def _keep_what_it_prints(self) -> None:
+        while block := await self._stderr.read(65_536):
+            self._tail.extend(line for line in block.decode("utf-8", "replace").splitlines() if line.strip())
+
+    async def _watch(self) -> None:
+        """Kill the child when it gives no sign of life while a call waits for it."""
+        while True:
+            await asyncio.sleep(min(1.0, self._hang_timeout / 4))
+            silent = self._loop.time() - self._heard_at
+            if self._waiting and silent > self._hang_timeout:
+                self._fail(
+                    Fault(
+                        kind=FaultKind.TIMEOUT,
+                        message=f"the model host gave no sign of life for {silent:.0f} s and was ended",
+                        advice="It is started again with the next try.",
+                    )
+                )
+                return
+
+    def _fail(self, fault: Fault) -> None:
+        """The child is of no use any more: every call that waits gets the fault."""
+        if self._fault is not None:
+            return
+        self._fault = fault
+        self._kill()
+        for call_id, queue in self._waiting.items():
+            queue.put_nowait(wire.Failed(id=call_id, fault=fault))
+
+    def _died(self) -> Fault:
+        code = self._process.returncode
+        how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
+        last = masked(self._tail[-1]) if self._tail else ""
+        return Fault(
+            kind=FaultKind.CONNECTION,
+            message=f"the model host ended {how}" + (f": {last}" if last else ""),
+            advice="It is started again with the next try.",
+        )
+
+
+def _pipes(
+    process: asyncio.subprocess.Process,
+) -> tuple[asyncio.StreamWriter, asyncio.StreamReader, asyncio.StreamReader]:
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        raise ValueError("the model host is started with three pipes")
+    return process.stdin, process.stdout, process.stderr
+
+
+def host_command() -> list[str]:
+    """The host's command line: this interpreter, without the working folder on its path."""
+    return [sys.executable, "-P", "-m", "tui_agent.models.host", str(os.getpid())]
+
+
+def host_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The child's environment: ours, and where this package lies."""
+    paths = [str(_PACKAGE_ROOT), *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONIOENCODING": "utf-8"}

@@ -1,0 +1,142 @@
+"""Importing litellm so that it stays quiet, offline and without retries; and asking it about models.
+
+Only the model host imports this. What litellm does by itself and why it is switched off stands
+with each line.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import types
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tui_agent.models.fault_advice import CallFacts
+
+QUIET_ENVIRONMENT = {
+    # Otherwise the import goes to the network for a price list and warns about it on stderr.
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    # Otherwise a `.env` that lies about is loaded; keys never come from a project's files.
+    "LITELLM_MODE": "PRODUCTION",
+    "LITELLM_LOG": "CRITICAL",
+    "NO_COLOR": "1",
+}
+"""Variables that must stand before the import."""
+
+_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "litellm", "httpx", "openai")
+
+
+def load() -> Any:
+    """litellm, imported and quietened; takes seconds the first time. Raises `ImportError` when missing."""
+    os.environ.update(QUIET_ENVIRONMENT)
+    import litellm
+
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    litellm.num_retries = 0
+    # A hundred equal pieces may be a table's rule; a thousand are a model that has lost itself.
+    litellm.REPEATED_STREAMING_CHUNK_LIMIT = 1_000
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers.clear()
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+    return litellm
+
+
+def do_without_mcp_gateway() -> bool:
+    """Put empty modules where litellm looks for its gateway of MCP tools; whether that was new.
+
+    The gateway needs a package of its own. Only for releases that no longer take `_skip_mcp_handler`.
+    """
+    gateway = types.ModuleType("litellm.responses.mcp.litellm_proxy_mcp_handler")
+    if getattr(sys.modules.get(gateway.__name__), "__file__", gateway) is None:
+        return False
+    never = staticmethod(lambda tools=None: False)
+    handler = type("LiteLLM_Proxy_MCP_Handler", (), {"should_use_litellm_mcp_gateway": never})
+    gateway.__dict__.update(LiteLLM_Proxy_MCP_Handler=handler, __file__=None)
+    requests = types.ModuleType("litellm.responses.mcp.chat_completions_handler")
+    requests.__dict__.update(acompletion_with_mcp=None, __file__=None)
+    for module in (gateway, requests):
+        sys.modules[module.__name__] = module
+    return True
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where a call goes: the name as litellm wants it, and what is known for messages."""
+
+    name: str
+    facts: CallFacts
+    api_base: str | None = None
+    api_key: str | None = None
+    """Only a stand-in for servers that want none."""
+    lacks_key: bool = False
+
+
+def route(litellm: Any, model: str, api_base: str | None) -> Route:
+    """Find the provider for a model's name.
+
+    A name without a provider goes, with an api base, to any server that speaks OpenAI's protocol.
+    """
+    providers = {str(getattr(each, "value", each)) for each in litellm.provider_list}
+    prefix = model.partition("/")[0]
+    name = f"openai/{model}" if api_base and (prefix == model or prefix not in providers) else model
+    provider = ""
+    # The exception's class changes from release to release; the call itself will say what is wrong.
+    with suppress(Exception):
+        _, provider, _, _ = litellm.get_llm_provider(model=name)
+    base = api_base
+    if base and provider == "anthropic":
+        base = base.rstrip("/").removesuffix("/v1")
+    missing = _missing_keys(litellm, name)
+    own_server = api_base or (
+        provider == "openai" and (os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL"))
+    )
+    facts = CallFacts(model, provider, api_base, missing)
+    stand_in = "none" if own_server and missing else None
+    return Route(name, facts, base, stand_in, lacks_key=bool(missing) and not own_server)
+
+
+def _missing_keys(litellm: Any, name: str) -> tuple[str, ...]:
+    """Variables with keys that the provider needs and the environment lacks.
+
+    Only plain API keys: the large clouds have other ways to sign in, which must be tried.
+    """
+    missing: list[str] = []
+    # A courtesy: without it the provider's own refusal is shown.
+    with suppress(Exception):
+        missing = litellm.validate_environment(model=name).get("missing_keys") or []
+    plain = tuple(str(key) for key in missing if str(key).endswith(("_API_KEY", "_API_TOKEN")))
+    return plain if len(plain) == len(missing) else ()
+
+
+def prompt_budget(litellm: Any, model: str) -> int | None:
+    """The model's window less room for a reply, in tokens; None where litellm does not know the model."""
+    known: dict[str, Any] = {}
+    # An unknown model raises a bare Exception.
+    with suppress(Exception):
+        known = litellm.get_model_info(model)
+    window = known.get("max_input_tokens") or known.get("max_tokens")
+    if not isinstance(window, int) or window <= 0:
+        return None
+    room = known.get("max_output_tokens")
+    # A reply rarely needs all that it may use; more than a quarter of the window is not kept for it.
+    return window - min(room if isinstance(room, int) else 4_096, window // 4)
+
+
+def price(litellm: Any, at: Route, usage: dict[str, Any]) -> float | None:
+    """What a call cost in USD; None where the model's price or the server behind a name is not known.
+
+    `usage` is what the server reported, in OpenAI's form.
+    """
+    if at.facts.provider == "openai" and at.facts.api_base and "api.openai.com" not in at.facts.api_base:
+        return None
+    # An unknown model raises a bare Exception.
+    with suppress(Exception):
+        prompt, completion = litellm.cost_per_token(model=at.name, usage_object=litellm.Usage(**usage))
+        return float(prompt + completion)
+    return None

@@ -1,0 +1,31 @@
+"""Keeps keys out of messages: values of variables named like secrets, and well-known shapes of tokens.
+
+Only for texts about model calls; what goes into a journal is masked where it is written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_SHAPES = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|github_pat|AIza|AKIA)[-_]?[A-Za-z0-9_\-*]{12,}"
+    r"|(?<=[Bb]earer )[A-Za-z0-9._\-]{8,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+)
+_SHORTEST = 8
+"""A shorter value is no key, and would mask ordinary words."""
+
+MASK = "•••"
+
+
+def masked(words: str, environment: Mapping[str, str] | None = None) -> str:
+    """The text with every secret replaced by dots."""
+    for name, value in (os.environ if environment is None else environment).items():
+        if len(value) >= _SHORTEST and value in words and _SECRET_NAME.search(name):
+            words = words.replace(value, MASK)
+    return _SHAPES.sub(MASK, words)

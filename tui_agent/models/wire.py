@@ -1,0 +1,100 @@
+"""What the console's side and the model host say to each other: one JSON object a line, over pipes.
+
+Shared by `host` and `hosted`. A message about a call carries its `id`; what has none is about the host.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from tui_agent.events import Fault
+from tui_agent.models.protocol import ModelRequest, Reply
+
+LINE_LIMIT = 1 << 30
+"""Longest line in bytes; a request holds the whole conversation."""
+
+HEARTBEAT = 1.0
+"""Seconds between two `Alive` messages while a call goes on."""
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Call(_Message):
+    """Make a model call."""
+
+    type: Literal["call"] = "call"
+    id: int
+    request: ModelRequest
+
+
+class Cancel(_Message):
+    """Stop a call; nothing more is said about it."""
+
+    type: Literal["cancel"] = "cancel"
+    id: int
+
+
+class AskBudget(_Message):
+    """How many tokens may a prompt have?"""
+
+    type: Literal["ask_budget"] = "ask_budget"
+    id: int
+    model: str
+    api_base: str | None = None
+
+
+Command = Annotated[Call | Cancel | AskBudget, Field(discriminator="type")]
+
+
+class Alive(_Message):
+    """The host still runs, whatever the provider does."""
+
+    type: Literal["alive"] = "alive"
+
+
+class Piece(_Message):
+    """A piece of a reply. Pieces that come fast are put together before they are sent."""
+
+    type: Literal["piece"] = "piece"
+    id: int
+    text: str = ""
+    reasoning: str = ""
+
+
+class Done(_Message):
+    """A call ended well."""
+
+    type: Literal["done"] = "done"
+    id: int
+    reply: Reply
+
+
+class Failed(_Message):
+    """A call ended in a fault."""
+
+    type: Literal["failed"] = "failed"
+    id: int
+    fault: Fault
+
+
+class Budget(_Message):
+    """The answer to `AskBudget`."""
+
+    type: Literal["budget"] = "budget"
+    id: int
+    tokens: int | None
+
+
+Report = Annotated[Alive | Piece | Done | Failed | Budget, Field(discriminator="type")]
+
+commands: TypeAdapter[Call | Cancel | AskBudget] = TypeAdapter(Command)
+reports: TypeAdapter[Alive | Piece | Done | Failed | Budget] = TypeAdapter(Report)
+
+
+def line(message: BaseModel) -> bytes:
+    """The message as its line. JSON escapes line breaks, so a line never holds two."""
+    return message.model_dump_json(exclude_defaults=False).encode("utf-8", "surrogatepass") + b"\n"
