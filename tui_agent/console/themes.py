@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +190,6 @@ def _blend(colour: str, background: str | None, share: float) -> str:
     return Color.parse(colour).blend(base, share).hex6
 
 
-@cache
 def role_defaults(theme: Theme) -> dict[str, str]:
     """Our roles for a theme that knows nothing of them (Textual's own): for `App.get_theme_variable_defaults`."""
     given = {name: getattr(theme, name) for name in _COLOURS}
