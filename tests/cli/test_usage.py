@@ -1,0 +1,99 @@
+"""What the command line understands, and what it says to what it does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tui_agent import __version__
+from tui_agent import cli as front_door
+from tui_agent.cli import COMMANDS
+from tui_agent.cli.options import VALUE_OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .conftest import CommandLine, Ended
+
+
+def test_the_version_is_told(cli: CommandLine) -> None:
+    ended = cli("--version")
+    assert (ended.code, ended.out.strip()) == (0, f"agent-tui {__version__}")
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert front_door.main([*command.split(), "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "example:" in said
+    assert f"agent-tui {command}".strip() in said.split("example:")[1]
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_the_front_door_knows_which_options_take_a_value(command: str) -> None:
+    parser = front_door._command(command or "console").parser()
+    for name, action in parser._option_string_actions.items():
+        if name.startswith("--"):
+            assert (name in VALUE_OPTIONS) == (action.nargs != 0), name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["sesions"], ["did you mean `agent-tui sessions`", "agent-tui -- sesions"]),
+        (["--model", "m", "rn"], ["did you mean `agent-tui run`"]),
+        (["fix", "the", "tests"], ["one word too many", "in quotes"]),
+        ([""], ["the task is empty"]),
+        (["run"], ["there is no task", "agent-tui run -"]),
+        (["run", "  "], ["the task is empty"]),
+        (["run", "x", "--aprove", "all"], ["there is no option --aprove", "the nearest is --approve"]),
+        (["run", "x", "--policy", "forgee"], ["is not one of forge", "did you mean forge?"]),
+        (["run", "x", "--max-iterations", "many"], ["'many' is not a whole number"]),
+        (["run", "x", "--max-iterations", "0"], ["'0' is not a whole number from 1"]),
+        (["run", "x", "--timeout", "-1"], ["--timeout"]),
+        (["run", "x", "--max-cost", "nan"], ["'nan' is not a number above 0"]),
+        (["run", "x", "--output", "yaml"], ["is not one of text, json, jsonl"]),
+        (["run", "x", "--model"], ["--model: expected one argument"]),
+        (["demo", "nothing-like-it"], ["there is no demo 'nothing-like-it'", "There are: "]),
+    ],
+)
+def test_a_slip_is_told_with_what_would_be_right(
+    arguments: list[str], parts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert front_door.main(arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    for part in parts:
+        assert part in said.err
+
+
+def test_a_usage_error_ends_the_process_with_exit_code_2(
+    cli: CommandLine, told: Callable[[Ended, int], str]
+) -> None:
+    assert "no option --aprove" in told(cli("run", "x", "--aprove"), 2)
+
+
+@pytest.mark.parametrize("arguments", [[], ["fix the tests"], ["demo"], ["resume"], ["--", "run"]])
+def test_the_console_refuses_a_pipe_before_anything_is_loaded(
+    cli: CommandLine, told: Callable[[Ended, int], str], arguments: list[str]
+) -> None:
+    said = told(cli(*arguments), 2)
+    assert "needs a terminal" in said
+    assert "agent-tui run" in said
+
+
+def test_parsing_imports_nothing_heavy() -> None:
+    script = (
+        "import sys\n"
+        "from tui_agent import cli\n"
+        "cli.main(['--help'])\n"
+        "from tui_agent.cli import console, demo, replay, resume, run, doctor\n"
+        "[command.parser() for command in (console, demo, replay, resume, run, doctor)]\n"
+        "heavy = {'pydantic', 'pydantic_settings', 'litellm', 'textual', 'asyncio', 'platformdirs'}\n"
+        "print('HEAVY', sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("HEAVY []")
