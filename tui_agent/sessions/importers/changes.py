@@ -1,7 +1,8 @@
-"""Which calls of foreign tools change files: the table that lets edits count as progress (RECOVERY.md, 5.3).
+"""Which calls of foreign tools change files: the table that lets edits count as progress (RECOVERY.md,
+5.3).
 
-Only dedicated edit tools are here. What a shell command does to files cannot be told from its text, so commands
-never count, whatever they redirect into.
+Only dedicated edit tools are here. What a shell command does to files cannot be told from its text, so
+commands never count, whatever they redirect into.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE
 
 
 def changed_files(tool: str, arguments: dict[str, Any] | None) -> tuple[str, ...]:
-    """The files that a successful call of `tool` changed, as the call names them; () for tools that do not edit."""
+    """The files that a successful call of `tool` changed, as the call names them; () for tools that do not
+    edit.
+    """
     if tool.rpartition("__")[2] not in EDIT_TOOLS and tool not in EDIT_TOOLS:
         return ()
     arguments = arguments or {}

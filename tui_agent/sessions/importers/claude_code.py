@@ -1,20 +1,19 @@
-"""Claude Code sessions: one record a line, a tree by `parentUuid`, one reply of the model split over several lines.
+"""Claude Code sessions: one record a line, a tree by `parentUuid`, one reply of the model split over
+several lines.
 
 The main line is followed from the newest message back; subagents (`isSidechain`) are kept apart, abandoned
-branches are counted. Rules of failure are Claude Code's own: `is_error` on a result, `<tool_use_error>` around
-what never ran, fixed sentences for the operator's refusals.
+branches are counted. Rules of failure are Claude Code's own: `is_error` on a result, `<tool_use_error>`
+around what never ran, fixed sentences for the operator's refusals.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.events import FailureKind
 from tui_agent.sessions.importers.changes import changed_files
 from tui_agent.sessions.importers.faults import classified
-from tui_agent.sessions.importers.reading import Record, Recording
 from tui_agent.sessions.importers.transcript import (
     Call,
     Faulted,
@@ -40,6 +39,11 @@ from tui_agent.sessions.importers.values import (
     time_at,
     value_at,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tui_agent.sessions.importers.reading import Record, Recording
 
 NAME = "Claude Code"
 
@@ -128,15 +132,15 @@ def _title_of(record: Record) -> str:
     return ""
 
 
-# --- which records belong to the conversation ------------------------------------------------------------------
+# --- which records belong to the conversation ---------------------------------------------------------------
 
 
 def _main_line(records: Iterable[Record], messages: list[Record]) -> set[int]:
     """Identities of the messages on the way from the newest one back to the first.
 
-    Results of parallel calls hang on their own call's record, so the tree forks at each of them: results whose
-    call is on the line belong to it, and so do all records of a reply (`message.id`) that is on it. A parent that
-    the file does not hold is taken to be the message before.
+    Results of parallel calls hang on their own call's record, so the tree forks at each of them: results
+    whose call is on the line belong to it, and so do all records of a reply (`message.id`) that is on it. A
+    parent that the file does not hold is taken to be the message before.
     """
     by_uuid: dict[str, Record] = {}
     for record in records:
@@ -146,7 +150,7 @@ def _main_line(records: Iterable[Record], messages: list[Record]) -> set[int]:
     positions = {id(record): position for position, record in enumerate(messages)}
     line: set[int] = set()
     walked: set[int] = set()
-    record = next((message for message in reversed(messages) if _is_message(message)), None)
+    record: Record | None = next((message for message in reversed(messages) if _is_message(message)), None)
     last = len(messages)
     while record is not None and id(record) not in walked:
         walked.add(id(record))
@@ -194,7 +198,7 @@ def _by_root(records: list[Record]) -> list[tuple[str, list[Record]]]:
     return [(content_text(value_at(group[0], "message", "content")), group) for group in groups.values()]
 
 
-# --- records into steps ------------------------------------------------------------------------------------------
+# --- records into steps --------------------------------------------------------------------------------------
 
 
 def _transcript(records: Iterable[Record], report: ImportReport) -> Transcript:

@@ -1,7 +1,7 @@
 """Codex CLI rollouts: `{timestamp, type, payload}` a line, in the items of OpenAI's Responses.
 
-Texts stand twice in a rollout, as items and as events: items are taken, events only where the items lack them.
-No result carries a flag of failure: the rules below read Codex's own framing of outputs (codex-rs,
+Texts stand twice in a rollout, as items and as events: items are taken, events only where the items lack
+them. No result carries a flag of failure: the rules below read Codex's own framing of outputs (codex-rs,
 `core/src/tools/mod.rs`: an exit code in JSON metadata or in a header line), never the output itself.
 """
 
@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.events import FailureKind
 from tui_agent.sessions.importers.changes import changed_files
 from tui_agent.sessions.importers.faults import classified
-from tui_agent.sessions.importers.reading import Record, Recording
 from tui_agent.sessions.importers.transcript import (
     Call,
     Faulted,
@@ -32,13 +31,15 @@ from tui_agent.sessions.importers.values import (
     json_text,
     number_at,
     object_at,
-    objects_at,
     parse_arguments,
     plain,
     text_at,
     time_at,
     value_at,
 )
+
+if TYPE_CHECKING:
+    from tui_agent.sessions.importers.reading import Record, Recording
 
 NAME = "Codex CLI"
 
@@ -109,7 +110,9 @@ def _entry(record: Record) -> tuple[str, Record, float | None]:
 
 
 class _Reader:
-    """Items of one rollout, in order. A reply ends where an output, a user's message or a token count follows."""
+    """Items of one rollout, in order. A reply ends where an output, a user's message or a token count
+    follows.
+    """
 
     def __init__(self, report: ImportReport, roles: set[str], typed: set[str]) -> None:
         self.transcript = Transcript()
@@ -159,7 +162,7 @@ class _Reader:
             self.closed = False
         return self.turn
 
-    # --- items -----------------------------------------------------------------------------------------------
+    # --- items --------------------------------------------------------------------------------------------
 
     def _item(self, item: Record, at: float | None) -> None:
         kind = text_at(item, "type")
@@ -220,7 +223,7 @@ class _Reader:
             return
         turn.results[call.id] = _result(call, item.get("output", item.get("tools")), at)
 
-    # --- events ----------------------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------
 
     def _event(self, payload: Record, at: float | None) -> None:
         match payload.get("type"):

@@ -5,7 +5,7 @@ The order matters: formats with marks of their own come before those whose messa
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from tui_agent.sessions.importers import (
     claude_code,
@@ -18,8 +18,12 @@ from tui_agent.sessions.importers import (
     swe_agent,
     tau_bench,
 )
-from tui_agent.sessions.importers.reading import Recording
 from tui_agent.sessions.importers.transcript import TranscriptError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from tui_agent.sessions.importers.reading import Recording
 
 FORMATS: tuple[ModuleType, ...] = (
     own,

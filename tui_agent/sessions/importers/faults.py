@@ -1,7 +1,7 @@
 """Recorded sentences about failed model calls, as typed faults.
 
-A recording keeps the provider's words and at best a status; live faults are classified in `models`, with more to
-go by. Nothing else is here.
+A recording keeps the provider's words and at best a status; live faults are classified in `models`, with
+more to go by. Nothing else is here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _LIMIT = 2_000
 
 
 def classified(message: str, status: int | None = None) -> Fault:
-    """A recorded sentence as a fault: by its status where one is known, else by its words; `server` otherwise."""
+    """A recorded sentence as a fault: by its status where one is known, else by its words; `server`
+    otherwise.
+    """
     message = message.strip() or "the model call failed"
     status = status if status is not None and 100 <= status < 1_000 else None
     text = f"{status or ''} {message[:_LIMIT].lower()}"

@@ -1,20 +1,23 @@
 """Our detectors over a run that happened elsewhere: what a policy would have said, asked and stopped.
 
-Facts stay as recorded; verdicts and notes are made anew by the chosen policy, exactly where the loop makes them.
-Nobody was asked and nothing was stopped, so no escalation and no outcome is invented: what would have happened is
-in the verdict, a notice marks it, and the detectors go on with what the recording says came next.
+Facts stay as recorded; verdicts and notes are made anew by the chosen policy, exactly where the loop makes
+them. Nobody was asked and nothing was stopped, so no escalation and no outcome is invented: what would have
+happened is in the verdict, a notice marks it, and the detectors go on with what the recording says came
+next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent import events as e
 from tui_agent.recovery import note
 from tui_agent.recovery.engine import RecoveryState
 from tui_agent.recovery.policy import PRESETS, RecoveryPolicy
 from tui_agent.recovery.signature import call_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 NO_CALL = "The reply has no tool call."
 """The loop's own words for a reply that the policy does not take."""

@@ -9,7 +9,6 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +22,8 @@ from tui_agent.sessions.importers.reading import read_recording
 from tui_agent.sessions.importers.transcript import ImportReport, Transcript, TranscriptError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from tui_agent.recovery.policy import RecoveryPolicy
     from tui_agent.sessions.redaction import Redactor
 
@@ -32,7 +33,9 @@ DEFAULT_POLICY = "combined"
 
 @dataclass(frozen=True)
 class Imported:
-    """One run of a file. `events` are judged where a policy was named; `reward` is the recording's own grade."""
+    """One run of a file. `events` are judged where a policy was named; `reward` is the recording's own
+    grade.
+    """
 
     events: list[Event]
     report: ImportReport
@@ -95,8 +98,9 @@ def load_transcript(
 ) -> Imported:
     """One run of a file, judged by `policy`.
 
-    Without a policy foreign runs are judged by `combined` and our own keep the verdicts that they had. `run`
-    counts from 1; without it the first is taken. Raises `TranscriptError`, and `KeyError` for an unknown policy.
+    Without a policy foreign runs are judged by `combined` and our own keep the verdicts that they had.
+    `run` counts from 1; without it the first is taken. Raises `TranscriptError`, and `KeyError` for an
+    unknown policy.
     """
     runs = load_transcripts(path)
     position = 1 if run is None else run
@@ -140,7 +144,7 @@ def _summary(report: ImportReport, index: int) -> str:
     return report.summary() + part
 
 
-# --- into the store ----------------------------------------------------------------------------------------------
+# --- into the store ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,9 @@ def import_sessions(
 def save(
     path: Path, sessions: Path, policy: str | RecoveryPolicy | None = None, redactor: Redactor | None = None
 ) -> Saved:
-    """Keep every run of one file as a session of its own. Never raises `TranscriptError`: it is in the result."""
+    """Keep every run of one file as a session of its own. Never raises `TranscriptError`: it is in the
+    result.
+    """
     try:
         runs = load_transcripts(path)
         ids: list[str] = []
@@ -192,7 +198,9 @@ def save(
 
 
 def _write(imported: Imported, sessions: Path, redactor: Redactor | None) -> tuple[str, bool]:
-    """The session's id, and whether it is new. Written aside and renamed, so that no half session is ever seen."""
+    """The session's id, and whether it is new. Written aside and renamed, so that no half session is ever
+    seen.
+    """
     from tui_agent.sessions.lines import encode
 
     if redactor is None:
@@ -232,21 +240,21 @@ def _same(journal: Path, lines: bytes) -> bool:
         return False
 
 
-# --- files and folders -------------------------------------------------------------------------------------------
+# --- files and folders ---------------------------------------------------------------------------------------
 
 _SUFFIXES = (".jsonl", ".json", ".traj")
 
 
 def find_transcripts(paths: Iterable[Path]) -> list[Path]:
-    """Files as named, folders of one session as they are, and what other folders hold, in order of their names.
+    """Files as named, folders of one session as they are, and what other folders hold, in order of their
+    names.
 
-    What a folder holds is taken by its suffix alone; whether it is a transcript is found out when it is read.
+    What a folder holds is taken by its suffix alone; whether it is a transcript is found out when it is
+    read.
     """
     found: list[Path] = []
     for path in paths:
-        if not path.is_dir():
-            found.append(path)
-        elif _is_session(path):
+        if not path.is_dir() or _is_session(path):
             found.append(path)
         else:
             found.extend(_within(path))

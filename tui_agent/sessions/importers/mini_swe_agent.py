@@ -1,16 +1,15 @@
 """mini-swe-agent trajectories: version 1.1 (`info`, `messages`), and the bare list of messages before it.
 
-Every reply holds one shell command, in a fenced block or as a tool call; its result says `<returncode>N`. What
-the harness answers to a reply without a command, or to a command that timed out, has no return code.
+Every reply holds one shell command, in a fenced block or as a tool call; its result says `<returncode>N`.
+What the harness answers to a reply without a command, or to a command that timed out, has no return code.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.sessions.importers.openai_messages import MessageReader, message_time, text_verdict
-from tui_agent.sessions.importers.reading import Record, Recording
 from tui_agent.sessions.importers.transcript import (
     Call,
     ImportReport,
@@ -30,6 +29,9 @@ from tui_agent.sessions.importers.values import (
     text_at,
     value_at,
 )
+
+if TYPE_CHECKING:
+    from tui_agent.sessions.importers.reading import Record, Recording
 
 NAME = "mini-swe-agent"
 
@@ -116,7 +118,7 @@ class _Reader(MessageReader):
             super().take(message)
 
     def reply(self, message: Record) -> Turn:
-        """An assistant's message: its tool calls, its recorded actions, or the command in its fenced block."""
+        """An assistant's message: its tool calls, its recorded actions, or its fenced command."""
         turn = super().reply(message)
         cost = number_at(message, "extra", "cost")
         turn.cost = cost if cost is not None and cost > 0 else None

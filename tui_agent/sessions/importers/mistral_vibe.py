@@ -7,13 +7,15 @@ Failures are wrapped in `<tool_error>`, refusals and interrupts in `<user_cancel
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.events import FailureKind
 from tui_agent.sessions.importers.openai_messages import ROLES, judged, message_time, read_messages
-from tui_agent.sessions.importers.reading import Record, Recording
 from tui_agent.sessions.importers.transcript import Call, ImportReport, Result, Transcript
 from tui_agent.sessions.importers.values import content_text, object_at, objects_at, text_at, value_at
+
+if TYPE_CHECKING:
+    from tui_agent.sessions.importers.reading import Record, Recording
 
 NAME = "mistral-vibe"
 
@@ -71,7 +73,7 @@ def _verdict(call: Call, content: str, record: Record) -> Result:
     error = _TOOL_ERROR.match(content)
     if error is None:
         code = _RETURN_CODE.search(content) if call.name == "bash" else None
-        failed = code is not None and code[1] not in {"0"}
+        failed = code is not None and code[1] != "0"
         return judged(call, content, at, f"exit code {code[1]}\n{content}" if failed and code else None)
     message = error[1].strip()
     if "Unknown tool" in message[:200]:

@@ -1,13 +1,13 @@
-"""The shared builder: a neutral transcript becomes the events that our own loop would have made of the same run.
+"""The shared builder: a neutral transcript becomes the events that our own loop would have made of the same
+run.
 
-Only facts are made here: messages, calls, results, faults, outcomes. What a policy thinks of them is added by
-`judgement`, so that one import serves all policies.
+Only facts are made here: messages, calls, results, faults, outcomes. What a policy thinks of them is added
+by `judgement`, so that one import serves all policies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent import events as e
 from tui_agent.sessions.importers.transcript import (
@@ -23,6 +23,9 @@ from tui_agent.sessions.importers.transcript import (
 )
 from tui_agent.sessions.importers.values import clean
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 NO_TASK = "(The recording begins without the operator's message.)"
 RECORDING_ENDS = "The recording ends here."
 _NEVER_RAN = {e.FailureKind.INVALID_TOOL_CALL, e.FailureKind.UNKNOWN_TOOL}
@@ -33,7 +36,9 @@ _STEP_SECONDS = 1.0
 def facts(
     transcript: Transcript, *, session_id: str, source: str, summary: str, base_at: float
 ) -> list[e.Event]:
-    """The events of one transcript. `base_at` dates a recording that keeps no times (seconds since the epoch)."""
+    """The events of one transcript. `base_at` dates a recording that keeps no times (seconds since the
+    epoch).
+    """
     builder = _Builder(transcript, base_at)
     builder.emit(
         e.SessionStarted,
@@ -96,7 +101,7 @@ class _Builder:
         rest = self.steps[position + 1 : position + 50]
         return next((step for step in rest if not isinstance(step, Remarked)), None)
 
-    # --- the operator ----------------------------------------------------------------------------------------
+    # --- the operator -------------------------------------------------------------------------------------
 
     def _said(self, said: Said) -> None:
         self.move(said.at)
@@ -135,7 +140,7 @@ class _Builder:
         self.emit(e.RunFinished, outcome=outcome, reason=reason, answer=answer)
         self.running = False
 
-    # --- the model -------------------------------------------------------------------------------------------
+    # --- the model ----------------------------------------------------------------------------------------
 
     def _open(self) -> None:
         if not self.running:
@@ -204,10 +209,12 @@ class _Builder:
         if answers and (following is None or isinstance(following, Said)):
             self._finish(e.Outcome.ANSWERED, answer=turn.text)
 
-    # --- tools -----------------------------------------------------------------------------------------------
+    # --- tools --------------------------------------------------------------------------------------------
 
     def _results(self, turn: Turn, calls: list[tuple[str, Call]]) -> bool:
-        """All calls start, then their results follow in the order of their times. True: cut by an interrupt."""
+        """All calls start, then their results follow in the order of their times. True: cut by an
+        interrupt.
+        """
         ends: list[tuple[str, Call, int, Result]] = []
         for index, (key, call) in enumerate(calls):
             result = turn.results.get(call.id) or Result("cancelled", "", None, "no result was recorded")

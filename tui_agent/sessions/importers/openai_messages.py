@@ -1,7 +1,7 @@
 """Plain OpenAI chat messages, and the reader that other formats made of such messages share.
 
-A list of messages, `{"messages": [...]}`, a message a line, or a conversation a line. The form has no flag for
-success, so a result has failed where its text says so by the conventions that `text_verdict` names.
+A list of messages, `{"messages": [...]}`, a message a line, or a conversation a line. The form has no flag
+for success, so a result has failed where its text says so by the conventions that `text_verdict` names.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _call(raw: Any, spare_id: str) -> Call | None:
     return Call(key, name, arguments, parse_arguments(arguments))
 
 
-# --- whether a result's text tells of a failure ----------------------------------------------------------------
+# --- whether a result's text tells of a failure -------------------------------------------------------------
 
 
 _ERROR = re.compile(r"^\s*(?:<(?:tool_)?error>|error\b\s*:)", re.IGNORECASE)
@@ -197,7 +197,9 @@ def text_verdict(call: Call, content: str, record: Record) -> Result:
 
 
 def judged(call: Call, content: str, at: float | None, message: str | None) -> Result:
-    """A result that succeeded (`message` None) or failed, with the kind of failure read from call and message."""
+    """A result that succeeded (`message` None) or failed, with the kind of failure read from call and
+    message.
+    """
     if message is None:
         return Result("ok", content, at, changed=changed_files(call.name, call.input))
     kind = FailureKind.TOOL_EXECUTION

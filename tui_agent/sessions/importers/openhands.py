@@ -1,16 +1,17 @@
 """OpenHands events (software-agent-sdk): one event a line, or a folder with one JSON file an event.
 
-An observation has failed by `is_error`, by `timeout`, or by an exit code above zero (-1 means that the command
-still runs); `AgentErrorEvent` is what never ran. Usage is kept as sums over the conversation: differences
-between two sums belong to the reply between them.
+An observation has failed by `is_error`, by `timeout`, or by an exit code above zero (-1 means that the
+command still runs); `AgentErrorEvent` is what never ran. Usage is kept as sums over the conversation:
+differences between two sums belong to the reply between them.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tui_agent.events import FailureKind
 from tui_agent.sessions.importers.changes import changed_files
 from tui_agent.sessions.importers.faults import classified
-from tui_agent.sessions.importers.reading import Record, Recording
 from tui_agent.sessions.importers.transcript import (
     Call,
     Faulted,
@@ -37,6 +38,9 @@ from tui_agent.sessions.importers.values import (
     value_at,
 )
 
+if TYPE_CHECKING:
+    from tui_agent.sessions.importers.reading import Record, Recording
+
 NAME = "OpenHands"
 
 _KINDS = {
@@ -52,18 +56,18 @@ _KINDS = {
 
 def matches(recording: Recording) -> bool:
     """Records with one of OpenHands' own `kind`s."""
-    records = recording.records or [one for one in _listed(recording) if isinstance(one, dict)]
+    records = recording.records or _listed(recording)
     return any(record.get("kind") in _KINDS for record in records[:200])
 
 
 def _listed(recording: Recording) -> list[Record]:
     document = recording.document
-    return document if isinstance(document, list) else []
+    return [one for one in document if isinstance(one, dict)] if isinstance(document, list) else []
 
 
 def read(recording: Recording, report: ImportReport) -> list[Transcript]:
     """One transcript."""
-    records = recording.records or [one for one in _listed(recording) if isinstance(one, dict)]
+    records = recording.records or _listed(recording)
     report.records += len(records)
     reader = _Reader(report)
     for record in records:

@@ -1,4 +1,5 @@
-"""Our own sessions: the journal's lines, `run --output jsonl`, and the JSON export. Events come back as they were.
+"""Our own sessions: the journal's lines, `run --output jsonl`, and the JSON export. Events come back as
+they were.
 
 The one importer that yields events itself, so that an exported session is restored exactly. Upgrading older
 versions is `sessions.upgrade`'s.
@@ -7,14 +8,16 @@ versions is `sessions.upgrade`'s.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from tui_agent.events import Event, SessionStarted, parse_event
-from tui_agent.sessions.importers.reading import Record, Recording
 from tui_agent.sessions.importers.transcript import ImportReport, TranscriptError
 from tui_agent.sessions.upgrade import UnknownVersionError, upgrade
+
+if TYPE_CHECKING:
+    from tui_agent.sessions.importers.reading import Record, Recording
 
 NAME = "agent-tui"
 

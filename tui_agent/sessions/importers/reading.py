@@ -1,7 +1,7 @@
 """Files into records: lines of JSON or one JSON document, with limits, and with every damage told apart.
 
-Only this file opens transcripts. It knows nothing of formats; a torn last line is tolerated and marked, a damaged
-line inside is counted, and what cannot be a transcript at all raises `TranscriptError`.
+Only this file opens transcripts. It knows nothing of formats; a torn last line is tolerated and marked, a
+damaged line inside is counted, and what cannot be a transcript at all raises `TranscriptError`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ Record = dict[str, Any]
 
 @dataclass
 class Recording:
-    """What a file or a folder holds. `document` is set where it is one JSON value, `records` where it is lines."""
+    """What a file or a folder holds. `document` is set where it is one JSON value, `records` where it is
+    lines.
+    """
 
     path: Path
     records: list[Record] = field(default_factory=list)

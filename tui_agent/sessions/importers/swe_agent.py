@@ -8,10 +8,10 @@ error; they are looked for only where the step ran a program, so that reading a 
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from tui_agent.events import FailureKind
 from tui_agent.sessions.importers.changes import changed_files
-from tui_agent.sessions.importers.reading import Record, Recording
 from tui_agent.sessions.importers.transcript import Call, ImportReport, Result, Said, Transcript, Turn
 from tui_agent.sessions.importers.values import (
     content_text,
@@ -24,14 +24,25 @@ from tui_agent.sessions.importers.values import (
     text_at,
 )
 
+if TYPE_CHECKING:
+    from tui_agent.sessions.importers.reading import Record, Recording
+
 NAME = "SWE-agent"
 
 _ACI = frozenset(
-    "open goto scroll_up scroll_down create edit insert append search_dir search_file find_file submit "
-    "str_replace_editor view_code exit_cost exit_context exit_forfeit filemap".split()
-)
+    {
+        "open", "goto", "scroll_up", "scroll_down", "create", "edit", "insert", "append", "search_dir",
+        "search_file", "find_file", "submit", "str_replace_editor", "view_code", "filemap",
+        "exit_cost", "exit_context", "exit_forfeit",
+    }
+)  # fmt: skip
 """SWE-agent's own commands; anything else is a shell command."""
-_READERS = frozenset("cat head tail less more grep rg sed awk find ls tree diff git nl wc echo".split())
+_READERS = frozenset(
+    {
+        "cat", "head", "tail", "less", "more", "grep", "rg", "sed", "awk", "find", "ls", "tree", "diff",
+        "git", "nl", "wc",
+    }
+)  # fmt: skip
 
 _REFUSALS = (
     "Your proposed edit has introduced new syntax error",
@@ -44,7 +55,6 @@ _REFUSALS = (
     "Usage:",
     "No file open",
     "File not found",
-    "File ",
 )
 _MISSING = re.compile(r"^File (?:\S+ )?not found|^Error: File .* (?:already exists|not found)", re.MULTILINE)
 _TIMED_OUT = re.compile(
@@ -52,7 +62,8 @@ _TIMED_OUT = re.compile(
     re.DOTALL,
 )
 _SHELL = re.compile(
-    r"^(?:/\S+: |bash: |sh: |-bash: ).*(?:command not found|No such file or directory|Permission denied|syntax error)",
+    r"^(?:/\S+: |bash: |sh: |-bash: )"
+    r".*(?:command not found|No such file or directory|Permission denied|syntax error)",
     re.MULTILINE,
 )
 _TRACEBACK = "Traceback (most recent call last):"
@@ -161,7 +172,7 @@ def _failure(call: Call, observation: str) -> str | None:
     if call.name != "bash":
         if _MISSING.search(text[:500]):
             return text
-        return text if text.startswith(_REFUSALS[:-1]) else None
+        return text if text.startswith(_REFUSALS) else None
     command = str((call.input or {}).get("command", ""))
     if _program(command) in _READERS:
         return text if _SHELL.match(text) or re.match(r"^\w+: .*No such file or directory", text) else None

@@ -1,4 +1,5 @@
-"""tau-bench results: a list of graded runs, each a conversation in OpenAI's messages with a simulated customer.
+"""tau-bench results: a list of graded runs, each a conversation in OpenAI's messages with a simulated
+customer.
 
 A tool's result is a failure where it begins with `Error`: the environment turns every exception into
 `Error: …` (tau-bench, `Env.step`). `reward` 1.0 means solved.
@@ -6,12 +7,14 @@ A tool's result is a failure where it begins with `Error`: the environment turns
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.sessions.importers.openai_messages import judged, message_time, read_messages
-from tui_agent.sessions.importers.reading import Record, Recording
-from tui_agent.sessions.importers.transcript import Call, ImportReport, Result, Transcript
 from tui_agent.sessions.importers.values import list_at, number_at, text_at, value_at
+
+if TYPE_CHECKING:
+    from tui_agent.sessions.importers.reading import Record, Recording
+    from tui_agent.sessions.importers.transcript import Call, ImportReport, Result, Transcript
 
 NAME = "tau-bench"
 

@@ -1,7 +1,7 @@
 """The neutral form between a foreign record and our events: who said what, which calls, how each one ended.
 
-A format's module fills it in; `normalise` is its only reader. What a recording does not say stays None here and
-is never guessed. No event is made in this file.
+A format's module fills it in; `normalise` is its only reader. What a recording does not say stays None here
+and is never guessed. No event is made in this file.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ Step = Turn | Said | Faulted | Interrupted | Remarked
 class Transcript:
     """One recorded run, or one conversation of many runs.
 
-    `finished`: the recording itself says that the work ended with a submission (a text-only last reply says so
-    too); `ending` is its word for how. `reward` is the recording's own grade, 1.0 for solved.
+    `finished`: the recording itself says that the work ended with a submission (a text-only last reply says
+    so too); `ending` is its word for how. `reward` is the recording's own grade, 1.0 for solved.
     """
 
     steps: list[Step] = field(default_factory=list)

@@ -1,7 +1,8 @@
 """Foreign values made safe: whatever a record holds, these return the type that was asked for, or nothing.
 
-Every format's module reads its records through here, so that a wrong type anywhere in a file can never raise.
-Text keeps its control characters (they are shown safely elsewhere); only what is not valid Unicode is replaced.
+Every format's module reads its records through here, so that a wrong type anywhere in a file can never
+raise. Text keeps its control characters (they are shown safely elsewhere); only what is not valid Unicode
+is replaced.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 MAX_DEPTH = 48
-"""Nesting of a tool's input that is kept; what lies deeper is named instead (journals and screens recurse)."""
+"""Nesting of a tool's input that is kept; what lies deeper is named instead (journals and screens recurse).
+"""
 
 _LATEST = 32_503_680_000.0
 """The year 3000; later times are taken as milliseconds, or as nonsense."""
@@ -79,7 +81,9 @@ def count_at(record: Any, *path: str) -> int | None:
 
 
 def time_at(record: Any, *path: str) -> float | None:
-    """The time at `path` in seconds since the epoch: ISO 8601 text (UTC where no zone is named) or a number."""
+    """The time at `path` in seconds since the epoch: ISO 8601 text (UTC where no zone is named) or a
+    number.
+    """
     value = value_at(record, *path)
     if isinstance(value, str):
         try:
@@ -147,7 +151,9 @@ def json_text(value: Any) -> str:
 
 
 def plain(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """`value` as JSON that our events can hold: valid Unicode, finite numbers, bounded nesting, string keys."""
+    """`value` as JSON that our events can hold: valid Unicode, finite numbers, bounded nesting, string
+    keys.
+    """
     if isinstance(value, str):
         return clean(value)
     if value is None or isinstance(value, bool):
