@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.events import FailureKind
 from tui_agent.sessions.importers.changes import changed_files
+from tui_agent.sessions.importers.claude_tree import MESSAGES, by_root, is_message, main_line
 from tui_agent.sessions.importers.faults import classified
 from tui_agent.sessions.importers.transcript import (
     Call,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
 NAME = "Claude Code"
 
-_MESSAGES = {"user", "assistant"}
 _DENIALS = (
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action right now",
@@ -69,7 +69,7 @@ _EXIT_CODE = re.compile(r"^(?:Error: )?Exit code (\d+)")
 def matches(recording: Recording) -> bool:
     """Records that carry a `type`, a `sessionId` and a message of Anthropic's form beside `parentUuid`."""
     return any(
-        record.get("type") in _MESSAGES and "parentUuid" in record and isinstance(record.get("message"), dict)
+        record.get("type") in MESSAGES and "parentUuid" in record and isinstance(record.get("message"), dict)
         for record in recording.records[:2_000]
     )
 
@@ -80,7 +80,7 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
     messages: list[Record] = []
     sidechains: list[Record] = []
     for record in recording.records:
-        if _is_message(record):
+        if is_message(record):
             (sidechains if record.get("isSidechain") is True else messages).append(record)
         elif record.get("type") == "system" and record.get("subtype") in {"api_error", "compact_boundary"}:
             messages.append(record)
@@ -88,11 +88,11 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
             report.understood += 1
         else:
             report.skip(_kind(record))
-    agents = _by_root(sidechains)
+    agents = by_root(sidechains)
     if not messages and agents:
         _, messages = agents.pop(0)
         report.remarks.append("The file holds a subagent's run.")
-    line = _main_line(recording.records, messages)
+    line = main_line(recording.records, messages)
     abandoned = sum(1 for record in messages if id(record) not in line)
     if abandoned:
         report.skip("message of an abandoned branch", abandoned)
@@ -109,10 +109,6 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
         count = sum(len(records) for _, records in agents)
         report.remarks.append(f"Subagents kept apart: {len(subagents)} runs with {count} messages.")
     return [main, *subagents]
-
-
-def _is_message(record: Record) -> bool:
-    return record.get("type") in _MESSAGES and isinstance(record.get("message"), dict)
 
 
 def _kind(record: Record) -> str:
@@ -132,73 +128,7 @@ def _title_of(record: Record) -> str:
     return ""
 
 
-# --- which records belong to the conversation ---------------------------------------------------------------
-
-
-def _main_line(records: Iterable[Record], messages: list[Record]) -> set[int]:
-    """Identities of the messages on the way from the newest one back to the first.
-
-    Results of parallel calls hang on their own call's record, so the tree forks at each of them: results
-    whose call is on the line belong to it, and so do all records of a reply (`message.id`) that is on it. A
-    parent that the file does not hold is taken to be the message before.
-    """
-    by_uuid: dict[str, Record] = {}
-    for record in records:
-        uuid = record.get("uuid")
-        if isinstance(uuid, str):
-            by_uuid[uuid] = record
-    positions = {id(record): position for position, record in enumerate(messages)}
-    line: set[int] = set()
-    walked: set[int] = set()
-    record: Record | None = next((message for message in reversed(messages) if _is_message(message)), None)
-    last = len(messages)
-    while record is not None and id(record) not in walked:
-        walked.add(id(record))
-        if id(record) in positions:
-            line.add(id(record))
-            last = min(last, positions[id(record)])
-        record = _parent(record, by_uuid, messages, last)
-    _add_parallel(messages, line)
-    return line
-
-
-def _parent(record: Record, by_uuid: dict[str, Record], messages: list[Record], last: int) -> Record | None:
-    link = record.get("parentUuid") or record.get("logicalParentUuid")
-    if not isinstance(link, str):
-        return None
-    parent = by_uuid.get(link)
-    if parent is None and last > 0:
-        return messages[last - 1]
-    return parent
-
-
-def _add_parallel(messages: list[Record], line: set[int]) -> None:
-    replies = {text_at(record, "message", "id") for record in messages if id(record) in line} - {""}
-    calls: set[str] = set()
-    for record in messages:
-        if text_at(record, "message", "id") in replies and record.get("type") == "assistant":
-            line.add(id(record))
-            calls |= {text_at(block, "id") for block in objects_at(record, "message", "content")}
-    calls.discard("")
-    for record in messages:
-        blocks = objects_at(record, "message", "content")
-        if any(text_at(block, "tool_use_id") in calls for block in blocks):
-            line.add(id(record))
-
-
-def _by_root(records: list[Record]) -> list[tuple[str, list[Record]]]:
-    """Sidechain records by the subagent they belong to, with its first prompt, in order of appearance."""
-    groups: dict[str, list[Record]] = {}
-    root_of: dict[str, str] = {}
-    for record in records:
-        uuid, parent = text_at(record, "uuid"), text_at(record, "parentUuid")
-        root = text_at(record, "agentId") or root_of.get(parent) or uuid
-        root_of[uuid] = root
-        groups.setdefault(root, []).append(record)
-    return [(content_text(value_at(group[0], "message", "content")), group) for group in groups.values()]
-
-
-# --- records into steps --------------------------------------------------------------------------------------
+# --- records into steps -----------------------------------------------------
 
 
 def _transcript(records: Iterable[Record], report: ImportReport) -> Transcript:

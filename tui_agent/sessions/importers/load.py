@@ -144,7 +144,7 @@ def _summary(report: ImportReport, index: int) -> str:
     return report.summary() + part
 
 
-# --- into the store ------------------------------------------------------------------------------------------
+# --- into the store --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def _same(journal: Path, lines: bytes) -> bool:
         return False
 
 
-# --- files and folders ---------------------------------------------------------------------------------------
+# --- files and folders -----------------------------------------------------------------------------
 
 _SUFFIXES = (".jsonl", ".json", ".traj")
 
