@@ -1,0 +1,43 @@
+"""The environment that commands are given: the program's own, without secrets and without anything that waits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_SECRET = re.compile(
+    r"SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?(_|$)|(^|_)PRIVATE_KEY|(^|_)TOKEN$|(^|_)(API)?_?KEY(S|_ID)?$|APIKEY|API_KEY"
+    r"|(^|_)(PAT|AUTH|PWD_HASH)$",
+    re.IGNORECASE,
+)
+
+_SET = {
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "MANPAGER": "cat",
+    "NO_COLOR": "1",
+    "CLICOLOR": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    # Editors would wait for keys: git takes the message as it is, or says that it is empty.
+    "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": "true",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "PIP_NO_INPUT": "1",
+    # Output in the order in which it was written, also when the command is stopped.
+    "PYTHONUNBUFFERED": "1",
+}
+_UNSET = ("FORCE_COLOR", "CLICOLOR_FORCE", "BASH_ENV", "ENV", "PROMPT_COMMAND")
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of that name holds a secret (`*_API_KEY`, `*_TOKEN`, `*SECRET*`, `*PASSWORD*`, ...)."""
+    return _SECRET.search(name) is not None
+
+
+def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a command gets of `environment`: no provider key or other secret, no colours, no pager, no questions."""
+    kept = {
+        name: value for name, value in environment.items() if not is_secret_name(name) and name not in _UNSET
+    }
+    return kept | _SET

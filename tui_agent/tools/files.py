@@ -1,0 +1,344 @@
+"""The tools that read, write and edit files of the workspace.
+
+Files are opened and replaced by `workspace`, edits are made by `edits`, bytes become text in `encoding`; what is
+here is the tools themselves and what they say. All disk work is done in threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from tui_agent.tools.diffs import bounded_diff, unified_diff
+from tui_agent.tools.edits import EditError, apply_edit
+from tui_agent.tools.encoding import SAMPLE, UTF8, BinaryContentError, Encoding, detect, printable
+from tui_agent.tools.hints import missing_file
+from tui_agent.tools.output import DEFAULT_LIMIT
+from tui_agent.tools.tool import Effect, ToolContext, ToolError, ToolOutput
+from tui_agent.tools.workspace import Workspace, os_failure
+
+_LINES = 2_000
+_LINE_CHARACTERS = 2_000
+_COUNTED = 64 * 1024 * 1024
+"""Characters after the shown part that are still read to tell the number of lines."""
+_SKIPPED = 512 * 1024 * 1024
+"""Characters that are skipped to reach `offset`, at most."""
+_EDITABLE = 20 * 1024 * 1024
+"""Bytes of a file that is edited, or whose replacement is shown as a diff."""
+
+_PATH = {"type": "string", "minLength": 1, "description": "Path relative to the workspace."}
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """`read_file(path, offset?, limit?)`: lines with their numbers; never loads a huge file whole."""
+
+    output_limit: int = DEFAULT_LIMIT
+    name: ClassVar[str] = "read_file"
+    effect: ClassVar[Effect] = Effect.READ
+    description: ClassVar[str] = (
+        "Read a text file of the workspace. Each line comes as its number, a tab, and the line; the number and the tab "
+        f"are not part of the file. Reads up to {_LINES} lines; go on with `offset`. Also reads the files in which long "
+        "outputs are kept, by the name shown with the output."
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "path": _PATH,
+            "offset": {"type": "integer", "minimum": 1, "description": "First line to read, counted from 1."},
+            "limit": {"type": "integer", "minimum": 1, "description": f"How many lines (default {_LINES})."},
+        },
+        "required": ["path"],
+        "additionalProperties": False,
+    }
+
+    def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
+        """The path, and the lines where only some are read."""
+        offset, limit = arguments.get("offset"), arguments.get("limit")
+        lines = f" from line {offset or 1}" if offset or limit else ""
+        return f"read {arguments['path']}{lines}{f', {limit} lines' if limit else ''}"
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
+        """Raises `ToolError`: walls, missing, a directory, binary, `offset` beyond the end."""
+        content = await asyncio.to_thread(self._read, arguments, context)
+        return ToolOutput(content)
+
+    def _read(self, arguments: dict[str, Any], context: ToolContext) -> str:
+        name = str(arguments["path"])
+        offset, limit = int(arguments.get("offset", 1)), int(arguments.get("limit", _LINES))
+        path = context.workspace.resolve(name, also=context.output_dir)
+        shown = context.workspace.shown(path)
+
+        def read() -> str:
+            with context.workspace.open(path) as stream:
+                encoding = _detect(stream.read(SAMPLE), shown)
+                stream.seek(len(encoding.mark))
+                with io.TextIOWrapper(stream, encoding.codec, "replace", newline="\n") as text:
+                    return _numbered_lines(text, shown, offset, limit, self.output_limit)
+
+        return _guard(context.workspace, name, path, f"read {shown}", read)
+
+
+@dataclass(frozen=True)
+class WriteFile:
+    """`write_file(path, content)`: a whole file, in one step or not at all."""
+
+    name: ClassVar[str] = "write_file"
+    effect: ClassVar[Effect] = Effect.WRITE
+    description: ClassVar[str] = (
+        "Create a file of the workspace, or replace all that an existing one holds. Missing directories are made. The "
+        "content is written exactly as given, in UTF-8. To change a part of a file, use edit_file."
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "path": _PATH,
+            "content": {"type": "string", "description": "All that the file shall hold."},
+        },
+        "required": ["path", "content"],
+        "additionalProperties": False,
+    }
+
+    def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
+        """The whole unified diff, or why the call would fail."""
+        return _preview(lambda: _prepare_write(arguments, workspace))
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
+        """Raises `ToolError`: walls, a directory, permissions, a full disk (transient)."""
+        return await asyncio.to_thread(self._write, arguments, context.workspace)
+
+    def _write(self, arguments: dict[str, Any], workspace: Workspace) -> ToolOutput:
+        change = _prepare_write(arguments, workspace)
+        if change.before == change.after:
+            return ToolOutput(f"{change.shown} already holds exactly this. Nothing was changed.")
+        diff = change.diff()
+        change.commit(workspace)
+        lines = str(arguments["content"]).count("\n") + (not str(arguments["content"]).endswith("\n"))
+        size = f"{lines} line{'' if lines == 1 else 's'}, {len(change.after):,} bytes"
+        done = (
+            f"Created {change.shown}" if change.before is None else f"Replaced the content of {change.shown}"
+        )
+        return ToolOutput(f"{done} ({size}).", changed=(change.shown,), diff=bounded_diff(diff))
+
+
+@dataclass(frozen=True)
+class EditFile:
+    """`edit_file(path, old, new, replace_all?)`: an exact piece of text by another."""
+
+    name: ClassVar[str] = "edit_file"
+    effect: ClassVar[Effect] = Effect.WRITE
+    description: ClassVar[str] = (
+        "Replace a piece of a file of the workspace. `old` must be exactly what the file holds, with white space and "
+        "indentation but without the line numbers that read_file shows, and must occur once, unless `replace_all` is "
+        "true. Line ends of the file are kept."
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "path": _PATH,
+            "old": {"type": "string", "minLength": 1, "description": "The text to replace, exactly."},
+            "new": {"type": "string", "description": "What takes its place; may be empty."},
+            "replace_all": {"type": "boolean", "description": "Replace every occurrence (default false)."},
+        },
+        "required": ["path", "old", "new"],
+        "additionalProperties": False,
+    }
+
+    def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
+        """The whole unified diff, or why the call would fail."""
+        return _preview(lambda: _prepare_edit(arguments, workspace)[0])
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
+        """Raises `ToolError`: walls, missing, binary, `old` not found or ambiguous, permissions, a full disk."""
+        return await asyncio.to_thread(self._edit, arguments, context.workspace)
+
+    def _edit(self, arguments: dict[str, Any], workspace: Workspace) -> ToolOutput:
+        change, lines = _prepare_edit(arguments, workspace)
+        if change.before == change.after:
+            return ToolOutput(f"{change.shown} already holds exactly this. Nothing was changed.")
+        diff = change.diff()
+        change.commit(workspace)
+        where = ", ".join(map(str, lines[:10])) + (", ..." if len(lines) > 10 else "")
+        count = (
+            f"{len(lines)} occurrences, at lines {where}"
+            if len(lines) > 1
+            else f"1 occurrence, at line {where}"
+        )
+        return ToolOutput(
+            f"Edited {change.shown}: replaced {count}.", changed=(change.shown,), diff=bounded_diff(diff)
+        )
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A file's bytes before (None: no file) and after."""
+
+    name: str
+    path: Path
+    shown: str
+    before: bytes | None
+    after: bytes
+    encoding: Encoding = UTF8
+
+    def diff(self) -> str:
+        """The whole change; "" where either side is no text or too large to compare."""
+        if max(len(self.before or b""), len(self.after)) > _EDITABLE:
+            return ""
+        try:
+            codec = self.encoding if self.before is None else detect(self.before)
+            before = codec.decode(self.before or b"")
+            after = codec.decode(self.after)
+        except (UnicodeError, BinaryContentError):
+            before = (self.before or b"").decode("utf-8", "replace")
+            after = self.after.decode("utf-8", "replace")
+        return printable(unified_diff(before, after, self.shown, new=self.before is None))
+
+    def commit(self, workspace: Workspace) -> None:
+        _guard(
+            workspace, self.name, self.path, f"write {self.shown}",
+            lambda: workspace.replace(self.path, self.after),
+        )  # fmt: skip
+
+
+def _prepare_write(arguments: dict[str, Any], workspace: Workspace) -> _Change:
+    name = str(arguments["path"])
+    path = workspace.resolve_for_writing(name)
+    shown = workspace.shown(path)
+    try:
+        data = str(arguments["content"]).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            f"`content` holds half of a character (at {error.start}); it cannot be written as UTF-8."
+        ) from None
+
+    def read() -> bytes | None:
+        try:
+            with workspace.open(path) as stream:
+                return stream.read()
+        except FileNotFoundError:
+            return None
+
+    return _Change(name, path, shown, _guard(workspace, name, path, f"write {shown}", read), data)
+
+
+def _prepare_edit(arguments: dict[str, Any], workspace: Workspace) -> tuple[_Change, tuple[int, ...]]:
+    name = str(arguments["path"])
+    path = workspace.resolve_for_writing(name)
+    shown = workspace.shown(path)
+
+    def read() -> bytes:
+        with workspace.open(path) as stream:
+            return stream.read(_EDITABLE + 1)
+
+    data = _guard(workspace, name, path, f"edit {shown}", read)
+    if len(data) > _EDITABLE:
+        raise ToolError(
+            f"{shown} is larger than {_EDITABLE:,} bytes. Edit it with a command (sed, a script) instead."
+        )
+    encoding = _detect(data, shown)
+    try:
+        text = encoding.decode(data)
+        edit = apply_edit(
+            text, str(arguments["old"]), str(arguments["new"]), replace_all=bool(arguments.get("replace_all"))
+        )
+        after = encoding.encode(edit.text)
+    except EditError as error:
+        raise ToolError(f"{shown}: {printable(str(error))}") from None
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            f"{shown} is kept in {encoding.codec}, which has no {error.object[error.start]!r}. "
+            "Use other characters, or replace the whole file with write_file, in UTF-8."
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ToolError(f"{shown} is damaged {encoding.codec} text: {error.reason}.") from None
+    return _Change(name, path, shown, data, after, encoding), edit.lines
+
+
+def _preview(prepare: Callable[[], _Change]) -> str:
+    try:
+        change = prepare()
+    except ToolError as error:
+        return f"This call would fail: {error.message}"
+    if change.before == change.after:
+        return f"{change.shown} already holds exactly this. Nothing would be changed."
+    return (
+        change.diff()
+        or f"{change.shown}: {len(change.before or b''):,} bytes become {len(change.after):,} bytes."
+    )
+
+
+def _guard(workspace: Workspace, name: str, path: Path, doing: str, work: Callable[[], R]) -> R:
+    """Do the disk work; turn the system's errors into the tool's, with the nearest names for a missing file."""
+    try:
+        return work()
+    except FileNotFoundError:
+        raise ToolError(missing_file(workspace, name, path)) from None
+    except OSError as error:
+        raise os_failure(error, doing) from None
+
+
+def _detect(sample: bytes, shown: str) -> Encoding:
+    try:
+        return detect(sample)
+    except BinaryContentError:
+        raise ToolError(
+            f"{shown} is a binary file, not text. Look at it with a command instead, such as `file` or `xxd | head`."
+        ) from None
+
+
+def _numbered_lines(text: io.TextIOWrapper, shown: str, offset: int, limit: int, characters: int) -> str:
+    """Lines `offset` to `offset + limit - 1` with their numbers, up to `characters`, and how to read on."""
+    number, skipped = 0, 0
+    while number < offset - 1 and skipped < _SKIPPED:
+        piece = text.readline(_LINE_CHARACTERS * 100)
+        if not piece:
+            break
+        skipped += len(piece)
+        number += piece.endswith("\n")
+    if skipped >= _SKIPPED:
+        raise ToolError(
+            f"Line {offset} lies too far into {shown} to be read this way. Use a command: sed -n, tail."
+        )
+    first, size, lines = number + 1, 0, list[str]()
+    more = False
+    while piece := text.readline(_LINE_CHARACTERS + 1):
+        line, size, number = piece, size + 7, number + 1
+        dropped = 0
+        while not piece.endswith("\n") and (piece := text.readline(_LINE_CHARACTERS * 100)):
+            dropped += len(piece)
+        line = line.removesuffix("\n").removesuffix("\r")
+        if len(line) > _LINE_CHARACTERS or dropped:
+            cut = len(line) - _LINE_CHARACTERS + dropped
+            line = f"{line[:_LINE_CHARACTERS]} [... {cut:,} more characters in this line]"
+        size += len(line) + 1
+        if len(lines) == limit or (lines and size > characters):
+            number, more = number - 1, True
+            break
+        lines.append(f"{number:>6}\t{line}")
+    if not lines:
+        if offset == 1:
+            return f"({shown} is empty)"
+        raise ToolError(f"{shown} has only {number} lines, so there is nothing from line {offset}.")
+    content = "\n".join(lines)
+    if more or first > 1:
+        total = f"of {_total(text, number + 1)}" if more else "the last"
+        on = f"; read on with offset={number + 1}" if more else ""
+        content += (
+            f"\n(lines {first}-{number}, {total}{on})" if more else f"\n(lines {first}-{number}, the end)"
+        )
+    return content
+
+
+def _total(text: io.TextIOWrapper, seen: int) -> str:
+    """How many lines the file has, when `seen` were read to their end: exactly where that is cheap to tell."""
+    counted, last = 0, "\n"
+    while chunk := text.read(1 << 20):
+        seen, counted, last = seen + chunk.count("\n"), counted + len(chunk), chunk[-1]
+        if counted > _COUNTED:
+            return f"more than {seen:,}"
+    return str(seen + (last != "\n"))

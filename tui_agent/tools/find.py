@@ -1,0 +1,297 @@
+"""The tools that find things: files by name, lines by content, what a directory holds.
+
+Searching itself is a process of its own (see `search`), so that it can be stopped; here is what is asked and shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tui_agent.tools.encoding import printable
+from tui_agent.tools.globs import GlobError, path_pattern
+from tui_agent.tools.hints import missing_file
+from tui_agent.tools.output import DEFAULT_LIMIT
+from tui_agent.tools.search import Line, Place, Search, check_expression
+from tui_agent.tools.tool import Effect, ToolContext, ToolError, ToolOutput
+from tui_agent.tools.walk import chain_at
+from tui_agent.tools.workspace import Workspace, os_failure, visible
+
+_FILES = 500
+_MATCHES = 200
+_ENTRIES = 500
+_LINE_CHARACTERS = 300
+_BEFORE_MATCH = 100
+
+
+@dataclass(frozen=True)
+class Glob:
+    """`glob(pattern)`: names of files, sorted."""
+
+    output_limit: int = DEFAULT_LIMIT
+    search: Search = Search()
+    name: ClassVar[str] = "glob"
+    effect: ClassVar[Effect] = Effect.READ
+    description: ClassVar[str] = (
+        "Find files of the workspace by name. `*` and `?` match within a name, `**` any directories, {a,b} either. A "
+        "pattern without `/` matches names at any depth: *.py, src/**/*.ts, tests/test_{a,b}*.py. What .gitignore leaves "
+        "out is left out, unless the pattern names an ignored directory."
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "pattern": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The glob, relative to the workspace.",
+            }
+        },
+        "required": ["pattern"],
+        "additionalProperties": False,
+    }
+
+    def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
+        """The pattern."""
+        del workspace
+        return f"find files named {arguments['pattern']}"
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
+        """Raises `ToolError`: not a glob, leads out of the workspace, the search failed or took too long."""
+        workspace = context.workspace
+        pattern = _inside(str(arguments["pattern"]), workspace)
+        fixed = _fixed_part(pattern)
+        start = await asyncio.to_thread(workspace.resolve, fixed or ".")
+        if not start.is_dir() or start != workspace.root / fixed:
+            # The names of a directory reached by a link are those behind it: nothing is below the name itself.
+            return ToolOutput(await asyncio.to_thread(_no_files, workspace, pattern))
+        place = await asyncio.to_thread(Place.at, workspace.root, start)
+        shown: list[str] = []
+        size = 0
+        found = await self.search.files(place, pattern, _FILES)
+        left = found.more
+        for path in found.items:
+            line = visible(path)
+            if size + len(line) > self.output_limit:
+                left += 1
+                continue
+            shown.append(line)
+            size += len(line) + 1
+        if not shown:
+            return ToolOutput(found.remark or await asyncio.to_thread(_no_files, workspace, pattern))
+        return ToolOutput(_with_rest(shown, left, "file", found.complete, found.remark))
+
+
+@dataclass(frozen=True)
+class Grep:
+    """`grep(pattern, path?, glob?)`: matching lines as `path:line: text`, sorted by path."""
+
+    output_limit: int = DEFAULT_LIMIT
+    search: Search = Search()
+    name: ClassVar[str] = "grep"
+    effect: ClassVar[Effect] = Effect.READ
+    description: ClassVar[str] = (
+        "Search the lines of the workspace's text files for a regular expression; results come as path:line: text. Start "
+        "with (?i) to ignore case. `path` narrows it to a directory or file, `glob` to files by name (*.py, "
+        "src/**/*.ts). What .gitignore leaves out is searched only when `path` names it."
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "pattern": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The regular expression, matched line by line.",
+            },
+            "path": {
+                "type": "string",
+                "minLength": 1,
+                "description": "Directory or file (default: the workspace).",
+            },
+            "glob": {"type": "string", "minLength": 1, "description": "Only files whose name or path fits."},
+        },
+        "required": ["pattern"],
+        "additionalProperties": False,
+    }
+
+    def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
+        """The expression and where it is looked for."""
+        del workspace
+        only = f", in files named {arguments['glob']}" if "glob" in arguments else ""
+        return f"search for {arguments['pattern']} in {arguments.get('path', '.')}{only}"
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
+        """Raises `ToolError`: not an expression or glob, walls, missing path, the search failed or took too long."""
+        workspace = context.workspace
+        pattern, name = str(arguments["pattern"]), str(arguments.get("path", "."))
+        check_expression(pattern)
+        only = _inside(str(arguments["glob"]), workspace) if "glob" in arguments else None
+        start = await asyncio.to_thread(_existing, workspace, name, context.output_dir)
+        place = await asyncio.to_thread(Place.at, workspace.root, start)
+        shown: list[str] = []
+        size = 0
+        found = await self.search.lines(place, pattern, only, _MATCHES)
+        left = found.more
+        for match in found.items:
+            line = _shown_line(match)
+            if size + len(line) > self.output_limit:
+                left += 1
+                continue
+            shown.append(line)
+            size += len(line) + 1
+        if not shown:
+            return ToolOutput(found.remark or "No matches.")
+        return ToolOutput(_with_rest(shown, left, "match", found.complete, found.remark))
+
+
+@dataclass(frozen=True)
+class ListDir:
+    """`list_dir(path?)`: one directory, sorted by name; directories end in `/`, links in `@`."""
+
+    output_limit: int = DEFAULT_LIMIT
+    name: ClassVar[str] = "list_dir"
+    effect: ClassVar[Effect] = Effect.READ
+    description: ClassVar[str] = (
+        "List one directory of the workspace: directories end in /, symbolic links in @, files come with their size in "
+        "bytes. Names that .gitignore leaves out come last, without what they hold."
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "path": {
+                "type": "string",
+                "minLength": 1,
+                "description": "The directory (default: the workspace).",
+            }
+        },
+        "additionalProperties": False,
+    }
+
+    def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
+        """The directory."""
+        del workspace
+        return f"list {arguments.get('path', '.')}"
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
+        """Raises `ToolError`: walls, missing, not a directory, permissions."""
+        return ToolOutput(await asyncio.to_thread(self._list, str(arguments.get("path", ".")), context))
+
+    def _list(self, name: str, context: ToolContext) -> str:
+        workspace = context.workspace
+        directory = _existing(workspace, name, context.output_dir)
+        shown = workspace.shown(directory)
+        if not directory.is_dir():
+            raise ToolError(f"{shown} is a file, not a directory. Use read_file to read it.")
+        inside = directory.is_relative_to(workspace.root)
+        top = workspace.root if inside else directory
+        start = directory.relative_to(top).as_posix() if directory != top else ""
+        chain = chain_at(top, start) or chain_at(directory, "")
+        prefix = f"{start}/" if start and chain_at(top, start) else ""
+        kept, ignored = list[str](), list[str]()
+        try:
+            with os.scandir(directory) as scan:
+                for item in sorted(scan, key=lambda item: os.fsencode(item.name)):
+                    is_dir = item.is_dir(follow_symlinks=False)
+                    left_out = chain is not None and chain.ignores(prefix + item.name, directory=is_dir)
+                    (ignored if left_out else kept).append(_entry(item, is_dir))
+        except OSError as error:
+            raise os_failure(error, f"list {shown}") from None
+        lines, size = list[str](), 0
+        for line in kept:
+            if len(lines) == _ENTRIES or size + len(line) > self.output_limit:
+                break
+            lines.append(line)
+            size += len(line) + 1
+        if len(lines) < len(kept):
+            lines.append(
+                f"[... {len(kept) - len(lines):,} of {len(kept):,} entries left out here; use glob ...]"
+            )
+        if ignored:
+            names = ", ".join(line.partition("  ")[0] for line in ignored[:20])
+            lines.append(
+                f"(ignored: {names}{f' and {len(ignored) - 20:,} more' if len(ignored) > 20 else ''})"
+            )
+        return "\n".join(lines) or f"({shown} is empty)"
+
+
+def _entry(item: os.DirEntry[str], is_dir: bool) -> str:
+    name = visible(item.name)
+    if is_dir:
+        return f"{name}/"
+    if item.is_symlink():
+        return f"{name}@"
+    try:
+        return f"{name}  {item.stat(follow_symlinks=False).st_size:,}"
+    except OSError:
+        return name
+
+
+def _existing(workspace: Workspace, name: str, also: Path) -> Path:
+    path = workspace.resolve(name, also=also)
+    try:
+        path.stat()
+    except FileNotFoundError:
+        raise ToolError(missing_file(workspace, name, path, kind="file or directory")) from None
+    except OSError as error:
+        raise os_failure(error, f"look at {workspace.shown(path)}") from None
+    return path
+
+
+def _inside(pattern: str, workspace: Workspace) -> str:
+    """A glob relative to the workspace. Raises `ToolError` when it leads out or is none."""
+    absolute = f"{workspace.root.as_posix()}/"
+    pattern = pattern.removeprefix(absolute)
+    while pattern.startswith("./"):
+        pattern = pattern[2:]
+    if pattern.startswith("/") or ".." in pattern.split("/") or "\0" in pattern or not pattern:
+        raise ToolError(
+            f"The pattern {visible(pattern)} leads out of the workspace. Give one relative to it, such as src/**/*.py."
+        )
+    try:
+        path_pattern(pattern)
+    except GlobError as error:
+        raise ToolError(
+            f"The pattern {visible(pattern[:200])} is not a glob: {visible(str(error))}."
+        ) from None
+    return pattern
+
+
+def _fixed_part(pattern: str) -> str:
+    """The directories that the pattern names outright, without wildcards."""
+    fixed: list[str] = []
+    for part in pattern.split("/")[:-1]:
+        if any(c in part for c in "*?[{\\") or not part:
+            break
+        fixed.append(part)
+    return "/".join(fixed)
+
+
+def _no_files(workspace: Workspace, pattern: str) -> str:
+    text = "No files match."
+    try:
+        if workspace.resolve(pattern).is_dir():
+            return f"{text} {visible(pattern)} is a directory: use {visible(pattern.rstrip('/'))}/** for the files in it."
+    except (ToolError, OSError):
+        pass
+    return text
+
+
+def _shown_line(match: Line) -> str:
+    text, column = match.text, match.column
+    start = max(0, column - _BEFORE_MATCH) if column > _LINE_CHARACTERS - _BEFORE_MATCH else 0
+    cut = text[start : start + _LINE_CHARACTERS]
+    before, after = "[...] " if start else "", " [...]" if start + _LINE_CHARACTERS < len(text) else ""
+    return f"{visible(match.path)}:{match.number}: {before}{printable(cut)}{after}"
+
+
+def _with_rest(shown: list[str], left: int, noun: str, complete: bool, remark: str) -> str:
+    if left or not complete:
+        total = f"{len(shown) + left:,}"
+        of = f"of {total}" if complete else f"of more than {total}"
+        plural = "matches" if noun == "match" else "files"
+        shown.append(f"[... the first {len(shown):,} {of} {plural}; narrow the search to see others ...]")
+    if remark:
+        shown.append(remark)
+    return "\n".join(shown)

@@ -1,0 +1,140 @@
+"""Hints that help a wrong call become a right one: nearest file names, nearest tool names, the broken rule.
+
+Everything here is bounded: a hint may be missing in a huge workspace, never slow.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tui_agent.tools.walk import walk
+from tui_agent.tools.workspace import Workspace, visible
+
+_LOOKED_AT = 20_000
+"""Entries of the workspace among which a missing name is looked for."""
+_NAMED = 5
+
+
+def missing_file(workspace: Workspace, name: str, path: Path, kind: str = "file") -> str:
+    """What to say of a path that does not exist: what is missing, and the nearest names that do exist."""
+    parent = path.parent
+    text = f"There is no {kind} {workspace.shown(path)} in the workspace."
+    if not parent.is_dir() and parent.is_relative_to(workspace.root):
+        gone = parent
+        while gone.parent != gone and not gone.parent.is_dir():
+            gone = gone.parent
+        text += f" There is no directory {workspace.shown(gone)} either."
+    near = nearest_paths(workspace, name)
+    if not near:
+        return text + " Use list_dir or glob to see what is there."
+    return f"{text} Did you mean {_listed(map(visible, near))}?"
+
+
+def nearest_paths(workspace: Workspace, name: str) -> list[str]:
+    """Existing paths (relative) most like `name`: other case, same name elsewhere, misspelt. At most five."""
+    wanted = name.replace("\\", "/").removeprefix(workspace.root.as_posix()).strip("/")
+    while wanted.startswith(("./", "../")):
+        wanted = wanted.partition("/")[2]
+    base = wanted.rpartition("/")[2].casefold()
+    if not base:
+        return []
+    exact = wanted.casefold()
+    matcher, whole = difflib.SequenceMatcher(autojunk=False), difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(base[:200])
+    whole.set_seq2(exact[:400])
+    scored: list[tuple[float, str]] = []
+    for looked, entry in enumerate(walk(workspace.root)):
+        if looked >= _LOOKED_AT:
+            break
+        path = entry.path
+        candidate, folded = path.rpartition("/")[2].casefold(), path.casefold()
+        if folded == exact:
+            score = 4.0
+        elif candidate == base:
+            score = 3.0
+        else:
+            matcher.set_seq1(candidate[:200])
+            if matcher.real_quick_ratio() < 0.6 or matcher.quick_ratio() < 0.6:
+                continue
+            score = matcher.ratio()
+            if score < 0.6:
+                continue
+        whole.set_seq1(folded[:400])
+        scored.append((score + whole.quick_ratio(), path))
+    scored.sort(key=lambda item: (-item[0], item[1]))
+    return [path for _, path in scored[:_NAMED]]
+
+
+def unknown_tool(name: str, tools: Iterable[str]) -> str:
+    """What to say of a tool that does not exist: the nearest names, and all of them."""
+    known = sorted(tools)
+    folded = {tool.casefold().replace("_", ""): tool for tool in known}
+    plain = name.casefold().replace("_", "").replace("-", "").replace(" ", "")
+    near = [folded[match] for match in difflib.get_close_matches(plain, folded, n=3, cutoff=0.6)]
+    meant = f" Did you mean {_listed(near)}?" if near else ""
+    return f"There is no tool named {visible(name[:100])!r}.{meant} The tools are: {', '.join(known)}."
+
+
+def broken_rules(errors: Iterable[Any], parameters: Mapping[str, Any]) -> str:
+    """Which rules of the schema arguments broke (`jsonschema` errors), with the part of the schema that holds them."""
+    told, fragments = list[str](), dict[str, Any]()
+    properties: Mapping[str, Any] = parameters.get("properties", {})
+    for error in errors:
+        told.append(_told(error, properties))
+        fields = [str(error.absolute_path[0])] if error.absolute_path else list(properties)
+        fragments |= {field: properties[field] for field in fields if field in properties}
+        if len(told) == _NAMED:
+            break
+    required = parameters.get("required", [])
+    schema = json.dumps({"properties": fragments, "required": required}, ensure_ascii=False)
+    return f"{' '.join(told)} The schema says: {schema}"
+
+
+def _told(error: Any, properties: Mapping[str, Any]) -> str:
+    where = ".".join(str(part) for part in error.absolute_path)
+    value = _short(error.instance)
+    match error.validator:
+        case "required":
+            missing = [field for field in error.validator_value if field not in error.instance]
+            return f"{_listed(f'`{field}`' for field in missing)} missing: it must be given."
+        case "additionalProperties":
+            extra = [str(field) for field in error.instance if field not in properties]
+            near = {
+                field: difflib.get_close_matches(field, properties, n=1, cutoff=0.5)
+                for field in extra[:_NAMED]
+            }
+            meant = [
+                f"`{visible(f[:100])}`" + (f" (did you mean `{n[0]}`?)" if n else "") for f, n in near.items()
+            ]
+            return f"Unknown argument {_listed(meant)}."
+        case "type":
+            hint = ""
+            if isinstance(error.instance, str) and error.validator_value in ("integer", "number", "boolean"):
+                hint = " Write it without quotation marks."
+            return f"`{where}` must be {_article(str(error.validator_value))}, not {value}.{hint}"
+        case "minLength":
+            return f"`{where}` must not be empty."
+        case "minimum":
+            return f"`{where}` must be at least {error.validator_value}, not {value}."
+        case "maximum":
+            return f"`{where}` must be at most {error.validator_value}, not {value}."
+        case _:
+            return f"`{where}`: {visible(str(error.message)[:300])}."
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+def _listed(names: Iterable[str]) -> str:
+    items = list(names)
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} or {items[-1]}" if items else ""

@@ -1,0 +1,101 @@
+"""`.gitignore` files: which paths the rules of a directory and of those above it leave out.
+
+The rules are git's, applied as a walk from the top meets the paths: a path is judged by itself, since what lies in an
+ignored directory is never met. Only the files of the workspace count, whether or not it is a git repository.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from tui_agent.tools.globs import GlobError, translate
+
+_LARGEST = 1_000_000
+
+
+@dataclass(frozen=True)
+class IgnoreRules:
+    """The rules of one `.gitignore`: runs of lines that all ignore or all keep, in order, each as one expression."""
+
+    runs: tuple[tuple[re.Pattern[str], bool], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> IgnoreRules:
+        """Rules from the text of a file; lines that are no pattern are left out, as git does."""
+        rules = [
+            rule for line in text.removeprefix("\ufeff").split("\n") if (rule := _rule(line)) is not None
+        ]
+        runs = []
+        for ignores, run in groupby(rules, key=lambda rule: rule[1]):
+            runs.append((re.compile("|".join(source for source, _ in run), re.DOTALL), ignores))
+        return cls(tuple(runs))
+
+    @classmethod
+    def load(cls, directory: Path) -> IgnoreRules | None:
+        """The rules of `directory`'s `.gitignore`; None where there is none that can be read."""
+        try:
+            with (directory / ".gitignore").open("rb") as stream:
+                data = stream.read(_LARGEST)
+        except OSError:
+            return None
+        rules = cls.parse(data.decode("utf-8", "surrogateescape"))
+        return rules if rules.runs else None
+
+    def judge(self, path: str, *, directory: bool) -> bool | None:
+        """Whether `path` (relative to the file's directory) is ignored; None where no rule speaks of it."""
+        subject = f"{path}/" if directory else path
+        for pattern, ignores in reversed(self.runs):
+            if pattern.fullmatch(subject):
+                return ignores
+        return None
+
+
+@dataclass(frozen=True)
+class IgnoreChain:
+    """The rules in force in one directory: its own and those of the directories above, nearest first."""
+
+    rules: tuple[tuple[str, IgnoreRules], ...] = ()
+    """(path of the directory with a trailing "/", or "" at the top; its rules)"""
+
+    def entering(self, path: str, directory: Path) -> IgnoreChain:
+        """The chain inside `directory`, which is `path` (as above) from the top."""
+        rules = IgnoreRules.load(directory)
+        return self if rules is None else IgnoreChain(((path, rules), *self.rules))
+
+    def ignores(self, path: str, *, directory: bool) -> bool:
+        """Whether `path` (from the top) is left out. git's own folder always is."""
+        if path == ".git" or path.endswith("/.git"):
+            return True
+        for prefix, rules in self.rules:
+            verdict = rules.judge(path[len(prefix) :], directory=directory)
+            if verdict is not None:
+                return verdict
+        return False
+
+
+def _rule(line: str) -> tuple[str, bool] | None:
+    """One line as (expression on a path with "/" after directories, whether it ignores)."""
+    line = line.removesuffix("\r")
+    if line.startswith("#"):
+        return None
+    stripped = line.rstrip(" \t")
+    if stripped.endswith("\\") and len(stripped) < len(line):
+        stripped += line[len(stripped)]
+    line = stripped
+    ignores = not line.startswith("!")
+    line = line.removeprefix("!")
+    only_directories = line.endswith("/")
+    line = line.removesuffix("/")
+    anchored = "/" in line
+    line = line.removeprefix("/")
+    if not line:
+        return None
+    try:
+        source = translate(line)
+    except GlobError:
+        return None
+    prefix = "" if anchored else "(?:.*/)?"
+    return f"{prefix}{source}{'/' if only_directories else '/?'}", ignores

@@ -1,0 +1,210 @@
+"""The tools of a session by name: what the model is offered, and its calls made sure of before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from tui_agent.events import FailureKind, ToolCall
+from tui_agent.tools.dialogue import AskOperator, Finish
+from tui_agent.tools.files import EditFile, ReadFile, WriteFile
+from tui_agent.tools.find import Glob, Grep, ListDir
+from tui_agent.tools.hints import broken_rules, unknown_tool
+from tui_agent.tools.output import DEFAULT_LIMIT
+from tui_agent.tools.shell import DEFAULT_TIMEOUT, Bash
+from tui_agent.tools.tool import Tool
+
+_LONGEST = 4_000_000
+"""Characters of a call's arguments: more than any file that a model writes in one reply."""
+_DEEPEST = 64
+
+
+@dataclass(frozen=True)
+class ParsedCall:
+    """A call that fits: its tool, and its arguments valid against the tool's schema."""
+
+    tool: Tool
+    arguments: dict[str, Any]
+
+
+class InvalidCall(Exception):  # noqa: N818 - a failure of the model's, handled as a value by the loop
+    """A call that cannot be run: `unknown_tool` or `invalid_tool_call`. `message` is what the model reads.
+
+    `arguments` holds them as far as they could be read as a JSON object; {} otherwise.
+    """
+
+    def __init__(self, kind: FailureKind, message: str, arguments: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.arguments = arguments or {}
+
+
+class ToolRegistry:
+    """Tools by name. The order is always that of the names, so that requests stay the same for a prompt cache."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+        self._validators: dict[str, Any] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, sorted."""
+        return tuple(self._tools)
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name."""
+        return self._tools.get(name)
+
+    def specifications(self, without: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
+        """The `tools` of a request in OpenAI's form, sorted by name; `without` leaves out tools that are open."""
+        return [
+            {
+                "type": "function",
+                "function": {"name": name, "description": tool.description, "parameters": tool.parameters},
+            }
+            for name, tool in self._tools.items()
+            if name not in without
+        ]
+
+    def parse(self, call: ToolCall) -> ParsedCall:
+        """The call as it can be run. Raises `InvalidCall`.
+
+        No argument is made to fit: a number in quotation marks is an error that says so. Empty arguments are `{}`,
+        as some servers send them for a call without any.
+        """
+        arguments, trouble = _read_arguments(call.arguments)
+        tool = self._tools.get(call.name)
+        if tool is None:
+            raise InvalidCall(FailureKind.UNKNOWN_TOOL, unknown_tool(call.name, self._tools), arguments)
+        if trouble:
+            message = f"Invalid call of {tool.name}: {trouble}"
+            raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, arguments)
+        errors = sorted(
+            self._validator(tool).iter_errors(arguments), key=lambda error: list(map(str, error.path))
+        )
+        if errors:
+            message = f"Invalid call of {tool.name}: {broken_rules(errors, tool.parameters)}"
+            raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, arguments)
+        return ParsedCall(tool, arguments)
+
+    def _validator(self, tool: Tool) -> Any:
+        if tool.name not in self._validators:
+            from jsonschema import Draft202012Validator
+
+            self._validators[tool.name] = Draft202012Validator(tool.parameters)
+        return self._validators[tool.name]
+
+
+def default_tools(
+    command_timeout: float = DEFAULT_TIMEOUT, output_limit: int = DEFAULT_LIMIT
+) -> ToolRegistry:
+    """All tools of CONTRACT.md. `command_timeout` in seconds; `output_limit` in characters of one result."""
+    return ToolRegistry([
+        ReadFile(output_limit), WriteFile(), EditFile(), Glob(output_limit), Grep(output_limit), ListDir(output_limit),
+        Bash(command_timeout, output_limit), AskOperator(), Finish(),
+    ])  # fmt: skip
+
+
+class _RefusedJSONError(ValueError):
+    """JSON that Python reads and the events cannot hold, or that says one thing twice."""
+
+
+def _read_arguments(raw: str) -> tuple[dict[str, Any], str]:
+    """The arguments, and what is wrong with them ("": nothing). What is wrong comes with {} unless it can be stored."""
+    if not raw.strip():
+        return {}, ""
+    if len(raw) > _LONGEST:
+        return {}, (
+            f"the arguments have {len(raw):,} characters; {_LONGEST:,} are allowed. Write the content in several steps."
+        )
+    try:
+        value = json.loads(raw, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        return {}, _broken_json(raw, error)
+    except RecursionError:
+        return {}, "the arguments are nested too deeply."
+    except ValueError as error:
+        reason = (
+            str(error) if isinstance(error, _RefusedJSONError) else "a number in the arguments is too long"
+        )
+        return {}, f"{reason}. Send one JSON object with plain values."
+    if _depth(value) > _DEEPEST:
+        return {}, f"the arguments are nested more than {_DEEPEST} levels deep."
+    if not _storable(raw, value):
+        return {}, "the arguments hold half of a surrogate pair (\\ud800 to \\udfff), which is no character."
+    if value is None:
+        return {}, ""
+    if not isinstance(value, dict):
+        kind = {str: "a string", list: "an array", bool: "a boolean"}.get(type(value), "a number")
+        hint = " Do not encode the object as a string." if isinstance(value, str) else ""
+        return {}, f"the arguments must be one JSON object, not {kind}.{hint}"
+    return value, ""
+
+
+def _broken_json(raw: str, error: json.JSONDecodeError) -> str:
+    """Where the JSON broke, with what stands there."""
+    if error.msg == "Extra data":
+        reason = "there is more text after the end of the JSON object"
+    elif error.pos >= len(raw.rstrip()) or error.msg.startswith("Unterminated string"):
+        reason = f"it breaks off ({error.msg.lower()})"
+    elif error.msg.startswith("Invalid control character"):
+        reason = "a string holds a raw control character; write line breaks as \\n and tabs as \\t"
+    else:
+        reason = error.msg[0].lower() + error.msg[1:]
+    near = json.dumps(raw[max(0, error.pos - 30) : error.pos + 30], ensure_ascii=True)
+    return (
+        f"the arguments are not valid JSON: {reason}, at line {error.lineno}, column {error.colno}, near {near}. "
+        "Send one complete JSON object."
+    )
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _RefusedJSONError(f"the key {json.dumps(key[:100])} is given twice")
+            seen.add(key)
+    return result
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _RefusedJSONError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise _RefusedJSONError(f"the number {text[:40]} is too large")
+    return value
+
+
+def _depth(value: Any) -> int:
+    """How deep containers are nested, counted without recursion and no further than needed."""
+    level, depth = [value], 0
+    while level and depth <= _DEEPEST:
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner.extend(item.values())
+            elif isinstance(item, list):
+                inner.extend(item)
+        if not any(isinstance(item, (dict, list)) for item in level):
+            break
+        level, depth = inner, depth + 1
+    return depth
+
+
+def _storable(raw: str, value: Any) -> bool:
+    """Whether every string can be kept as UTF-8."""
+    if "\\ud" not in raw.casefold() and raw.isascii():
+        return True
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

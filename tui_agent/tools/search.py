@@ -1,0 +1,357 @@
+"""Searching a tree in a process of its own: ripgrep where it is present, our own engine elsewhere.
+
+Both answer in ripgrep's JSON lines and follow the same rules (`.gitignore` of the workspace only, hidden files
+included, links not followed, binary files left out), so that one reader serves both. A process can be stopped: on
+cancellation, after a time, and when an expression never ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from tui_agent.tools.globs import path_pattern
+from tui_agent.tools.tool import ToolError
+from tui_agent.tools.walk import chain_at
+from tui_agent.tools.workspace import visible
+
+_COUNTED_LINES = 10_000
+_COUNTED_FILES = 200_000
+_LONGEST_RECORD = 64 * 1024 * 1024
+_LONGEST_EXPRESSION = 2_000
+_SIMPLE_NAME = re.compile(r"[\w.*?-]+", re.ASCII)
+_RIPGREP = (
+    "--no-config", "--no-messages", "--no-ignore-messages", "--hidden", "--no-require-git", "--no-ignore-parent",
+    "--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", "--sort", "path", "--color", "never",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where is searched: `start` below `top`, whose `.gitignore` rules count; `label` leads the paths that are shown."""
+
+    top: Path
+    start: str
+    label: str
+    is_file: bool = False
+
+    @classmethod
+    def at(cls, root: Path, path: Path) -> Place:
+        """The place for a real path. An ignored directory is its own top: whoever names it wants it searched."""
+        inside = path.is_relative_to(root)
+        name = path.relative_to(root).as_posix() if inside else path.as_posix()
+        if not path.is_dir():
+            parent = name.rpartition("/")[0]
+            return cls(path.parent, path.name, f"{parent}/" if parent else "", is_file=True)
+        if path == root:
+            return cls(root, "", "")
+        if not inside or chain_at(root, name) is None:
+            return cls(path, "", f"{name}/")
+        return cls(root, name, "")
+
+    def holds(self, path: str) -> bool:
+        """Whether a path from the top is in this place."""
+        if ".git" in path.split("/"):
+            return False
+        return not self.start or path == self.start or path.startswith(f"{self.start}/")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that matches: its path as shown, its number from 1, its text, and where in it the match begins."""
+
+    path: str
+    number: int
+    text: str
+    column: int
+
+
+@dataclass
+class Found:
+    """What was found: the first items, how many more, whether that is all, and what should be said of it."""
+
+    items: list[Any] = field(default_factory=list)
+    more: int = 0
+    complete: bool = True
+    remark: str = ""
+
+    def add(self, item: Any, keep: int) -> None:
+        if len(self.items) < keep:
+            self.items.append(item)
+        else:
+            self.more += 1
+
+    @property
+    def total(self) -> int:
+        return len(self.items) + self.more
+
+
+def check_expression(pattern: str) -> None:
+    """Refuse what no engine can be asked. Raises `ToolError`."""
+    if len(pattern) > _LONGEST_EXPRESSION:
+        raise ToolError(
+            f"The expression is longer than {_LONGEST_EXPRESSION:,} characters. Search for a part of it."
+        )
+    if "\n" in pattern or re.search(r"(?<!\\)(?:\\\\)*\\n", pattern):
+        raise ToolError(
+            "The expression holds a line break, but lines are matched one by one. Search for one line of it."
+        )
+    if "\0" in pattern or any("\ud800" <= c <= "\udfff" for c in pattern):
+        raise ToolError(
+            "The expression holds a character that no text file has (NUL or half of a surrogate pair)."
+        )
+
+
+@dataclass(frozen=True)
+class Search:
+    """The engine: `auto` is ripgrep where it is on the PATH. `timeout` in seconds."""
+
+    engine: Literal["auto", "ripgrep", "python"] = "auto"
+    timeout: float = 30.0
+
+    async def files(self, place: Place, only: str, keep: int = 500) -> Found:
+        """Files whose path fits the glob `only`, in the order of a walk. Raises `ToolError`, `GlobError`."""
+        found, fits = Found(), path_pattern(only)
+
+        def take(record: bytes) -> bool:
+            path = os.fsdecode(record).removeprefix("./")
+            if place.holds(path) and fits.fullmatch(shown := place.label + path):
+                found.add(shown, keep)
+            return found.total < _COUNTED_FILES
+
+        if (ripgrep := self._ripgrep()) is not None:
+            with _IgnoreFile(place) as ignore:
+                argv = [ripgrep, *_RIPGREP, "--ignore-file", ignore, "--files", "--null", *_typed(only), "./"]
+                ended = await self._run(argv, b"", place.top, b"\0", take)
+        else:
+            ended = await self._run_python({"files": True}, place, b"\0", take)
+        return self._judged(found, ended)
+
+    async def lines(self, place: Place, pattern: str, only: str | None, keep: int = 200) -> Found:
+        """Lines that match the expression `pattern`, of files that fit the glob `only`. Raises `ToolError`, `GlobError`."""
+        reader = _LineReader(place, path_pattern(only) if only else None, keep)
+        if (ripgrep := self._ripgrep()) is not None:
+            with _IgnoreFile(place) as ignore:
+                what = f"./{place.start}" if place.is_file else "./"
+                argv = [
+                    ripgrep, *_RIPGREP, "--ignore-file", ignore, "--json", "--crlf", "--no-mmap",
+                    *(_typed(only) if only and not place.is_file else ()), "-e", pattern, "--", what,
+                ]  # fmt: skip
+                ended = await self._run(argv, b"", place.top, b"\n", reader.take)
+            if (
+                not reader.found.items
+                and ended.code == 2
+                and re.search(r"regex|unrecognized flag|look-", ended.stderr)
+            ):
+                # Expressions that only Python's dialect has (look-around, back-references) are worth the slower engine.
+                return await Search("python", self.timeout).lines(place, pattern, only, keep)
+        else:
+            _check_python(pattern)
+            request = {"pattern": pattern}
+            ended = await self._run_python(request, place, b"\n", reader.take)
+        return self._judged(reader.found, ended)
+
+    def _ripgrep(self) -> str | None:
+        if self.engine == "python":
+            return None
+        path = shutil.which("rg")
+        if path is None and self.engine == "ripgrep":
+            raise ToolError("ripgrep (rg) is not installed.")
+        return path
+
+    def _judged(self, found: Found, ended: _Ended) -> Found:
+        if ended.timed_out:
+            if not found.items:
+                raise ToolError(
+                    f"The search took longer than {self.timeout:g} s and was stopped, with nothing found so far. "
+                    "Narrow it to a directory or a kind of file, or use a simpler expression."
+                )
+            found.complete = False
+            found.remark = f"(stopped after {self.timeout:g} s: not everything was searched)"
+        elif ended.stopped:
+            found.complete = False
+        elif ended.code not in (0, 1) and not found.items and ended.stderr.strip():
+            raise ToolError(f"The search failed: {visible(ended.stderr.strip()[:500])}")
+        return found
+
+    async def _run_python(
+        self, request: dict[str, Any], place: Place, separator: bytes, take: Callable[[bytes], bool]
+    ) -> _Ended:
+        request |= {"top": os.fspath(place.top), "start": place.start, "is_file": place.is_file}
+        # `-P`: a file of the workspace must never be imported in place of a module.
+        argv = [sys.executable, "-P", "-m", "tui_agent.tools.search_process"]
+        return await self._run(argv, json.dumps(request).encode(), place.top, separator, take)
+
+    async def _run(
+        self, argv: list[str], request: bytes, cwd: Path, separator: bytes, take: Callable[[bytes], bool]
+    ) -> _Ended:
+        """Run a search and hand each record to `take` until it says False; leaves no process behind."""
+        package = os.fspath(Path(__file__).resolve().parents[2])
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=cwd,
+                env={**os.environ, "PYTHONPATH": package},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ToolError(f"The search could not be started: {error.strerror}.", transient=True) from None
+        assert process.stdin is not None  # noqa: S101 - it is a pipe, as asked for above
+        complaints = asyncio.ensure_future(_beginning(process.stderr))
+        timed_out = stopped = False
+        try:
+            with suppress(BrokenPipeError, ConnectionResetError):
+                process.stdin.write(request)
+                process.stdin.close()
+            async with asyncio.timeout(self.timeout):
+                stopped = not await _records(process.stdout, separator, take)
+                if not stopped:
+                    await process.wait()
+        except TimeoutError:
+            timed_out = True
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await asyncio.shield(process.wait())
+        stderr = await complaints
+        return _Ended(process.returncode or 0, stderr, timed_out, stopped)
+
+
+@dataclass(frozen=True)
+class _Ended:
+    code: int
+    stderr: str
+    timed_out: bool
+    stopped: bool
+
+
+class _LineReader:
+    """Reads ripgrep's JSON lines. What was found in a file counts when the file turns out to be text."""
+
+    def __init__(self, place: Place, only: re.Pattern[str] | None, keep: int) -> None:
+        self.found = Found()
+        self._place = place
+        self._only = only
+        self._keep = keep
+        self._pending = Found()
+
+    def take(self, record: bytes) -> bool:
+        """One record; False when enough is counted."""
+        message = json.loads(record)
+        data = message["data"]
+        match message["type"]:
+            case "begin":
+                self._pending = Found()
+            case "match" if self._wanted(
+                shown := self._place.label + _text(data["path"]).removeprefix("./"), data
+            ):
+                if self.found.total + self._pending.total < self._keep:
+                    self._pending.items.append(_line(shown, data))
+                else:
+                    self._pending.more += 1
+            case "end":
+                if data.get("binary_offset") is None:
+                    self.found.items += self._pending.items
+                    self.found.more += self._pending.more
+                self._pending = Found()
+        return self.found.total < _COUNTED_LINES
+
+    def _wanted(self, shown: str, data: dict[str, Any]) -> bool:
+        if not self._place.holds(_text(data["path"]).removeprefix("./")):
+            return False
+        return self._only is None or self._only.fullmatch(shown) is not None
+
+
+def _line(path: str, data: dict[str, Any]) -> Line:
+    text = _text(data["lines"]).rstrip("\n").removesuffix("\r")
+    start = data["submatches"][0]["start"] if data["submatches"] else 0
+    column = len(text.encode("utf-8", "surrogateescape")[:start].decode("utf-8", "replace"))
+    return Line(path, data["line_number"], text, column)
+
+
+def _text(value: dict[str, str]) -> str:
+    if "text" in value:
+        return value["text"]
+    return base64.b64decode(value["bytes"]).decode("utf-8", "surrogateescape")
+
+
+def _check_python(pattern: str) -> None:
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ToolError(
+            f"The pattern {visible(pattern)} is not a regular expression: {error}. "
+            "Put a backslash before characters that stand for themselves, such as \\( \\[ \\{ \\. \\*."
+        ) from None
+
+
+def _typed(glob: str) -> tuple[str, ...]:
+    """Options that make ripgrep pass over files whose name cannot fit `glob`; its `--glob` would override ignores."""
+    name = glob.rpartition("/")[2]
+    if "**" in name or not _SIMPLE_NAME.fullmatch(name):
+        return ()
+    return ("--type-add", f"wanted:{name}", "--type", "wanted")
+
+
+class _IgnoreFile:
+    """A file of ignore rules, weaker than any `.gitignore`, that keeps ripgrep within the place and out of `.git`."""
+
+    def __init__(self, place: Place) -> None:
+        rules, path = list[str](), ""
+        for part in (
+            place.start.split("/") if place.start and not place.is_file and "\n" not in place.start else ()
+        ):
+            rules.append(f"{path}/*")
+            path += "/" + re.sub(r"([\\*?\[\]{}! ])", r"\\\1", part)
+            rules.append(f"!{path}")
+        self._rules = os.fsencode("\n".join([*rules, ".git", ""]))
+        self._name = ""
+
+    def __enter__(self) -> str:
+        descriptor, self._name = tempfile.mkstemp(prefix="agent-tui-", suffix=".ignore")
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(self._rules)
+        return self._name
+
+    def __exit__(self, *exception: object) -> None:
+        with suppress(OSError):
+            Path(self._name).unlink()
+
+
+async def _records(
+    stream: asyncio.StreamReader | None, separator: bytes, take: Callable[[bytes], bool]
+) -> bool:
+    """Hand on each record of a stream; False when `take` has enough."""
+    assert stream is not None  # noqa: S101 - the caller asked for a pipe
+    rest = b""
+    while chunk := await stream.read(1 << 18):
+        *whole, rest = (rest + chunk).split(separator)
+        for record in whole:
+            if record and not take(record):
+                return False
+        if len(rest) > _LONGEST_RECORD:
+            raise ToolError("A file holds a line too long to search. Narrow the search to other files.")
+    return True
+
+
+async def _beginning(stream: asyncio.StreamReader | None, limit: int = 4_000) -> str:
+    """The first `limit` bytes of a stream, read to its end."""
+    kept = b""
+    while stream is not None and (chunk := await stream.read(1 << 16)):
+        kept += chunk[: limit - len(kept)]
+    return kept.decode("utf-8", "replace")

@@ -1,0 +1,86 @@
+"""Our own search engine, run as a process: `python -m tui_agent.tools.search_process`, a request as JSON on stdin.
+
+It writes what ripgrep would: paths that end in NUL, or JSON lines of `begin`, `match` and `end`. It is a process
+because an expression may take for ever, and a process can be stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tui_agent.tools.encoding import SAMPLE, BinaryContentError, detect
+from tui_agent.tools.walk import walk
+
+_LARGEST = 256 * 1024 * 1024
+
+
+def paths(request: dict[str, Any]) -> Iterator[str]:
+    """Files of the request's place, from its top."""
+    if request["is_file"]:
+        yield request["start"]
+        return
+    for entry in walk(Path(request["top"]), request["start"]):
+        if not entry.is_dir:
+            yield entry.path
+
+
+def matches(data: bytes, expression: re.Pattern[str]) -> Iterator[tuple[int, str, int]]:
+    """Lines of a file that match: number, text, and the byte at which the match begins. Raises `BinaryContentError`."""
+    encoding = detect(data[:SAMPLE])
+    if encoding.codec.startswith("utf-32") or (encoding.codec in ("utf-8", "latin-1") and b"\0" in data):
+        raise BinaryContentError
+    codec = "utf-8" if encoding.codec == "latin-1" else encoding.codec
+    errors = "surrogateescape" if codec == "utf-8" else "replace"
+    text = data[len(encoding.mark) :].decode(codec, errors)
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    for number, line in enumerate(lines, 1):
+        line = line.removesuffix("\r")
+        if (match := expression.search(line)) is not None:
+            yield number, line, len(line[: match.start()].encode("utf-8", "surrogateescape"))
+
+
+def main() -> None:
+    """Answer the request on stdin."""
+    request = json.load(sys.stdin)
+    out = sys.stdout
+    if request.get("files"):
+        for path in paths(request):
+            out.buffer.write(os.fsencode(path) + b"\0")
+        out.buffer.flush()
+        return
+    expression = re.compile(request["pattern"])
+    for path in paths(request):
+        file = Path(request["top"], path)
+        try:
+            if file.stat().st_size > _LARGEST:
+                continue
+            found = list(matches(file.read_bytes(), expression))
+        except (OSError, BinaryContentError, UnicodeError):
+            continue
+        if not found:
+            continue
+        records: list[dict[str, Any]] = [{"type": "begin", "data": {"path": {"text": path}}}]
+        for number, line, start in found:
+            data = {
+                "path": {"text": path},
+                "lines": {"text": line},
+                "line_number": number,
+                "submatches": [{"start": start}],
+            }
+            records.append({"type": "match", "data": data})
+        records.append({"type": "end", "data": {"binary_offset": None}})
+        out.write("".join(json.dumps(record) + "\n" for record in records))
+        # A search that is stopped later has shown what it found until then.
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()

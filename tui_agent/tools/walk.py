@@ -1,0 +1,71 @@
+"""Walking a directory tree in a stable order, leaving out what `.gitignore` does. No link is followed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.tools.ignore import IgnoreChain
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A regular file or a directory that was met; `path` is relative to the top, with "/"."""
+
+    path: str
+    is_dir: bool
+
+
+def chain_at(top: Path, start: str) -> IgnoreChain | None:
+    """The rules in force inside the directory `start` ("" is the top); None when `start` itself is ignored."""
+    chain = IgnoreChain().entering("", top)
+    path = ""
+    for part in start.split("/") if start else ():
+        path = f"{path}/{part}" if path else part
+        if chain.ignores(path, directory=True):
+            return None
+        chain = chain.entering(f"{path}/", top / path)
+    return chain
+
+
+def walk(top: Path, start: str = "") -> Iterator[Entry]:
+    """Files and directories below `start`, each directory before what it holds, sorted by name (bytes).
+
+    An ignored `start` is walked all the same, by its own rules: whoever names it wants it.
+    """
+    chain = chain_at(top, start)
+    if chain is None:
+        for entry in walk(top / start):
+            yield Entry(f"{start}/{entry.path}", entry.is_dir)
+        return
+    prefix = f"{start}/" if start else ""
+    stack = [(_entries(top / start, prefix, chain), chain)]
+    while stack:
+        entries, chain = stack[-1]
+        entry = next(entries, None)
+        if entry is None:
+            stack.pop()
+            continue
+        yield entry
+        if entry.is_dir:
+            deeper = chain.entering(f"{entry.path}/", top / entry.path)
+            stack.append((_entries(top / entry.path, f"{entry.path}/", deeper), deeper))
+
+
+def _entries(directory: Path, prefix: str, chain: IgnoreChain) -> Iterator[Entry]:
+    """What `directory` holds and is not ignored; nothing where it cannot be read."""
+    found: list[Entry] = []
+    try:
+        with os.scandir(directory) as scan:
+            for item in scan:
+                is_dir = item.is_dir(follow_symlinks=False)
+                if not is_dir and not item.is_file(follow_symlinks=False):
+                    continue
+                if not chain.ignores(prefix + item.name, directory=is_dir):
+                    found.append(Entry(prefix + item.name, is_dir))
+    except OSError:
+        return
+    found.sort(key=lambda entry: os.fsencode(entry.path))
+    yield from found

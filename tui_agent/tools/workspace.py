@@ -1,0 +1,209 @@
+"""The walls: which file a path of the model's names, and whether it may be touched.
+
+Every file that a tool opens, replaces or lists goes through here. The walls keep the file tools inside the
+workspace; they are no sandbox for commands, which the operator approves. Nothing here decides what a tool says.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from tui_agent.tools.tool import ToolError
+
+GUARDED = (".git", ".agent-tui.toml")
+"""Never written by the file tools: both hold commands that run later without anybody's approval."""
+
+_TRANSIENT = frozenset({
+    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE,
+    errno.EAGAIN,
+})  # fmt: skip
+_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class WallError(ToolError):
+    """A path that the walls do not let through; the message says why."""
+
+
+def visible(name: str) -> str:
+    """A file's name on one line: control characters and bytes that are not UTF-8 as backslash escapes."""
+    if name.isprintable():
+        return name
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
+
+
+def os_failure(error: OSError, doing: str) -> ToolError:
+    """The tool's failure for an error of the system; `doing` is "read a.txt". A full or broken disk is transient."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    advice = {
+        errno.ENOSPC: " The disk is full: this is not the call's fault; space must be made first.",
+        errno.EROFS: " The file system is read-only.",
+        errno.EACCES: " The permissions do not allow it.",
+        errno.EPERM: " The permissions do not allow it.",
+        errno.EISDIR: " It is a directory: name a file in it, or use list_dir.",
+        errno.ENOTDIR: " A part of the path is a file, not a directory.",
+        errno.ENAMETOOLONG: " Choose a shorter name.",
+        errno.ELOOP: " A part of the path is a symbolic link that changed or goes round in a circle.",
+    }.get(error.errno or 0, "")
+    return ToolError(f"Could not {doing}: {reason}.{advice}", transient=error.errno in _TRANSIENT)
+
+
+class Workspace:
+    """The directory in which the file tools live.
+
+    A path is taken relative to `root`. An absolute path is accepted when it lies inside. What counts is where a path
+    ends after every `..` and symbolic link is followed: inside is allowed, anywhere else is refused.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = Path(os.path.realpath(root))
+
+    def resolve(self, path: str, also: Path | None = None) -> Path:
+        """The real path that `path` names, existing or not; links followed. `also` is a second root, for reading.
+
+        Raises `WallError`: empty, NUL, unencodable, a home shorthand, or leads out of the workspace.
+        """
+        if not path:
+            raise WallError(
+                "The path is empty. Give a path relative to the workspace, or `.` for the workspace itself."
+            )
+        if "\0" in path:
+            raise WallError(f"The path {visible(path)} holds a NUL character, which no file name can.")
+        if path == "~" or path.startswith("~/"):
+            raise WallError(f"{visible(path)} is in the home directory, outside the workspace. {_ADVICE}")
+        try:
+            joined = os.path.join(self.root, path)  # noqa: PTH118 - Path would drop a trailing slash and `.`
+            real = os.path.realpath(joined)
+            again = os.path.realpath(real)
+        except (OSError, ValueError) as error:
+            raise WallError(f"The path {visible(path)} is not one the system can hold: {error}.") from None
+        if again != real:
+            # With links that go round, `realpath` gives up half-way and later links would stay unresolved.
+            raise WallError(f"{visible(path)} goes through symbolic links that go round in a circle.")
+        resolved = Path(real)
+        if resolved.is_relative_to(self.root) or (also is not None and resolved.is_relative_to(_real(also))):
+            return resolved
+        raise WallError(f"{visible(path)} leads out of the workspace{self._how(path)}. {_ADVICE}")
+
+    def resolve_for_writing(self, path: str) -> Path:
+        """Like `resolve`, and not a guarded file. Raises `WallError`."""
+        resolved = self.resolve(path)
+        parts = resolved.relative_to(self.root).parts
+        if not parts:
+            raise WallError(f"{visible(path)} is the workspace itself, a directory. Name a file in it.")
+        if parts[-1] == GUARDED[1] or GUARDED[0] in (part.casefold() for part in parts):
+            raise WallError(
+                f"{visible(path)} is not written by this tool, because it holds settings that run commands. "
+                "Use git through bash for git's own files; ask the operator to change agent-tui's."
+            )
+        return resolved
+
+    def shown(self, path: Path) -> str:
+        """`path` as the model should name it: relative with `/`, absolute outside, on one line."""
+        inside = path.is_relative_to(self.root)
+        return visible(path.relative_to(self.root).as_posix() if inside else path.as_posix())
+
+    def open(self, path: Path) -> BinaryIO:
+        """Open a resolved path for reading, if it is a regular file.
+
+        No link is followed any more, so a link put there since is refused. Raises `WallError`, `OSError`.
+        """
+        with self._parent(path) as (directory, name):
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            descriptor = os.open(name, flags, dir_fd=directory)
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISDIR(mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            self._only_regular(mode, path)
+            return os.fdopen(descriptor, "rb")
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def replace(self, path: Path, data: bytes) -> None:
+        """Put `data` in the place of a resolved path, whole or not at all; parents are made, the mode is kept.
+
+        Raises `WallError` for what is not a regular file, `OSError` for the rest.
+        """
+        with self._parent(path, create=True) as (directory, name):
+            previous = _status(name, directory)
+            if previous is not None:
+                if stat.S_ISDIR(previous.st_mode):
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+                self._only_regular(previous.st_mode, path)
+                if not os.access(name, os.W_OK, dir_fd=directory):
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            temporary = f".agent-tui-{secrets.token_hex(6)}.tmp"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(temporary, flags, 0o666, dir_fd=directory)
+            try:
+                with os.fdopen(descriptor, "wb") as stream:
+                    stream.write(data)
+                    stream.flush()
+                    if previous is not None:
+                        with suppress(PermissionError):
+                            os.fchown(descriptor, previous.st_uid, previous.st_gid)
+                        os.fchmod(descriptor, stat.S_IMODE(previous.st_mode))
+                    os.fsync(descriptor)
+                os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary, dir_fd=directory)
+                raise
+
+    @contextmanager
+    def _parent(self, path: Path, *, create: bool = False) -> Iterator[tuple[int, str]]:
+        """A descriptor of the directory of a resolved path, reached step by step without following any link."""
+        inside = path.is_relative_to(self.root)
+        base = self.root if inside else path.parent
+        parts = path.relative_to(base).parts
+        descriptor = os.open(base, _DIRECTORY)
+        try:
+            for part in parts[:-1]:
+                if create:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, dir_fd=descriptor)
+                deeper = os.open(part, _DIRECTORY, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = deeper
+            yield descriptor, parts[-1] if parts else "."
+        finally:
+            os.close(descriptor)
+
+    def _only_regular(self, mode: int, path: Path) -> None:
+        if stat.S_ISREG(mode):
+            return
+        kinds = {
+            stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device",
+            stat.S_IFBLK: "a device", stat.S_IFLNK: "a symbolic link",
+        }  # fmt: skip
+        kind = kinds.get(stat.S_IFMT(mode), "a special file")
+        raise WallError(f"{self.shown(path)} is {kind}, not a file. Only regular files are read and written.")
+
+    def _how(self, path: str) -> str:
+        """How a refused path leads out, for the message."""
+        lexical = os.path.normpath(os.path.join(self.root, path))  # noqa: PTH118 - as above
+        if Path(lexical).is_relative_to(self.root):
+            return " through a symbolic link"
+        return " (an absolute path)" if path.startswith("/") else " (by `..`)"
+
+
+_ADVICE = "The file tools reach only what is inside the workspace: give a path relative to it."
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _status(name: str, directory: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
