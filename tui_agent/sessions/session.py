@@ -22,14 +22,14 @@ from tui_agent.agent.hooks import Hook, HookRunner
 from tui_agent.agent.loop import Agent
 from tui_agent.agent.messages import system_prompt
 from tui_agent.agent.operator import Operator
-from tui_agent.config import HookEvent, HookSettings, Settings
-from tui_agent.models import create_model
+from tui_agent.config import Settings
+from tui_agent.config_sections import HookEvent, HookSettings
+from tui_agent.models.choose import create_model
 from tui_agent.models.protocol import Model
 from tui_agent.recovery.policy import preset
 from tui_agent.sessions.journal import Journal
 from tui_agent.sessions.recorder import Listener, SessionRecorder
 from tui_agent.sessions.redaction import Redactor
-from tui_agent.sessions.repair import repair_events
 from tui_agent.state import RunState, fold
 from tui_agent.tools.registry import ToolRegistry, default_tools
 from tui_agent.tools.workspace import Workspace
@@ -57,9 +57,11 @@ async def open_session(
     tools: ToolRegistry | None = None,
     environment: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.time,
+    listener: Listener | None = None,
 ) -> Session:
     """A new session, or the saved one in the folder `resume`, ready for `submit`.
 
+    `listener` hears every event from the first one on, as if it had subscribed before the session was there.
     Raises `sessions.errors.SessionError` where the journal cannot be opened.
     """
     redactor = Redactor.from_environment(os.environ if environment is None else environment)
@@ -72,6 +74,8 @@ async def open_session(
         journal = await Journal.open_to_append(folder)
         state = fold(journal.contents.events)
     recorder = SessionRecorder(journal, redactor, state, clock)
+    if listener is not None:
+        recorder.subscribe(listener)
     if resume is None:
         recorder.record(
             e.SessionStarted(
@@ -81,6 +85,8 @@ async def open_session(
         if settings.step:
             recorder.record(e.ModeChanged(mode=e.Mode.STEP))
     else:
+        from tui_agent.sessions.repair import repair_events
+
         recorder.record(
             e.SessionResumed(app_version=__version__, dropped_bytes=journal.contents.dropped_bytes)
         )
@@ -122,7 +128,7 @@ class Session:
             recorder,
             self._tools,
             operator,
-            Workspace(workspace, output_dir),
+            Workspace(workspace),
             output_dir,
             HookRunner(_hooks(settings.hooks), self.id, workspace),
         )
