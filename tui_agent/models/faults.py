@@ -16,6 +16,7 @@ from email.utils import parsedate_to_datetime
 
 from tui_agent.events import Fault, FaultKind
 from tui_agent.models.fault_advice import CallFacts, advice
+from tui_agent.models.fault_words import NO_PROVIDER, readable
 from tui_agent.models.masking import masked
 
 _MESSAGE_LIMIT = 1_500
@@ -53,11 +54,12 @@ _POLICY = re.compile(
     r"content[_ ](policy|filter|management)|ResponsibleAIPolicy|safety system", re.IGNORECASE
 )
 _OVERLOADED = re.compile(r"overloaded", re.IGNORECASE)
-_NO_PROVIDER = re.compile(r"LLM Provider NOT provided|Unmapped LLM provider", re.IGNORECASE)
 _NO_MODEL = re.compile(
     r"model .{0,120}(not found|does not exist|not exist)|unknown model|no such model|invalid model",
     re.IGNORECASE,
 )
+
+_CUT_WORDS = "the connection was closed in the middle of the reply"
 
 _REPEATING = "repeating the same chunk"
 """litellm gives up on a model that says the same for ever."""
@@ -95,7 +97,7 @@ def fault_from(error: BaseException, facts: CallFacts, *, now: datetime | None =
         mid_stream="MidStreamFallbackError" in names,
     )
     kind = _kind(seen)
-    message = readable(_plainest(chain))
+    message = _CUT_WORDS if kind is FaultKind.STREAM_CUT and names & _CUT else readable(_plainest(chain))
     retry_after = _retry_after(chain, now or datetime.now(UTC))
     return made(kind, message, facts, status=seen.status, retry_after=retry_after)
 
@@ -177,7 +179,7 @@ def _kind_by_words(seen: _Seen) -> FaultKind | None:
 def _kind_by_wording(text: str) -> FaultKind | None:
     """For a 400 and for what has no status: servers put many things into it."""
     wordings = (
-        (_NO_PROVIDER, FaultKind.NOT_FOUND),
+        (NO_PROVIDER, FaultKind.NOT_FOUND),
         (_BAD_KEY, FaultKind.AUTH),
         (_OVERFLOW, FaultKind.CONTEXT_OVERFLOW),
         (_POLICY, FaultKind.CONTENT_POLICY),
@@ -266,32 +268,6 @@ def _codes(chain: list[BaseException]) -> Iterator[str]:
         for code in (*parts, getattr(each, "code", None)):
             if isinstance(code, str):
                 yield code
-
-
-# --- words for people ---------------------------------------------------------------------------------------
-
-_PREFIX = re.compile(r"^(litellm\.)?[A-Z]\w*(Error|Exception|Timeout)( Error)?\s*(:|-)\s*")
-_ORIGINAL = re.compile(r"\s*(Original exception: .*|Received Model Group=.*)$", re.DOTALL)
-_ERROR_CODE = re.compile(r"^Error code: (\d{3}) - ")
-_IN_BODY = re.compile(r"""['"]message['"]: (['"])(.+?)\1(?:, ['"]|\})""", re.DOTALL)
-_TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
-
-
-def readable(message: str) -> str:
-    """An exception's text without the names that libraries put before it, and without a web page's tags."""
-    words = _ORIGINAL.sub("", message.strip())
-    if "<html" in words.lower() or "<!doctype" in words.lower():
-        title = _TITLE.search(words)
-        return "the server answered with a web page" + (f" ({title[1].strip()})" if title else "")
-    previous = ""
-    while previous != words:
-        previous, words = words, _PREFIX.sub("", words, count=1).strip()
-    words = _ERROR_CODE.sub("", words)
-    if _NO_PROVIDER.search(words):
-        return "no provider is known by this model's name"
-    if words.startswith("{") and (inner := _IN_BODY.search(words)):
-        words = inner[2]
-    return words.splitlines()[0].strip() if words else ""
 
 
 def _plainest(chain: list[BaseException]) -> str:

@@ -1,8 +1,8 @@
 """The model host: a child process that holds litellm and makes the calls (`python -m tui_agent.models.host`).
 
-Commands come in on stdin and reports go out on what was stdout, as `wire` says; anything a library prints goes
-to stderr, which the parent keeps to itself. The host ends with its parent. Nothing here decides what a fault
-means.
+Commands come in on stdin and reports go out on what was stdout, as `wire` says; what a library prints goes to
+stderr, which the parent keeps to itself. The host ends with its parent. What a fault means is decided
+elsewhere.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class _Pieces:
 
 
 def end_with(parent: int) -> None:
-    """Have the kernel end this process with its parent, where it can (Linux); elsewhere stdin's end does it."""
+    """Have the kernel end this process with its parent (Linux); elsewhere the end of stdin does it."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             import ctypes

@@ -1,8 +1,8 @@
 """Our side of the model host: a `Model` that has its calls made in a child process.
 
 The child starts with the first call or with `start`, is started again when it died, and is killed when it
-hangs; either is a typed fault of the calls that were under way, never a crash. What the child prints is kept for
-messages and reaches no screen.
+hangs; either is a typed fault of the calls that were under way, never a crash. What the child prints is kept
+for messages and reaches no screen.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _Queue = asyncio.Queue[wire.Piece | wire.Done | wire.Failed | wire.Budget]
 class HostedModel:
     """A `Model` in a process of its own.
 
-    `api_base` is for `context_tokens`, which has no request to take it from. `hang_timeout` is the longest time
-    in seconds without a sign of life while a call goes on; `end_timeout` how long the child may take to end.
-    `command` replaces the host's command line in tests.
+    `api_base` is for `context_tokens`, which has no request to take it from. `hang_timeout` is the longest
+    time in seconds without a sign of life while a call goes on; `end_timeout` how long the child may take to
+    end. `command` replaces the host's command line in tests.
     """
 
     def __init__(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from tui_agent.events import Fault, ToolCall
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
 
 class ModelRequest(BaseModel):
-    """One model call. `messages` and `tools` are in OpenAI's chat form; the system prompt is the first message."""
+    """One model call. `messages` and `tools` are in OpenAI's chat form; the system prompt comes first."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,7 +62,7 @@ class Model(Protocol):
     """Two implementations: litellm in its host process (`hosted`), and scenarios as data (`scripted`)."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
-        """Deltas, then exactly one `Reply`, last. Raises `ModelFault`. Closing the iterator cancels the call."""
+        """Deltas, then exactly one `Reply`, last. Raises `ModelFault`. Closing it cancels the call."""
         ...
 
     async def context_tokens(self, model: str) -> int | None:

@@ -1,0 +1,33 @@
+"""Exceptions' texts made readable: without the names that libraries put before them, without web pages.
+
+Only words; which kind of fault they belong to is decided in `faults`.
+"""
+
+from __future__ import annotations
+
+import re
+
+NO_PROVIDER = re.compile(r"LLM Provider NOT provided|Unmapped LLM provider", re.IGNORECASE)
+
+_PREFIX = re.compile(r"^(litellm\.)?\w*(Error|Exception|Timeout)( Error)?\s*(:|-)\s*")
+_ORIGINAL = re.compile(r"\s*(Original exception: .*|Received Model Group=.*)$", re.DOTALL)
+_ERROR_CODE = re.compile(r"^Error code: (\d{3}) - ")
+_IN_BODY = re.compile(r"""['"]message['"]: (['"])(.+?)\1(?:, ['"]|\})""", re.DOTALL)
+_TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+
+
+def readable(message: str) -> str:
+    """An exception's text without the names that libraries put before it, and without a web page's tags."""
+    words = _ORIGINAL.sub("", message.strip())
+    if "<html" in words.lower() or "<!doctype" in words.lower():
+        title = _TITLE.search(words)
+        return "the server answered with a web page" + (f" ({title[1].strip()})" if title else "")
+    previous = ""
+    while previous != words:
+        previous, words = words, _PREFIX.sub("", words, count=1).strip()
+    words = _ERROR_CODE.sub("", words)
+    if NO_PROVIDER.search(words):
+        return "no provider is known by this model's name"
+    if words.startswith("{") and (inner := _IN_BODY.search(words)):
+        words = inner[2]
+    return words.splitlines()[0].strip() if words else ""
