@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import shutil
 import sys
+import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.console.arguments import ConsoleArguments, Newest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tui_agent.agent.operator import Operator
     from tui_agent.config import Settings
@@ -64,10 +67,25 @@ async def load_modules() -> None:
             await asyncio.sleep(0)
 
 
-async def boot(arguments: ConsoleArguments, operator: Operator) -> Session:
+@dataclass(frozen=True)
+class Opened:
+    """What the live screen starts with. `scratch` is a throwaway folder that goes when the console is left."""
+
+    session: Session
+    settings: Settings
+    task: str | None = None
+    scratch: Path | None = None
+
+    def clean_up(self) -> None:
+        """Remove the throwaway workspace."""
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+async def boot(arguments: ConsoleArguments, operator: Operator) -> Opened:
     """An open session for these arguments. Raises `BootError` for everything that the operator can mend."""
     await load_modules()
-    from tui_agent.config import load_settings, require_workspace
+    from tui_agent.config import load_settings, require_model, require_workspace
     from tui_agent.config_errors import ConfigError
     from tui_agent.sessions.errors import SessionError
     from tui_agent.sessions.session import open_session
@@ -78,11 +96,60 @@ async def boot(arguments: ConsoleArguments, operator: Operator) -> Session:
     try:
         settings = await asyncio.to_thread(load_settings, overrides, arguments.config)
         if arguments.demo is not None:
-            return await _open_demo(arguments.demo, settings, operator)
+            return await _open_demo(arguments.demo, overrides, settings, operator)
+        if arguments.resume is not None:
+            folder = await asyncio.to_thread(_saved, arguments.resume, settings)
+            return Opened(await open_session(settings, operator, resume=folder), settings, arguments.task)
         require_workspace(settings)
-        folder = None if arguments.resume is None else await _saved(arguments.resume, settings)
-        return await open_session(settings, operator, resume=folder)
+        require_model(settings)
+        return Opened(await open_session(settings, operator), settings, arguments.task)
     except ConfigError as error:
         raise BootError(error.message) from error
     except SessionError as error:
         raise BootError(str(error)) from error
+
+
+async def _open_demo(
+    name: str, overrides: Mapping[str, object], settings: Settings, operator: Operator
+) -> Opened:
+    """A scenario as the model, in a workspace of its own. What the command line says outweighs the scenario."""
+    from tui_agent.models.scenario import materialise
+    from tui_agent.models.scenario_file import ScenarioError, load_scenario
+    from tui_agent.models.scripted import ScriptedModel
+    from tui_agent.sessions.session import open_session
+
+    try:
+        scenario = await asyncio.to_thread(load_scenario, name)
+    except ScenarioError as error:
+        raise BootError(str(error)) from error
+    scratch = Path(tempfile.mkdtemp(prefix="agent-tui-demo-"))
+    await asyncio.to_thread(materialise, scenario, scratch)
+    wanted: dict[str, object] = {
+        "policy": scenario.policy,
+        "approve": scenario.approve,
+        "max_iterations": scenario.max_iterations,
+        "context_tokens": scenario.context_tokens,
+    }
+    chosen = {key: value for key, value in wanted.items() if value is not None and key not in overrides}
+    adapted = settings.replaced(**chosen, model=f"scripted:{name}", workspace=scratch)
+    session = await open_session(adapted, operator, model=ScriptedModel(scenario))
+    return Opened(session, adapted, scenario.task, scratch)
+
+
+def _saved(wanted: str | Newest, settings: Settings) -> Path:
+    """The folder of a saved session. Raises `BootError` where there is none."""
+    from tui_agent.sessions.session import sessions_folder
+
+    root = sessions_folder(settings.state_dir)
+    folders = sorted(folder for folder in root.glob("*") if (folder / "events.jsonl").exists()) if root.is_dir() else []
+    if not folders:
+        raise BootError(f"There is no session to go on with: none is saved under {root}. Start one with agent-tui.")
+    if isinstance(wanted, Newest):
+        return max(folders, key=lambda folder: (folder / "events.jsonl").stat().st_mtime)
+    fitting = [folder for folder in folders if folder.name.startswith(wanted)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        raise BootError(f"No session is called {wanted!r} under {root}. agent-tui sessions lists what is there.")
+    names = ", ".join(folder.name for folder in fitting[:5])
+    raise BootError(f"More than one session begins with {wanted!r}: {names}. Write more of the name.")

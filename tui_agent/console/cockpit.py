@@ -73,10 +73,11 @@ class Cockpit(Widget):
         & #recovery { width: 38%; min-width: 46; max-width: 64; layout: vertical; }
         & RecoverySummary { display: none; }
 
-        &.-short RingPane { height: 5; }
-        &.-short AttemptsPane { height: 5; }
-        &.-short ConfidencePane { height: 6; }
-        &.-short NotePane { height: 5; }
+        & ConfidencePane, & NotePane { height: 7; }
+        & AttemptsPane { height: 6; }
+        &.-short RingPane, &.-short NotePane { height: 5; }
+        &.-short AttemptsPane { height: 4; }
+        &.-short ConfidencePane { height: 5; }
 
         &.-wide #recovery {
             width: 50%; max-width: 108; layout: grid;

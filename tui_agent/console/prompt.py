@@ -65,7 +65,7 @@ class Prompt(TextArea):
             soft_wrap=True,
             id="prompt",
         )
-        self.history = PromptHistory()
+        self.recall = PromptHistory()
         self.completions = completions
 
     def put(self, text: str) -> None:
@@ -98,7 +98,7 @@ class Prompt(TextArea):
         text = self.text
         if not text.strip():
             return
-        self.history.add(text)
+        self.recall.add(text)
         self.put("")
         self.completions.offer("")
         self.post_message(self.Submitted(text.strip("\n")))
@@ -126,7 +126,7 @@ class Prompt(TextArea):
         elif self.completions.choice is not None:
             self.completions.move(-1)
         else:
-            self._recall(self.history.previous(self.text))
+            self._recall(self.recall.previous(self.text))
 
     def action_cursor_down(self, select: bool = False) -> None:
         """A line down; from the last line, to the completion or the text after."""
@@ -135,7 +135,7 @@ class Prompt(TextArea):
         elif self.completions.choice is not None:
             self.completions.move(1)
         else:
-            self._recall(self.history.next())
+            self._recall(self.recall.next())
 
     def _recall(self, text: str | None) -> None:
         if text is not None:

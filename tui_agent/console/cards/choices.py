@@ -87,8 +87,9 @@ class Choices(Widget, can_focus=True):
             lines[line] = Content.assemble(lines[line], gap, label.truncate(end - start, ellipsis=True))
         return Content("\n").join(lines)
 
-    def watch_has_focus(self, _: bool) -> None:
+    def watch_has_focus(self, _has_focus: bool) -> None:
         """The chosen one stands out only here."""
+        super().watch_has_focus(_has_focus)
         self.refresh()
 
     def on_key(self, event: events.Key) -> None:

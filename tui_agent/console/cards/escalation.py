@@ -167,16 +167,19 @@ def subject(asked: EscalationRaised, attempts: Sequence[Attempt]) -> Iterable[Pa
         yield Passage(f"{asked.tool} {json.dumps(asked.input, ensure_ascii=False, default=str)}", "code", verbatim=True)
     if attempts:
         yield Passage("")
-        yield Passage("Tried:", "muted")
-        for number, attempt in enumerate(attempts, 1):
-            last = number == len(attempts)
-            error = attempt.error if last else attempt.error.partition("\n")[0]
-            yield Passage(f"{number}. {attempt.what}", "muted")
-            yield Passage(_indented(error), "error")
+        yield from _tried(attempts)
 
 
-def _indented(text: str) -> str:
-    return "\n".join(f"   {line}" for line in text.rstrip("\n").split("\n"))
+def _tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
+    """Each attempt by its first line, the last with its whole error; a repetition is not written again."""
+    yield Passage("Tried:", "muted")
+    last = len(attempts)
+    for number, attempt in enumerate(attempts, 1):
+        same = number < last and attempt.error == attempts[number].error
+        yield Passage(f"{number}. {attempt.what}{': the same error as the next' if same else ''}", "muted", indent=1)
+        if not same:
+            error = attempt.error.rstrip("\n")
+            yield Passage(error if number == last else error.partition("\n")[0], "error", indent=4)
 
 
 def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import chop_cells
 
-from tui_agent.console.panes.ink import Line, Span, wrap_one
+from tui_agent.console.panes.ink import Line, Span, wrap
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.sanitize import reveal
 
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
 
 class Passage(NamedTuple):
-    """A piece of text in one role. `verbatim`: broken at any cell, spaces kept (commands, diffs, JSON)."""
+    """A piece of text in one role. `verbatim`: broken at any cell, spaces kept (commands, diffs, JSON).
+    `indent`: cells before each of its lines."""
 
     text: str
     role: str = ""
     verbatim: bool = False
+    indent: int = 0
 
 
 def diff_passages(text: str) -> Iterable[Passage]:
@@ -59,7 +61,7 @@ class Sheet(LinePane, can_focus=False):
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         super().__init__()
-        self._passages = [Passage(reveal(text), role, verbatim) for text, role, verbatim in passages]
+        self._passages = [passage._replace(text=reveal(passage.text)) for passage in passages]
         self._wrapped: tuple[int, list[Line]] | None = None
 
     def show(self, state: RunState, now: float) -> None:
@@ -82,8 +84,9 @@ class Sheet(LinePane, can_focus=False):
         return self._wrapped[1]
 
     def _laid_out(self, width: int) -> Iterable[Line]:
-        for text, role, verbatim in self._passages:
+        for text, role, verbatim, indent in self._passages:
+            room = max(8, width - indent)
             for source in text.split("\n"):
-                pieces = (chop_cells(source, width) or [""]) if verbatim else wrap_one(source, width)
+                pieces = (chop_cells(source, room) or [""]) if verbatim else wrap(source, room)
                 for piece in pieces:
-                    yield (Span(piece, role),)
+                    yield (Span(" " * indent + piece, role),)

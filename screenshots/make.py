@@ -1,0 +1,189 @@
+"""Pictures of the console, made from the running program: SVG always, PNG where a headless Chromium is there.
+
+    python screenshots/make.py [--out DIR] [--only NAME…] [--theme NAME]
+
+Each picture is a demo at a moment (a condition on the state) in a terminal of a given size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tui_agent.console.app import ConsoleApp  # noqa: E402
+from tui_agent.console.arguments import ConsoleArguments  # noqa: E402
+from tui_agent.console.screens.flight import FlightScreen  # noqa: E402
+
+if TYPE_CHECKING:
+    from textual.pilot import Pilot
+
+    from tui_agent.state import RunState
+
+PATIENCE = 90.0
+"""Seconds that a moment may take to come."""
+
+Moment = Callable[["RunState"], bool]
+Act = Callable[["Pilot[None]"], Awaitable[None]]
+
+
+def escalated(state: RunState) -> bool:
+    """A card waits for an answer."""
+    return state.escalation is not None
+
+
+def approving(state: RunState) -> bool:
+    """A card waits for an approval."""
+    return bool(state.approvals)
+
+
+def done(state: RunState) -> bool:
+    """The run has its outcome."""
+    return str(state.phase) == "done"
+
+
+def at_work(state: RunState) -> bool:
+    """In the middle of things."""
+    return state.run.iteration >= 2 and str(state.phase) == "tools"
+
+
+def backing_off(state: RunState) -> bool:
+    """A retry waits."""
+    return str(state.phase) == "backoff"
+
+
+async def nothing(pilot: Pilot[None]) -> None:
+    """Take the picture as it is."""
+
+
+def press(*keys: str) -> Act:
+    """Press keys before the picture is taken."""
+
+    async def act(pilot: Pilot[None]) -> None:
+        await pilot.press(*keys)
+
+    return act
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture: its file's name, the demo, the terminal's size, the moment, what is pressed before it."""
+
+    name: str
+    demo: str
+    size: tuple[int, int]
+    moment: Moment
+    act: Act = nothing
+    theme: str = ""
+    options: dict[str, object] = field(default_factory=dict)
+    answer: bool = False
+    """Answer whatever is asked on the way."""
+
+
+PICTURES = (
+    Picture("escalation", "first-flight", (120, 40), escalated),
+    Picture("escalation-80x24", "first-flight", (80, 24), escalated),
+    Picture("escalation-200x60", "first-flight", (200, 60), escalated),
+    Picture("approval", "first-flight", (120, 40), approving, options={"approve": "ask"}),
+    Picture("done", "first-flight", (120, 40), done, answer=True),
+    Picture("panes-80x24", "first-flight", (80, 24), escalated, press("f2")),
+    Picture("help", "first-flight", (120, 40), at_work, press("f1")),
+    Picture("light", "first-flight", (120, 40), escalated, theme="agent-light"),
+)
+
+
+async def take(picture: Picture, out: Path, theme: str) -> Path:
+    """Run the demo up to the moment; write the SVG."""
+    with tempfile.TemporaryDirectory() as state_dir:
+        options = {"state_dir": Path(state_dir), "theme": theme or picture.theme or "agent-dark", **picture.options}
+        app = ConsoleApp(ConsoleArguments(overrides=options, demo=picture.demo))
+        async with app.run_test(size=picture.size) as pilot:
+            await until(app, pilot, picture)
+            await picture.act(pilot)
+            await pilot.pause(0.6)
+            path = out / f"{picture.name}.svg"
+            path.write_text(app.export_screenshot(title="agent-tui"), encoding="utf-8")
+            await app.close_session()
+    return path
+
+
+async def until(app: ConsoleApp, pilot: Pilot[None], picture: Picture) -> None:
+    """Wait for the moment; answer what is asked on the way where the picture wants that."""
+    screen = app.screen_stack[0]
+    assert isinstance(screen, FlightScreen)
+    waited = 0.0
+    while (state := screen.deck.state) is None or not picture.moment(state):
+        await pilot.pause(0.05)
+        waited += 0.05
+        if waited > PATIENCE:
+            raise TimeoutError(f"{picture.name}: its moment did not come in {PATIENCE:.0f} s")
+        if picture.answer and screen.operator.questions:
+            answer(screen)
+
+
+def answer(screen: FlightScreen) -> None:
+    """Say yes, or give a word of advice."""
+    from tui_agent.agent.operator import ApprovalReply, EscalationReply
+    from tui_agent.console.operator import ApprovalQuestion, EscalationQuestion
+
+    for question in list(screen.operator.questions):
+        if isinstance(question, ApprovalQuestion):
+            question.settle(ApprovalReply("once"))
+        elif isinstance(question, EscalationQuestion):
+            question.settle(EscalationReply("answer", "The file was renamed: look at what is in the folder."))
+
+
+def to_png(svg: Path) -> Path | None:
+    """The SVG as a browser shows it, at its own size."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg.read_text(encoding="utf-8"))
+    if chromium is None or box is None:
+        return None
+    width, height = (round(float(side)) for side in box.groups())
+    png = svg.with_suffix(".png")
+    with tempfile.TemporaryDirectory() as profile:
+        subprocess.run(
+            [
+                chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+                "--disable-background-networking", "--disable-component-update", "--disable-sync",
+                f"--user-data-dir={profile}", f"--screenshot={png}", f"--window-size={width},{height}", str(svg),
+            ],
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+    return png
+
+
+def main() -> None:
+    """Make the pictures that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=ROOT / "screenshots")
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--theme", default="")
+    parser.add_argument("--demo", default="", help="another demo for all pictures")
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for picture in PICTURES:
+        if arguments.only and picture.name not in arguments.only:
+            continue
+        if arguments.demo:
+            picture = dataclasses.replace(picture, demo=arguments.demo)
+        svg = asyncio.run(take(picture, arguments.out, arguments.theme))
+        print(to_png(svg) or svg)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""The help screen: keys, commands and panes, from the registry and from what each pane says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from tui_agent.console.commands import COMMANDS, key_label
+
+Rows = Sequence[tuple[str, str]]
+
+PROMPT_KEYS: Rows = (
+    ("Enter", "Send; while a run goes on the message is queued"),
+    ("Shift+Enter ^J Alt+Enter", "New line"),
+    ("↑ ↓", "Earlier texts, from the first or last line"),
+    ("Alt+↑", "Take the newest queued message back"),
+    ("Tab", "Complete a command; otherwise the next pane"),
+    ("^P", "Command palette"),
+)
+CARD_KEYS: Rows = (
+    ("F8", "Go to the card, and back to the prompt"),
+    ("y a n e", "Approval: once, this session, deny, edit the arguments"),
+    ("← → Enter", "Choose and take; a click does the same"),
+    ("PgUp PgDn", "Read on in a long card"),
+    ("Enter, ↓", "Escalation: send the answer; go to the choices"),
+)
+PANES: Rows = (
+    ("Conversation", "What was said and done. Errors are muted while they may still be recovered."),
+    ("Error ring", "The last five failures. Five identical ones trip it and end the run; a success clears it."),
+    ("Attempts", "Failures of each call. The third one asks you, and the call is withheld until you answer."),
+    ("Confidence", "How sure the engine is that this leads anywhere, its course, its strategy and what is open."),
+    ("Recovery note", "What the model will be told with its next call, and never again. F4 edits it while it waits."),
+    ("Timeline", "Every verdict with its detector and reason. Enter on a line shows its place in the conversation."),
+)
+REPLAY_KEYS: Rows = (
+    ("Space", "Play, pause"),
+    ("← →", "One event back, on"),
+    ("Shift+← Shift+→", "One iteration back, on"),
+    ("Home End", "Beginning, end"),
+    ("[ ]", "Slower, faster"),
+    ("e v x", "Next error, verdict, escalation; with Shift the one before"),
+    ("f", "Fork from here"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """Closed by Esc or F1."""
+
+    DEFAULT_CSS = """
+    HelpScreen {
+        align: center middle;
+        & VerticalScroll {
+            width: 92; max-width: 96%; height: 90%; padding: 0 2;
+            background: $surface; border: round $accent;
+            border-title-color: $accent; border-subtitle-color: $text-muted;
+            scrollbar-size-vertical: 1;
+        }
+        & Static { height: auto; margin-bottom: 1; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f1,q", "dismiss(None)", "Back", show=False, priority=True),
+    ]
+
+    def compose(self) -> ComposeResult:
+        """Sections in columns of key and meaning."""
+        with VerticalScroll() as box:
+            box.border_title = Content(" Help ")
+            box.border_subtitle = Content(" Esc closes · ↑ ↓ scroll ")
+            for title, rows in self.sections():
+                yield Static(_section(title, rows))
+
+    def sections(self) -> list[tuple[str, Rows]]:
+        """Titles and rows, in order."""
+        return [
+            ("Commands and their keys", command_rows()),
+            ("Prompt", PROMPT_KEYS),
+            ("Cards", CARD_KEYS),
+            ("Panes", PANES),
+            ("Replay", REPLAY_KEYS),
+        ]
+
+
+def command_rows() -> Rows:
+    """Every command with its key."""
+    rows = []
+    for command in COMMANDS:
+        key = f"{key_label(command.key)} " if command.key else ""
+        rows.append((f"{key:<4}{command.usage}", command.help))
+    return rows
+
+
+def _section(title: str, rows: Rows) -> Content:
+    width = max(len(left) for left, _ in rows) + 2
+    lines = [Content.styled(title, "bold $accent")]
+    lines += [Content.assemble((left.ljust(width), "bold"), (right, "$text-muted")) for left, right in rows]
+    return Content("\n").join(lines)

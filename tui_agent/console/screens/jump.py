@@ -1,0 +1,99 @@
+"""Jump mode: a letter over every pane that can be reached; the letter goes there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Offset
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.screen import Screen
+
+LETTERS = {
+    "conversation": "c",
+    "ring": "r",
+    "confidence": "f",
+    "attempts": "a",
+    "note": "n",
+    "timeline": "t",
+    "card": "q",
+    "prompt": "p",
+}
+
+
+class Target(NamedTuple):
+    """A place to go to: its name, its letter, and where the letter is drawn."""
+
+    name: str
+    letter: str
+    label: str
+    offset: Offset
+
+
+def targets_of(screen: Screen[None]) -> list[Target]:
+    """The panes that can be seen, and those that are folded away in a column at the edge."""
+    from tui_agent.console.cards.card import Card
+
+    targets: list[Target] = []
+    hidden = 0
+    for name, letter in LETTERS.items():
+        selector = Card if name == "card" else f"#{name}"
+        widget = next(iter(screen.query(selector)), None)
+        if widget is None:
+            continue
+        if widget.region.area:
+            place = Offset(widget.region.x + 1, widget.region.y)
+        else:
+            place = Offset(max(0, screen.size.width - 18), 1 + 2 * hidden)
+            hidden += 1
+        targets.append(Target(name, letter, name, place))
+    return targets
+
+
+class JumpScreen(ModalScreen["str | None"]):
+    """Dismissed with the target's name, or None."""
+
+    DEFAULT_CSS = """
+    JumpScreen {
+        background: $background 60%;
+        align: left top;
+        & Static {
+            position: absolute;
+            width: auto;
+            height: 1;
+            background: $accent;
+            color: $background;
+            text-style: bold;
+        }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+o", "dismiss(None)", "Back", show=False)]
+
+    def __init__(self, targets: list[Target]) -> None:
+        super().__init__()
+        self._targets = targets
+
+    def compose(self) -> ComposeResult:
+        """One label a target."""
+        for target in self._targets:
+            label = Static(Content(f" {target.letter} {target.label} "))
+            label.styles.offset = target.offset
+            yield label
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter goes to its target; any other closes."""
+        for target in self._targets:
+            if event.character == target.letter:
+                event.stop()
+                self.dismiss(target.name)
+                return
+        if event.is_printable:
+            event.stop()
+            self.dismiss(None)
