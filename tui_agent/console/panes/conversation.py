@@ -1,39 +1,376 @@
-"""Conversation: everything that was said and done, drawn line by line so that length costs nothing."""
+"""Conversation: everything that was said and done, drawn line by line so that its length costs nothing.
+
+The widget scrolls, follows the end, and holds the operator's cursor among the blocks; what a block looks like
+is `blocks`' matter, which blocks lie where is `transcript`'s.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from tui_agent.console.panes.ink import Line, Span, wrap
-from tui_agent.console.panes.pane import LinePane
+from rich.segment import Segment
+from textual.binding import Binding, BindingType
+from textual.geometry import Offset, Size
+from textual.selection import Selection
+from textual.strip import Strip
+
+from tui_agent.console.panes.glyphs import SPINNER
+from tui_agent.console.panes.ink import Line, Palette, Span, text_of, to_strip
+from tui_agent.console.panes.pane import LinePane, highlighted
+from tui_agent.console.panes.transcript import Transcript
 from tui_agent.console.sanitize import sanitize
 
 if TYPE_CHECKING:
+    from textual.events import Click, Resize
+    from textual.timer import Timer
+
+    from tui_agent.folds.conversation import Conversation
     from tui_agent.state import RunState
+
+_FRAME_SECONDS = 0.1
+_MARGIN = 1
+"""Gutter in which the cursor stands, in cells."""
 
 
 class ConversationPane(LinePane):
-    """The run's transcript."""
+    """The transcript. Follows its end until the operator scrolls up; Enter or a click opens a block."""
 
     BORDER_TITLE: ClassVar[str] = "Conversation"
 
-    _state: RunState | None = None
+    DEFAULT_CSS = """
+    ConversationPane { height: 1fr; min-height: 2; padding: 0; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Previous block", show=False),
+        Binding("down,j", "move(1)", "Next block", show=False),
+        Binding("enter,space", "open_block", "Open or fold", show=False),
+        Binding("c", "copy_block", "Copy the block", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "top", "Beginning", show=False),
+        Binding("end,G", "follow", "End, and follow", show=False),
+    ]
+
+    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(name=name, id=id, classes=classes)
+        self._transcript = Transcript()
+        self._talk: Conversation | None = None
+        self._phase = ""
+        self._now = 0.0
+        self._following = True
+        self._settling = False
+        self._anchor = (0, 0)
+        self._unseen = 0
+        self._cursor: int | None = None
+        self._frame = 0
+        self._timer: Timer | None = None
+
+    # --- showing ---------------------------------------------------------------------------------------------
 
     def show(self, state: RunState, now: float) -> None:
-        """Show the conversation of `state`."""
-        self._state = state
-        self.redraw()
+        """Show the conversation of `state`; waits and running calls count to `now` (seconds since the epoch)."""
+        talk, phase = state.conversation, str(state.phase)
+        if talk is self._talk and phase == self._phase and (now == self._now or not self._transcript.moving):
+            self._now = now
+            return
+        policy = state.recovery.policy
+        limit = 0 if policy.attempts == "off" else policy.attempts_limit
+        first = self._talk is None
+        self._talk, self._phase, self._now = talk, phase, now
+        closed = self._transcript.update(talk, limit, phase == "backoff")
+        if not self._following and closed > 0 and not first:
+            self._unseen += closed
+        self._advance()
+
+    def _advance(self) -> None:
+        self._transcript.advance(self._now, SPINNER[self._frame % len(SPINNER)])
+        self._settle()
+        self._spin(self._transcript.moving)
+        self.refresh()
+
+    def _spin(self, moving: bool) -> None:
+        """A spinner of one's own rate, only while something moves and animations are wanted."""
+        if moving and self._timer is None and self.is_mounted and self.app.animation_level != "none":
+            self._timer = self.set_interval(_FRAME_SECONDS, self._turn)
+        elif not moving and self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def _turn(self) -> None:
+        self._frame += 1
+        self._transcript.advance(self._now, SPINNER[self._frame % len(SPINNER)])
+        self.refresh()
+
+    @property
+    def _width(self) -> int:
+        return self.scrollable_content_region.width
+
+    @property
+    def _height(self) -> int:
+        return self.scrollable_content_region.height
+
+    def _settle(self) -> None:
+        """Draw what is in view and a page around it, so that its heights are true, and keep the place."""
+        transcript, height = self._transcript, self._height
+        if height <= 0 or transcript.width <= 0:
+            return
+        if self._following:
+            index, rows = len(transcript) - 1, 0
+            while index >= 0 and rows < 2 * height:
+                rows += transcript.measure(index)
+                index -= 1
+            target = transcript.rows
+        else:
+            index, inner = self._anchor
+            index = min(index, max(0, len(transcript) - 1))
+            self._measure_around(index, inner, height)
+            target = transcript.offset(index) + inner if len(transcript) else 0
+        self.virtual_size = Size(self._width, max(1, transcript.rows))
+        self._go(target)
+        if self._following:
+            self._unseen = 0
+
+    def _measure_around(self, index: int, inner: int, height: int) -> None:
+        transcript = self._transcript
+        rows, before = 0, index - 1
+        while before >= 0 and rows < height:
+            rows += transcript.measure(before)
+            before -= 1
+        rows = -inner
+        while index < len(transcript) and rows < 2 * height:
+            rows += transcript.measure(index)
+            index += 1
+
+    def _go(self, row: int) -> None:
+        """Scroll at once; `row` is brought into the possible range."""
+        row = max(0, min(row, self._transcript.rows - self._height))
+        if row == self.scroll_offset.y:
+            return
+        self._settling = True
+        try:
+            super().scroll_to(y=row, animate=False, force=True)
+        finally:
+            self._settling = False
+
+    def _hint(self) -> str:
+        """What stands in the last row while the end is out of view."""
+        if self._following:
+            return ""
+        return f" ↓ {self._unseen} new · End " if self._unseen else " ↓ End "
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """The operator scrolled: remember the place, follow again at the end."""
+        super().watch_scroll_y(old_value, new_value)
+        if self._settling or not self._transcript.width:
+            return
+        row = round(new_value)
+        self._following = row >= self._transcript.rows - self._height
+        self._anchor = self._transcript.locate(row) or (max(0, len(self._transcript) - 1), 0)
+        self._settle()
+
+    def scroll_to(self, x: float | None = None, y: float | None = None, **options: object) -> None:
+        """Scroll without animation: rows become exact as they are reached, a moving target would be missed."""
+        options["animate"] = False
+        super().scroll_to(x, y, **options)  # type: ignore[arg-type]
+
+    def on_resize(self, _: Resize) -> None:
+        """Another width: blocks are drawn anew as they are looked at, the place is kept."""
+        index, inner = self._anchor
+        before = self._transcript.measure(index) if index < len(self._transcript) and self._transcript.width else 0
+        self._transcript.resize(max(0, self._width - _MARGIN))
+        if before and self._transcript.width and index < len(self._transcript):
+            self._anchor = (index, inner * self._transcript.measure(index) // before)
+        self._advance()
+
+    def notify_style_update(self) -> None:
+        """The theme or the focus changed."""
+        super().notify_style_update()
+        self._transcript.repaint()
+
+    # --- lines -----------------------------------------------------------------------------------------------
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """The texts in order."""
-        if self._state is None:
-            return []
-        texts = [str(getattr(entry, "text", "") or getattr(entry, "content", "")) for entry in self._state.conversation.entries]
-        return [(Span(line),) for text in texts for line in wrap(sanitize(text), width)]
+        """Not used: rows are drawn one by one as they become visible."""
+        return []
+
+    def redraw(self) -> None:
+        """Draw what is in view again."""
+        self._transcript.repaint()
+        self._advance()
+
+    def render_line(self, y: int) -> Strip:
+        """One visible row; the last one says what is out of view below it."""
+        strip = self._row_strip(y)
+        hint = self._hint() if y == self._height - 1 else ""
+        if not hint or len(hint) + 8 > self._width:
+            return strip
+        style = Palette.of(self.app).style("accent reverse bold")
+        room = self._width - len(hint) - 1
+        return Strip.join([strip.crop(0, room), Strip([Segment(hint, self.rich_style + style)]), strip.crop(self._width - 1)])
+
+    def _row_strip(self, y: int) -> Strip:
+        row = y + self.scroll_offset.y
+        width = self._width
+        base = self.rich_style
+        place = self._transcript.locate(row)
+        if place is None:
+            if not len(self._transcript) and y == 0:
+                return to_strip((Span(" ○ nothing said yet", "muted"),), Palette.of(self.app), base, width)
+            return Strip.blank(max(0, width), base)
+        index, number = place
+        selection = self.text_selection
+        current = index == self._cursor
+        kept = self._transcript.drawn(index).strips if index < self._transcript.closed else None
+        strip = kept.get((number, current)) if kept is not None else None
+        if strip is None:
+            strip = to_strip(self._with_margin(index, number), Palette.of(self.app), base, width)
+            if kept is not None:
+                kept[number, current] = strip
+        if selection is not None and (span := selection.get_span(row)) is not None:
+            text = text_of(self._with_margin(index, number))
+            start, end = span
+            style = self.screen.get_component_rich_style("screen--selection")
+            strip = highlighted(strip, text, start, len(text) if end == -1 else end, style)
+        return strip.apply_offsets(0, row)
+
+    def _with_margin(self, index: int, number: int) -> Line:
+        line = self._transcript.line(index, number)
+        if index == self._cursor and line:
+            return (Span("▌", "accent bold"), *line)
+        return (Span(" "), *line)
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Text was selected."""
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text; only the rows that are selected are drawn."""
+        last = max(0, self._transcript.rows - 1)
+        start = selection.start or Offset(0, 0)
+        end = selection.end or Offset(10_000, last)
+        texts: list[str] = []
+        for row in range(start.y, min(end.y, last) + 1):
+            place = self._transcript.locate(row)
+            texts.append(text_of(self._with_margin(*place)).rstrip() if place else "")
+        moved = Selection(Offset(start.x, 0), Offset(end.x, end.y - start.y))
+        return moved.extract("\n".join(texts)), "\n"
+
+    # --- the operator's hand ---------------------------------------------------------------------------------
 
     def go_to(self, seq: int) -> None:
-        """Bring the block of the event `seq` into view."""
+        """Bring the block of the event `seq` into view and put the cursor on it."""
+        index = self._transcript.find(seq)
+        if index is not None:
+            self._put_cursor(index, self._height // 3)
 
     def follow(self) -> None:
         """Go to the end and stay there."""
-        self.scroll_end(animate=False)
+        self._following = True
+        self._cursor = None
+        self._settle()
+        self.refresh()
+
+    def _put_cursor(self, index: int, above: int) -> None:
+        self._cursor = index
+        self._following = False
+        self._transcript.measure(index)
+        row = max(0, self._transcript.offset(index) - above)
+        self._anchor = self._transcript.locate(row) or (index, 0)
+        self._settle()
+        self._following = self.scroll_offset.y >= self._transcript.rows - self._height
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """The cursor goes with the focus."""
+        if self._cursor is not None:
+            self._cursor = None
+            self.refresh()
+
+    def _visible(self) -> tuple[int, int]:
+        """First and last block in view."""
+        top = self.scroll_offset.y
+        first = self._transcript.locate(top)
+        last = self._transcript.locate(min(top + self._height, self._transcript.rows) - 1)
+        return (first or (0, 0))[0], (last or (len(self._transcript) - 1, 0))[0]
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor by a block; within a block that is higher than the pane, scroll first."""
+        if not len(self._transcript):
+            return
+        first, last = self._visible()
+        if self._cursor is None or not first <= self._cursor <= last:
+            self._show_block(last if step < 0 else first)
+            return
+        top = self.scroll_offset.y
+        begin = self._transcript.offset(self._cursor)
+        end = begin + self._transcript.measure(self._cursor)
+        if step > 0 and end > top + self._height:
+            self.scroll_to(y=min(end - self._height, top + self._height // 2))
+        elif step < 0 and begin < top:
+            self.scroll_to(y=max(begin, top - self._height // 2))
+        else:
+            self._show_block(max(0, min(len(self._transcript) - 1, self._cursor + step)))
+
+    def _show_block(self, index: int) -> None:
+        """Put the cursor on a block and scroll as little as is needed to see it."""
+        height = self._transcript.measure(index)
+        begin, top = self._transcript.offset(index), self.scroll_offset.y
+        if begin < top or height >= self._height:
+            above = 0
+        elif begin + height > top + self._height:
+            above = self._height - height
+        else:
+            above = begin - top
+        self._put_cursor(index, above)
+
+    def action_open_block(self) -> None:
+        """Open or fold the block under the cursor."""
+        if self._cursor is not None and self._cursor < len(self._transcript):
+            self._toggle(self._cursor)
+
+    def _toggle(self, index: int) -> None:
+        above = max(0, self._transcript.offset(index) - self.scroll_offset.y)
+        if self._transcript.toggle(index):
+            self._put_cursor(index, above)
+
+    def action_copy_block(self) -> None:
+        """The whole text of the block under the cursor to the clipboard, made safe."""
+        entry = self._transcript.entry(self._cursor) if self._cursor is not None else None
+        if entry is None:
+            return
+        names = ("text", "content", "question", "answer", "reason")
+        text = next((value for name in names if (value := getattr(entry, name, ""))), "")
+        self.app.copy_to_clipboard(sanitize(text))
+        self.notify("The block was copied.", timeout=2, markup=False)
+
+    def action_page(self, step: int) -> None:
+        """Scroll by a page."""
+        self._cursor = None
+        self.scroll_to(y=self.scroll_offset.y + step * max(1, self._height - 2))
+
+    def action_top(self) -> None:
+        """Go to the beginning."""
+        self._cursor = None
+        self.scroll_to(y=0)
+
+    def action_follow(self) -> None:
+        """Go to the end and follow."""
+        self.follow()
+
+    def on_click(self, event: Click) -> None:
+        """A click on a block's headline or fold opens or folds it."""
+        offset = event.get_content_offset(self)
+        if offset is None or event.chain != 1 or self.screen.get_selected_text():
+            return
+        if self._hint() and offset.y == self._height - 1 and offset.x >= self._width - len(self._hint()) - 1:
+            self.follow()
+            return
+        place = self._transcript.locate(offset.y + self.scroll_offset.y)
+        if place is None:
+            return
+        text = text_of(self._transcript.line(*place))
+        if "(Enter or click)" in text or not text.startswith("  "):
+            self._toggle(place[0])
+
+

@@ -234,37 +234,61 @@ def wrap(text: str, width: int) -> list[str]:
     """`text` in lines of at most `width` cells, broken at spaces where possible. Line feeds are kept."""
     lines: list[str] = []
     for source in text.split("\n"):
-        lines.extend(wrap_one(source, width))
+        lines.extend(source[start:end] for start, end in breaks(source, width))
     return lines
 
 
-def wrap_one(source: str, width: int, later_width: int | None = None) -> list[str]:
-    """One source line wrapped; the lines after the first may be of another width (a hanging indent)."""
+def breaks(source: str, width: int, later: int | None = None) -> list[tuple[int, int]]:
+    """Where one source line is broken: start and end of each piece of at most `width` cells.
+
+    Pieces after the first may have another width, `later` (a hanging indent). At least one piece, never an
+    endless one: a character wider than the width stands alone.
+    """
+    end_of_text = len(source.rstrip())
     limit = max(1, width)
-    if len(source) <= limit and cell_len(source) <= limit:
-        return [source.rstrip()]
-    lines: list[str] = []
-    rest = source.rstrip()
-    while rest:
-        if len(rest) <= limit and cell_len(rest) <= limit:
-            lines.append(rest)
-            break
-        piece = _first_cells(rest, limit)
-        cut = len(piece)
-        if rest[cut : cut + 1] != " ":
-            space = piece.rfind(" ")
-            if space > 0 and piece[:space].strip():
-                cut = space
-        lines.append(rest[:cut].rstrip())
-        rest = rest[cut:].lstrip(" ")
-        limit = max(1, width if later_width is None else later_width)
-    return lines or [""]
+    pieces: list[tuple[int, int]] = []
+    start = 0
+    while start < end_of_text:
+        end = _fitting_end(source, start, limit)
+        if end < end_of_text and source[end] != " ":
+            space = source.rfind(" ", start, end)
+            if space > start and source[start:space].strip():
+                end = space
+        end = min(end, end_of_text)
+        pieces.append((start, start + len(source[start:end].rstrip())))
+        start = end
+        while start < end_of_text and source[start] == " ":
+            start += 1
+        limit = max(1, width if later is None else later)
+    return pieces or [(0, 0)]
 
 
-def _first_cells(text: str, width: int) -> str:
-    """The longest beginning of at most `width` cells; at least one character, so that wrapping always ends."""
-    head = text[: width + 1]
+def wrap_spans(spans: Iterable[Span], width: int, later: int | None = None) -> list[Line]:
+    """Styled text without line feeds, wrapped as `breaks` says."""
+    runs = [span for span in spans if span.text]
+    lines: list[Line] = []
+    number, offset = 0, 0
+    for start, end in breaks("".join(span.text for span in runs), width, later):
+        line: list[Span] = []
+        while number < len(runs) and offset + len(runs[number].text) <= start:
+            offset += len(runs[number].text)
+            number += 1
+        at, position = number, offset
+        while at < len(runs) and position < end:
+            text, style = runs[at]
+            piece = text[max(0, start - position) : end - position]
+            if piece:
+                line.append(Span(piece, style))
+            position += len(text)
+            at += 1
+        lines.append(tuple(line))
+    return lines
+
+
+def _fitting_end(text: str, start: int, width: int) -> int:
+    """End of the longest piece from `start` of at most `width` cells (at least one character)."""
+    head = text[start : start + width]
     if head.isascii():
-        return text[:width]
-    pieces = chop_cells(text[: width * 4], width)
-    return pieces[0] if pieces and pieces[0] else text[:1]
+        return start + len(head)
+    pieces = chop_cells(text[start : start + width * 4], width)
+    return start + max(1, len(pieces[0]) if pieces else 1)

@@ -24,16 +24,16 @@ class NotePane(LinePane):
     _pending: str | None = None
     _sent: str | None = None
     _edited = False
-    _running = False
+    _live = False
 
     def show(self, state: RunState, now: float) -> None:
         """Show the note of `state`."""
         part = (state.note, state.sent_note, state.note_edited, state.running)
-        if part == (self._pending, self._sent, self._edited, self._running) and self._lines:
+        if part == (self._pending, self._sent, self._edited, self._live) and self._lines:
             return
         if state.note != self._pending:
             self.scroll_home(animate=False, immediate=True)
-        self._pending, self._sent, self._edited, self._running = part
+        self._pending, self._sent, self._edited, self._live = part
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:

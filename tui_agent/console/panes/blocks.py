@@ -1,0 +1,232 @@
+"""Blocks of the conversation: how each kind of entry looks, as lines. Pure functions of an entry and its setting.
+
+A block's look depends on nothing that moves, except for calls that run and waits that count down; so the lines
+of a closed entry can be kept for as long as the width and its `Setting` stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.console.panes.call_block import draw_call
+from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE, seconds
+from tui_agent.console.panes.ink import Line, Span, clip, fit, wrap, wrap_spans
+from tui_agent.console.panes.prose import Prose
+from tui_agent.console.panes.setting import Setting
+from tui_agent.console.sanitize import one_line, sanitize
+
+if TYPE_CHECKING:
+    from tui_agent.folds import conversation as talk
+
+_REASONING_WORDS = 4_000
+"""Characters of reasoning that are looked at to count its words."""
+
+
+def draw_block(entry: talk.Entry, width: int, setting: Setting) -> list[Line]:
+    """The entry's lines, at most `width` cells each."""
+    return _DRAWERS.get(kind_of(entry), _plain)(entry, max(4, width), setting)
+
+
+def kind_of(entry: talk.Entry) -> str:
+    """The entry's class by name: the classes come with the event models, which the first paint does without."""
+    return type(entry).__name__
+
+
+def rough_height(entry: talk.Entry, width: int) -> int:
+    """About how many lines `draw_block` will give, in a time that does not depend on wrapping."""
+    text = _TEXTS.get(kind_of(entry), "")
+    if not text:
+        return 3
+    body: str = getattr(entry, text)
+    if text == "content":
+        body = getattr(entry, "diff", "") or body
+        return 2 + min(6, body.count("\n") + 1 if body else 0)
+    return 3 + body.count("\n") + len(body) // max(4, width - 2)
+
+
+_TEXTS = {"ReplyEntry": "text", "OperatorEntry": "text", "OutcomeEntry": "answer", "CallEntry": "content"}
+
+
+def head_of(entry: talk.Entry, setting: Setting, width: int) -> list[Line]:
+    """What stands between the entry before and this one: the iteration's rule, a blank line, or nothing."""
+    previous = setting.previous
+    if previous is None:
+        return [iteration_rule(entry.iteration, width)] if entry.iteration else []
+    fresh = entry.iteration and entry.iteration != previous.iteration
+    if fresh and kind_of(entry) != "OutcomeEntry":
+        return [(), iteration_rule(entry.iteration, width)]
+    if kind_of(entry) == kind_of(previous) == "CallEntry":
+        return []
+    return [()]
+
+
+def iteration_rule(iteration: int, width: int) -> Line:
+    """A faint rule that names the iteration."""
+    label = f"── iteration {iteration} "
+    if width < len(label) + 4:
+        label = f"─ {iteration} "
+    return (Span(fit(label + "─" * max(0, width - len(label)), width), "faint"),)
+
+
+def prefixed(lines: list[Line], first: Span, later: Span) -> list[Line]:
+    """The lines behind a sign, and behind its blank in the lines after the first."""
+    return [(first if not number else later, *line) for number, line in enumerate(lines)]
+
+
+# --- what was said -------------------------------------------------------------------------------------------
+
+
+def _operator(entry: talk.OperatorEntry, width: int, setting: Setting) -> list[Line]:
+    back = "on:operator-background"
+    body = wrap(sanitize(entry.text).strip("\n"), width - 3) or [""]
+    lines: list[Line] = []
+    for number, text in enumerate(body):
+        sign = Span("» " if not number else "  ", f"operator bold {back}")
+        lines.append((sign, Span(text, f"bold {back}" if not number else back), Span("", back)))
+    return lines
+
+
+def draw_reply(
+    prose: list[Line], reasoning: str, width: int, expanded: bool, thinking: bool = False
+) -> list[Line]:
+    """A reply: its reasoning folded to a line (or in full), then its text behind the model's sign."""
+    lines: list[Line] = []
+    sign, blank = Span("◆ ", "model bold"), Span("  ")
+    if reasoning.strip():
+        lines.extend(_reasoning(reasoning, width, expanded, thinking and not prose))
+    if prose:
+        lines.extend(prefixed(prose, sign, blank))
+    return lines
+
+
+def _reasoning(reasoning: str, width: int, expanded: bool, thinking: bool) -> list[Line]:
+    if expanded:
+        body = wrap(sanitize(reasoning).strip("\n"), width - 4)
+        heading: Line = clip((Span("∴ ", "muted bold"), Span("reasoning", "muted italic")), width)
+        return [heading, *((Span("  ┊ ", "faint"), Span(text, "muted italic")) for text in body)]
+    if thinking:
+        tail = one_line(reasoning[-4 * width :], 4 * width)
+        label = "thinking  "
+        room = width - 2 - len(label)
+        shown = tail if len(tail) <= room else "…" + tail[-max(1, room - 1) :]
+        return [clip((Span("∴ ", "muted bold"), Span(label, "muted bold"), Span(shown, "muted italic")), width)]
+    words = len(reasoning[:_REASONING_WORDS].split())
+    more = "+" if len(reasoning) > _REASONING_WORDS else ""
+    label = f"reasoned in {words}{more} words"
+    first = one_line(reasoning, 2 * width)
+    return [clip((Span("∴ ", "muted bold"), Span(f"{label}  ", "muted"), Span(first, "faint italic")), width)]
+
+
+def _reply(entry: talk.ReplyEntry, width: int, setting: Setting) -> list[Line]:
+    prose = setting.prose or Prose(width - 2).finish(entry.text)
+    lines = draw_reply(prose, entry.reasoning, width, setting.expanded)
+    if entry.partial:
+        lines.append(clip((Span("  ╌╌ ", "warn"), Span("partial — cut", "warn bold"), Span(", not kept in the history", "muted")), width))
+    return lines
+
+
+# --- what happened -------------------------------------------------------------------------------------------
+
+
+def _fault(entry: talk.FaultEntry, width: int, setting: Setting) -> list[Line]:
+    final = entry.action in ("stop", "degrade")
+    role = "error" if final else "warn"
+    status = f" ({entry.fault.status})" if entry.fault.status else ""
+    name = str(entry.fault.kind).replace("_", " ")
+    back = " on:error-background" if final else ""
+    head = [Span("✗ " if final else "≈ ", f"{role} bold{back}"), Span(f"{name}{status}: ", f"{role} bold{back}")]
+    lines = wrap_spans([*head, Span(one_line(entry.fault.message, 600), back.strip())], width, width)
+    shown: list[Line] = [(*line, Span("", back.strip())) for line in lines[:4]]
+    then = _what_then(entry, setting)
+    shown.append(clip((Span("  "), *then), width))
+    if entry.fault.advice and (final or entry.action == "ask" or setting.expanded):
+        shown.extend((Span("  → ", "note") if not number else Span("    "), Span(text)) for number, text in enumerate(wrap(sanitize(entry.fault.advice), width - 4)))
+    return shown
+
+
+def _what_then(entry: talk.FaultEntry, setting: Setting) -> list[Span]:
+    tried = f"try {entry.attempt}"
+    match entry.action:
+        case "retry":
+            left = entry.until - setting.now if setting.waiting else 0.0
+            if setting.waiting and left > 0:
+                total = max(0.001, entry.until - entry.at)
+                done = min(10, max(0, round(10 * (1 - left / total))))
+                bar = Span("▰" * done + "▱" * (10 - done), "warn")
+                return [Span(f"{tried} failed, next in {seconds(left)} ", "warn"), bar, Span("  Esc stops the wait", "muted")]
+            return [Span(f"{tried} failed, tried again after {seconds(max(0.0, entry.until - entry.at))}", "muted")]
+        case "fallback":
+            return [Span(f"{tried} failed, falling back to ", "muted"), Span(one_line(entry.next_model), "model")]
+        case "shrink":
+            return [Span("the window is shrunk and the call made again", "muted")]
+        case "next_iteration":
+            return [Span(f"{tried} failed, the next iteration tries again", "muted")]
+        case "ask":
+            return [Span("▲ waits for you", "operator bold")]
+        case "degrade":
+            return [Span("▼ the run ends with a partial answer", "error bold")]
+        case _:
+            return [Span("■ the run stops", "error bold")]
+
+
+def _notice(entry: talk.NoticeEntry, width: int, setting: Setting) -> list[Line]:
+    glyph, role = {"warning": ("!", "warn"), "error": ("✗", "error")}.get(entry.severity, ("i", "muted"))
+    style = role if entry.severity != "info" else "muted"
+    body: list[Line] = [(Span(text, style),) for text in wrap(sanitize(entry.text).strip("\n"), width - 2)]
+    return prefixed(body, Span(f"{glyph} ", f"{role} bold"), Span("  "))
+
+
+def _escalation(entry: talk.EscalationEntry, width: int, setting: Setting) -> list[Line]:
+    sign = LEVELS["escalate"]
+    source = one_line(entry.source.replace("_", " "))
+    asked: list[Line] = [(Span(text),) for text in wrap(sanitize(entry.question).strip("\n"), width - 2)]
+    head = clip((Span(f"{sign.glyph} ", "operator bold"), Span("asked you", "operator bold"), Span(f"  {source}", "muted")), width)
+    if not setting.expanded and len(asked) > 6:
+        left = len(asked) - 5
+        asked = [*asked[:5], (Span(f"… {left} more lines (Enter or click)", "muted"),)]
+    lines = [head, *prefixed(asked, Span("  "), Span("  "))]
+    back = "on:operator-background"
+    answer = wrap(sanitize(entry.answer).strip("\n"), width - 3)
+    choice = "" if entry.choice in ("answer", "", entry.answer) else f"{entry.choice}: "
+    for number, text in enumerate(answer or [""]):
+        sign_span = Span("» " if not number else "  ", f"operator bold {back}")
+        label = Span(choice if not number else "", f"operator {back}")
+        lines.append((sign_span, label, Span(text, f"bold {back}"), Span("", back)))
+    return [clip(line, width) for line in lines]
+
+
+def _outcome(entry: talk.OutcomeEntry, width: int, setting: Setting) -> list[Line]:
+    sign = OUTCOMES.get(str(entry.outcome), OUTCOMES["error"])
+    loud = sign.role == "error"
+    back = " on:error-background" if loud else ""
+    count = f"{entry.iteration} iteration{'' if entry.iteration == 1 else 's'}" if entry.iteration else ""
+    title = (Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold{back}"), Span(f"  {count}" if count else "", f"muted{back}"))
+    lines: list[Line] = [(Span("━" * width, sign.role),), (*clip(title, width), Span("", back.strip()))]
+    if entry.reason and str(entry.outcome) != "answered":
+        lines.extend((Span(text, f"{'' if loud else 'muted'}{back}".strip()), Span("", back.strip())) for text in wrap(sanitize(entry.reason), width))
+    if entry.answer.strip() and not _said_already(entry.answer, setting.previous):
+        lines.append(())
+        lines.extend(prefixed(Prose(width - 2).finish(entry.answer), Span("◆ ", "model bold"), Span("  ")))
+    return lines
+
+
+def _said_already(answer: str, previous: talk.Entry | None) -> bool:
+    if previous is None:
+        return False
+    return kind_of(previous) == "ReplyEntry" and getattr(previous, "text", "").strip() == answer.strip()
+
+
+def _plain(entry: talk.Entry, width: int, setting: Setting) -> list[Line]:
+    return [clip((Span(f"{TIMELINE['notice'].glyph} {type(entry).__name__}", "muted"),), width)]
+
+
+_DRAWERS: dict[str, Callable[[Any, int, Setting], list[Line]]] = {
+    "OperatorEntry": _operator,
+    "ReplyEntry": _reply,
+    "CallEntry": draw_call,
+    "FaultEntry": _fault,
+    "NoticeEntry": _notice,
+    "EscalationEntry": _escalation,
+    "OutcomeEntry": _outcome,
+}

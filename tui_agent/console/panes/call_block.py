@@ -1,0 +1,175 @@
+"""A tool call as a block: a headline with state, tool, input, attempt and time; below it what came of it.
+
+Output is folded to a few lines, the end of it for commands and the beginning for the rest; a fold says how much
+it hides. A failure is quiet while it may still be recovered and loud once it stands.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tui_agent.console.panes.calls import short_input
+from tui_agent.console.panes.diff import diff_counts, draw_diff
+from tui_agent.console.panes.glyphs import CALL_STATES, seconds
+from tui_agent.console.panes.ink import Line, Span, clip, fit_middle, justified, width_of, wrap
+from tui_agent.console.sanitize import one_line, reveal, sanitize
+
+if TYPE_CHECKING:
+    from tui_agent.console.panes.setting import Setting
+    from tui_agent.folds.conversation import CallEntry
+
+FOLDED = {"bash": 6, "read_file": 3, "list_dir": 4, "glob": 4, "grep": 5, "write_file": 8, "edit_file": 14}
+_FOLDED_OTHER = 4
+_FOLDED_FAILURE = 6
+_FOLDED_PROGRESS = 5
+OPENED = 2_000
+"""Lines of an opened block; the rest is in the session's files."""
+_QUIET_TOOLS = frozenset({"finish", "ask_operator"})
+"""Tools whose content stands elsewhere in the conversation."""
+
+
+def draw_call(entry: CallEntry, width: int, setting: Setting) -> list[Line]:
+    """The block's lines."""
+    state = str(entry.state)
+    lines = [_headline(entry, width, setting, state)]
+    if setting.expanded:
+        lines.extend(_input(entry, width))
+    body_width = max(4, width - 4)
+    body = _body(entry, body_width, setting, state)
+    bar = Span("  │ ", "error" if state == "failed" and _loud(entry, setting) else "faint")
+    lines.extend((bar, *line) for line in body)
+    return lines
+
+
+def _loud(entry: CallEntry, setting: Setting) -> bool:
+    if setting.mended:
+        return False
+    return setting.final or bool(setting.limit and entry.attempt >= setting.limit)
+
+
+def _headline(entry: CallEntry, width: int, setting: Setting, state: str) -> Line:
+    sign = CALL_STATES.get(state, CALL_STATES["requested"])
+    glyph = setting.frame if state == "running" else sign.glyph
+    role = sign.role
+    back = ""
+    if state == "failed":
+        loud = _loud(entry, setting)
+        role = "error" if loud else "warn"
+        back = " on:error-background" if loud else ""
+    call = short_input(entry.tool, entry.input, entry.arguments)
+    meta = _meta(entry, setting, state, role, back)
+    room = width - 2 - len(one_line(entry.tool)) - 2 - (width_of(meta) + 2 if meta else 0)
+    if room < 8:
+        meta = meta[:1]
+        room = width - 4 - len(one_line(entry.tool)) - (width_of(meta) + 2 if meta else 0)
+    left = (
+        Span(f"{glyph} ", f"{role} bold{back}"),
+        Span(f"{one_line(entry.tool)}  ", f"bold{back}"),
+        Span(fit_middle(call, max(4, room)), f"{'' if state != 'requested' else 'muted'}{back}".strip()),
+    )
+    line = justified(left, meta, width, 2)
+    return tuple(Span(span.text, span.style or back.strip()) for span in line) + ((Span("", back.strip()),) if back else ())
+
+
+def _meta(entry: CallEntry, setting: Setting, state: str, role: str, back: str) -> tuple[Span, ...]:
+    """State in words, attempt and duration: the headline's right end."""
+    parts: list[tuple[str, str]] = []
+    sign = CALL_STATES.get(state, CALL_STATES["requested"])
+    word = entry.refusal if state == "blocked" and entry.refusal else sign.word
+    counted = f" {entry.attempt}/{setting.limit}" if setting.limit and state in ("failed", "running", "waiting") else ""
+    if state == "failed":
+        parts.append((f"failed{counted}", f"{role} bold"))
+        if setting.mended:
+            parts.append(("mended later", "ok"))
+    elif state == "running":
+        parts.append((f"try{counted}" if entry.attempt > 1 and counted else "running", role))
+    elif word:
+        parts.append((word, f"{role} bold" if state in ("waiting", "blocked", "denied") else role))
+    elif entry.attempt > 1:
+        parts.append((f"ok at try {entry.attempt}", "ok"))
+    if entry.diff:
+        added, removed = diff_counts(entry.diff)
+        parts.append((f"+{added} −{removed}", "muted"))
+    passed = entry.duration
+    if state == "running" and entry.started is not None:
+        passed = max(0.0, setting.now - entry.started)
+    if passed or state in ("running", "succeeded", "failed"):
+        parts.append((seconds(passed) if passed >= 0.05 else "0 s", "muted"))
+    spans: list[Span] = []
+    for number, (text, style) in enumerate(parts):
+        if number:
+            spans.append(Span(" · ", f"faint{back}"))
+        spans.append(Span(text, f"{style}{back}"))
+    return tuple(spans)
+
+
+def _input(entry: CallEntry, width: int) -> list[Line]:
+    """The whole input, nothing hidden."""
+    lines: list[Line] = []
+    given = entry.input or ({"arguments": entry.arguments} if entry.arguments not in ("", "{}") else {})
+    for key, value in given.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        label = f"  {one_line(str(key))}: "
+        for number, piece in enumerate(wrap(reveal(text), max(4, width - len(label)))[:OPENED]):
+            lines.append(clip((Span(label if not number else " " * len(label), "muted"), Span(piece, "code")), width))
+    return lines
+
+
+def _body(entry: CallEntry, width: int, setting: Setting, state: str) -> list[Line]:
+    tool = entry.tool
+    if state in ("requested", "waiting"):
+        return []
+    if state == "running":
+        return _text(entry.progress, width, _FOLDED_PROGRESS, setting.expanded, at_end=True, style="muted")
+    if state in ("denied", "blocked", "cancelled"):
+        return _text(entry.reason or entry.content, width, 3, setting.expanded, style="muted")
+    if state == "failed":
+        message = entry.content or (entry.failure.message if entry.failure else "")
+        style = "" if _loud(entry, setting) else "muted"
+        return _text(message, width, _FOLDED_FAILURE, setting.expanded, at_end=tool == "bash", style=style)
+    if entry.diff:
+        limit = None if setting.expanded else FOLDED.get(tool, _FOLDED_OTHER)
+        lines, left = draw_diff(entry.diff, width, limit)
+        return [*lines, _fold(left, width)] if left else lines
+    if tool in _QUIET_TOOLS and not setting.expanded:
+        return []
+    return _text(
+        entry.content, width, FOLDED.get(tool, _FOLDED_OTHER), setting.expanded, at_end=tool == "bash", style="muted"
+    )
+
+
+def _text(
+    text: str, width: int, limit: int, expanded: bool, *, at_end: bool = False, style: str = ""
+) -> list[Line]:
+    """Output, folded to `limit` source lines from its beginning or its end; only what is shown is looked at."""
+    text = text.strip("\n")
+    if not text.strip():
+        return []
+    total = text.count("\n") + 1
+    keep = OPENED if expanded else limit
+    if total > keep + 1:
+        kept = text.rsplit("\n", keep)[1:] if at_end else text.split("\n", keep)[:keep]
+    else:
+        kept, keep = text.split("\n"), total
+    # A line without end is as good as a thousand lines: wrapped lines are bounded as well.
+    most = max(1, keep * (1 if not expanded else 8) + (2 if not expanded else 0))
+    lines: list[Line] = []
+    cut = False
+    for source in kept:
+        room = most - len(lines)
+        if room <= 0:
+            cut = True
+            break
+        pieces = wrap(sanitize(source[: room * width * 2]), width)
+        cut = cut or len(pieces) > room
+        lines.extend((Span(piece, style),) for piece in pieces[:room])
+    hidden = total - len(kept)
+    if at_end and hidden:
+        return [_fold(hidden, width, "earlier"), *lines]
+    return [*lines, _fold(hidden, width)] if hidden or cut else lines
+
+
+def _fold(count: int, width: int, what: str = "more") -> Line:
+    lines = f"{count} {what} line{'' if count == 1 else 's'}" if count else "more"
+    return clip((Span(f"… {lines} ", "muted bold"), Span("(Enter or click)", "faint")), width)

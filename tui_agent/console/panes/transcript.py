@@ -1,0 +1,376 @@
+"""The conversation as rows: which blocks there are, how high they are, and the lines of those that are looked at.
+
+No widget here. Closed entries are drawn when they come near the viewport and kept for a while; until then their
+heights are estimates. What is open (the reply that streams, the calls that run) is the tail, drawn anew.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tui_agent.console.panes.blocks import (
+    draw_block,
+    draw_reply,
+    head_of,
+    iteration_rule,
+    kind_of,
+    rough_height,
+)
+from tui_agent.console.panes.glyphs import seconds
+from tui_agent.console.panes.heights import HeightIndex
+from tui_agent.console.panes.ink import Line, Span, clip
+from tui_agent.console.panes.prose import Prose
+from tui_agent.console.panes.setting import Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.strip import Strip
+
+    from tui_agent.folds.conversation import CallEntry, Conversation, Entry, OpenReply
+
+KEPT = 300
+"""Drawn blocks that are kept in memory; the others are drawn again when they are looked at."""
+
+
+@dataclass
+class Drawn:
+    """A block's lines and the strips made of them so far."""
+
+    lines: list[Line]
+    strips: dict[tuple[int, bool], Strip] = field(default_factory=dict)
+
+
+class OpenReplyBlock:
+    """The reply that comes in: only lines that are looked at are put together."""
+
+    def __init__(self, head: list[Line], prose: Prose) -> None:
+        self._head = head
+        self._prose = prose
+
+    def __len__(self) -> int:
+        return len(self._head) + len(self._prose)
+
+    def line(self, number: int) -> Line:
+        """One line of the block."""
+        if number < len(self._head):
+            return self._head[number]
+        number -= len(self._head)
+        return (Span("◆ " if not number else "  ", "model bold"), *self._prose[number])
+
+
+class Transcript:
+    """Blocks by index: closed entries first, then the tail."""
+
+    def __init__(self) -> None:
+        self.width = 0
+        self.heights = HeightIndex()
+        self.drawings = 0
+        """Blocks drawn so far: what tests count."""
+        self._log: Sequence[Entry] = ()
+        self._limits: list[int] = []
+        self._exact: set[int] = set()
+        self._cache: OrderedDict[int, Drawn] = OrderedDict()
+        self._expanded: set[tuple[int, str]] = set()
+        self._failed: dict[int, list[tuple[int, int]]] = {}
+        self._marks: dict[int, tuple[str, int]] = {}
+        self._prose: Prose | None = None
+        self._prose_seq = -1
+        self._calls: tuple[CallEntry, ...] = ()
+        self._reply: OpenReply | None = None
+        self._iteration = 0
+        self._tail: list[Drawn | OpenReplyBlock] = []
+        self._waiting = False
+        self._limit = 0
+        self._now = 0.0
+        self._frame = "⠿"
+
+    # --- content ---------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._log) + len(self._tail)
+
+    @property
+    def closed(self) -> int:
+        """Number of closed entries."""
+        return len(self._log)
+
+    @property
+    def rows(self) -> int:
+        """Rows of all blocks, as far as they are known."""
+        return self.heights.total + sum(self._tail_height(block) for block in self._tail)
+
+    @property
+    def moving(self) -> bool:
+        """Something on screen changes by itself: a call runs, a wait counts down, the model is silent."""
+        reply = self._reply
+        silent = reply is not None and not reply.text and not reply.reasoning
+        return self._waiting or silent or any(str(call.state) == "running" for call in self._calls)
+
+    def update(self, talk: Conversation, limit: int, waiting: bool) -> int:
+        """Take over a conversation. `limit`: attempts a call has. Returns how many entries were closed."""
+        self._limit = limit
+        before = len(self._log)
+        log = talk.entries
+        if log is not self._log:
+            common = self._common(log)
+            if common < before:
+                self._cut(common)
+            for index in range(common, len(log)):
+                self._append(index, log[index])
+            self._log = log
+        if waiting != self._waiting and len(log):
+            self._forget(len(log) - 1)
+            self._waiting = waiting
+        self._reply, self._calls, self._iteration = talk.reply, talk.calls, talk.iteration
+        return len(log) - before
+
+    def advance(self, now: float, frame: str) -> None:
+        """Draw what is open for the time `now`, with the spinner's sign `frame`."""
+        self._now, self._frame = now, frame
+        if self._waiting and self._log:
+            self._forget(len(self._log) - 1)
+        if self.width > 0:
+            self._tail = self._draw_tail()
+
+    def resize(self, width: int) -> None:
+        """Another width: heights are estimated anew, nothing is drawn."""
+        if width == self.width:
+            return
+        self.width = width
+        self._cache.clear()
+        self._exact.clear()
+        self._prose = None
+        self.heights = HeightIndex(rough_height(entry, width) for entry in self._log)
+        self.advance(self._now, self._frame)
+
+    def repaint(self) -> None:
+        """Colours changed: strips are made again, lines and heights stay."""
+        for drawn in self._cache.values():
+            drawn.strips.clear()
+
+    def _common(self, log: Sequence[Entry]) -> int:
+        """How many entries are those that are shown already (a replay may have gone back)."""
+        old = self._log
+        size = min(len(old), len(log))
+        while size and old[size - 1] is not log[size - 1]:
+            size = size // 2 if size > 64 else size - 1
+        return size
+
+    def _cut(self, size: int) -> None:
+        self.heights = HeightIndex(self.heights[index] for index in range(size))
+        del self._limits[size:]
+        self._exact = {index for index in self._exact if index < size}
+        for index in [index for index in self._cache if index >= size]:
+            del self._cache[index]
+        for index, (_, by) in list(self._marks.items()):
+            if index >= size or by >= size:
+                del self._marks[index]
+                if index < size:
+                    self._forget(index)
+        self._failed = {}
+        self._log = self._log[:size]
+
+    def _append(self, index: int, entry: Entry) -> None:
+        self._limits.append(self._limit)
+        self.heights.append(rough_height(entry, self.width))
+        kind = kind_of(entry)
+        if kind == "CallEntry":
+            self._note_call(index, entry)  # type: ignore[arg-type]
+        elif kind == "OutcomeEntry" and str(getattr(entry, "outcome", "")) != "answered":
+            self._note_end(index, entry)
+        elif kind == "OperatorEntry" and not entry.iteration:
+            self._failed = {}
+
+    def _note_call(self, index: int, entry: CallEntry) -> None:
+        state = str(entry.state)
+        if state == "failed":
+            self._failed.setdefault(_call_hash(entry), []).append((index, entry.iteration))
+        elif state == "succeeded" and self._failed:
+            for failed, _ in self._failed.pop(_call_hash(entry), ()):
+                self._marks[failed] = ("mended", index)
+                self._forget(failed)
+
+    def _note_end(self, index: int, outcome: Entry) -> None:
+        """The run ended without an answer: the failures of its last iteration stand."""
+        for failures in self._failed.values():
+            for number, iteration in failures:
+                if iteration == outcome.iteration:
+                    self._marks[number] = ("final", index)
+                    self._forget(number)
+
+    def _forget(self, index: int) -> None:
+        """Draw a block again when it is next looked at; its height stays as an estimate."""
+        self._cache.pop(index, None)
+        self._exact.discard(index)
+
+    # --- drawing ---------------------------------------------------------------------------------------------
+
+    def measure(self, index: int) -> int:
+        """The height of a block, drawn if need be."""
+        if index >= len(self._log):
+            return self._tail_height(self._tail[index - len(self._log)])
+        if index not in self._exact:
+            self.drawn(index)
+        return self.heights[index]
+
+    def drawn(self, index: int) -> Drawn:
+        """A closed block, drawn if need be."""
+        drawn = self._cache.get(index)
+        if drawn is None:
+            self.drawings += 1
+            entry = self._log[index]
+            setting = self._setting(index, entry)
+            lines = [*head_of(entry, setting, self.width), *draw_block(entry, self.width, setting)]
+            drawn = self._cache[index] = Drawn(lines)
+            self.heights.set(index, len(lines))
+            self._exact.add(index)
+            while len(self._cache) > KEPT:
+                self._cache.popitem(last=False)
+        else:
+            self._cache.move_to_end(index)
+        return drawn
+
+    def _setting(self, index: int, entry: Entry) -> Setting:
+        mark = self._marks.get(index, ("", 0))[0]
+        prose = None
+        if self._prose is not None and kind_of(entry) == "ReplyEntry" and entry.seq == self._prose_seq:
+            text = getattr(entry, "text", "")
+            if self._prose.text == text:
+                prose = self._prose.finish(text)
+        return Setting(
+            previous=self._log[index - 1] if index else None,
+            expanded=_key(entry) in self._expanded,
+            limit=self._limits[index],
+            final=mark == "final",
+            mended=mark == "mended",
+            waiting=self._waiting and index == len(self._log) - 1,
+            now=self._now,
+            frame=self._frame,
+            prose=prose,
+        )
+
+    def _draw_tail(self) -> list[Drawn | OpenReplyBlock]:
+        blocks: list[Drawn | OpenReplyBlock] = []
+        previous = self._log[-1] if self._log else None
+        if self._reply is not None:
+            blocks.append(self._open_reply(self._reply, previous))
+        for call in self._calls:
+            setting = Setting(
+                previous=previous,
+                expanded=_key(call) in self._expanded,
+                limit=self._limit,
+                now=self._now,
+                frame=self._frame,
+            )
+            blocks.append(Drawn([*head_of(call, setting, self.width), *draw_block(call, self.width, setting)]))
+            previous = call
+        return blocks
+
+    def _open_reply(self, reply: OpenReply, previous: Entry | None) -> OpenReplyBlock:
+        if self._prose is None or self._prose_seq != reply.seq:
+            self._prose, self._prose_seq = Prose(self.width - 2), reply.seq
+        self._prose.feed(reply.text)
+        head: list[Line] = [()] if previous is not None else []
+        if self._iteration and (previous is None or previous.iteration != self._iteration):
+            head.append(iteration_rule(self._iteration, self.width))
+        if reply.reasoning:
+            expanded = (reply.seq, "") in self._expanded
+            head.extend(draw_reply([], reply.reasoning, self.width, expanded, thinking=not reply.text))
+        elif not reply.text:
+            passed = seconds(self._now - reply.at)
+            label = f"waiting for the model  {passed}" if self._now > reply.at else "waiting for the model"
+            head.append(clip((Span(f"{self._frame} ", "model"), Span(label, "muted")), self.width))
+        return OpenReplyBlock(head, self._prose)
+
+    def _tail_height(self, block: Drawn | OpenReplyBlock) -> int:
+        return len(block.lines) if isinstance(block, Drawn) else len(block)
+
+    # --- rows ------------------------------------------------------------------------------------------------
+
+    def locate(self, row: int) -> tuple[int, int] | None:
+        """Index of the block under a row, and the row within it; None beyond the end."""
+        if row < 0:
+            return None
+        if row < self.heights.total:
+            return self.heights.locate(row)
+        row -= self.heights.total
+        for number, block in enumerate(self._tail):
+            height = self._tail_height(block)
+            if row < height:
+                return len(self._log) + number, row
+            row -= height
+        return None
+
+    def offset(self, index: int) -> int:
+        """The row at which a block begins."""
+        closed = len(self._log)
+        if index <= closed:
+            return self.heights.offset(index)
+        return self.heights.total + sum(self._tail_height(block) for block in self._tail[: index - closed])
+
+    def line(self, index: int, number: int) -> Line:
+        """One line of a block."""
+        closed = len(self._log)
+        if index < closed:
+            lines = self.drawn(index).lines
+            return lines[number] if number < len(lines) else ()
+        block = self._tail[index - closed]
+        return block.lines[number] if isinstance(block, Drawn) else block.line(number)
+
+    # --- the operator's hand ---------------------------------------------------------------------------------
+
+    def entry(self, index: int) -> Entry | None:
+        """The entry of a block; None for the open reply."""
+        closed = len(self._log)
+        if index < closed:
+            return self._log[index]
+        number = index - closed - (self._reply is not None)
+        return self._calls[number] if 0 <= number < len(self._calls) else None
+
+    def toggle(self, index: int) -> bool:
+        """Open or fold a block. Returns whether it is one that can be."""
+        entry = self.entry(index)
+        if entry is None:
+            if self._reply is None or not self._reply.reasoning:
+                return False
+            self._expanded ^= {(self._reply.seq, "")}
+        elif kind_of(entry) in ("CallEntry", "EscalationEntry", "FaultEntry") or getattr(entry, "reasoning", ""):
+            self._expanded ^= {_key(entry)}
+        else:
+            return False
+        if index < len(self._log):
+            self._forget(index)
+        self.advance(self._now, self._frame)
+        return True
+
+    def find(self, seq: int) -> int | None:
+        """The block of the event `seq`: the newest that began with it or before it, a failed call first."""
+        low, high = 0, len(self._log)
+        while low < high:
+            middle = (low + high) // 2
+            if self._log[middle].seq <= seq:
+                low = middle + 1
+            else:
+                high = middle
+        if not low:
+            return 0 if len(self._log) else None
+        found = low - 1
+        first = found
+        while first and self._log[first - 1].seq == self._log[found].seq:
+            first -= 1
+        for index in range(first, found + 1):
+            if str(getattr(self._log[index], "state", "")) in ("failed", "blocked", "denied"):
+                return index
+        return found
+
+
+def _key(entry: Entry) -> tuple[int, str]:
+    """What stays the same of a block while it is open and when it is closed."""
+    return entry.seq, getattr(entry, "call_id", "")
+
+
+def _call_hash(entry: CallEntry) -> int:
+    return hash((entry.tool, repr(sorted(entry.input.items(), key=lambda item: item[0]))))
