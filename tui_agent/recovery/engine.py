@@ -21,7 +21,7 @@ from tui_agent.recovery.policy import PRESETS, RecoveryPolicy, policy_of_run
 from tui_agent.recovery.ring import ErrorRing
 from tui_agent.recovery.signature import call_key
 from tui_agent.recovery.streak import ErrorStreak
-from tui_agent.recovery.stuck import StuckPatterns, nothing_has_changed
+from tui_agent.recovery.stuck import StuckPatterns
 from tui_agent.recovery.tool_breaker import BreakerPhase, ToolBreakers
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ class RecoveryState:
     operator_present: bool = True
     tools: tuple[str, ...] = ()
     """Tools of the run, for the note on unknown ones."""
-    ring: ErrorRing = ErrorRing()
+    ring: ErrorRing = field(default_factory=ErrorRing)
     attempts: AttemptLedger = field(default_factory=AttemptLedger)
-    streak: ErrorStreak = ErrorStreak()
-    cognition: CognitiveState = CognitiveState()
-    faults: ModelFaults = ModelFaults()
-    stuck: StuckPatterns = StuckPatterns()
+    streak: ErrorStreak = field(default_factory=ErrorStreak)
+    cognition: CognitiveState = field(default_factory=CognitiveState)
+    faults: ModelFaults = field(default_factory=ModelFaults)
+    stuck: StuckPatterns = field(default_factory=StuckPatterns)
     breakers: ToolBreakers = field(default_factory=ToolBreakers)
     pending: tuple[Outcome, ...] = ()
     """Results of the open iteration, in the order in which they came."""
@@ -88,10 +88,12 @@ class RecoveryState:
 
     def subject(self) -> tuple[str, dict[str, Any]] | None:
         """The call (tool, input) that the strongest verdict is about, when it is about one."""
-        if self.strongest().detector != verdict.ATTEMPTS:
-            return None
-        entry = self.attempts.subject(self.policy)
-        return None if entry is None else (entry.tool, dict(entry.input))
+        detector = self.strongest().detector
+        if detector == verdict.ATTEMPTS:
+            entry = self.attempts.subject(self.policy)
+            return None if entry is None else (entry.tool, dict(entry.input))
+        call = self.stuck.subject if detector == verdict.STUCK else None
+        return None if call is None else (call.tool, dict(call.input))
 
     def permit(
         self,
@@ -118,12 +120,13 @@ class RecoveryState:
         if self.policy.stuck and self.stuck.patterns:
             known = self.stuck.withheld(call_key(tool, arguments))
             if known is not None:
-                reason = f"This call of {tool} was not executed again: its outcome was the same each time"
+                ended = "succeeded" if known.succeeded else "failed"
+                reason = (
+                    f"This call of {tool} was not executed again: it {ended} several times with the same outcome, "
+                    "and nothing has changed since. Do something else."
+                )
                 return Permit(
-                    allowed=False,
-                    refusal="withheld",
-                    reason=reason,
-                    earlier_result=nothing_has_changed(known),
+                    allowed=False, refusal="withheld", reason=reason, earlier_result=known.content
                 )
         return ALLOWED
 
@@ -271,6 +274,8 @@ def _escalation_raised(state: RecoveryState, event: e.EscalationRaised) -> Recov
 
 def _escalation_answered(state: RecoveryState, event: e.EscalationAnswered) -> RecoveryState:
     raised = state.raised if state.raised is not None and state.raised.id == event.id else None
+    if raised is not None and raised.source == "model":
+        return evolve(state, raised=None)
     if raised is not None and raised.source == "ask_operator":
         return evolve(state, raised=None, stuck=state.stuck.next_epoch())
     attempts = state.attempts

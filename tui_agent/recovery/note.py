@@ -159,7 +159,7 @@ def _pivot(state: RecoveryState) -> str:
 def _merged(state: RecoveryState) -> Iterator[str]:
     failures = _failures(state)
     remarks = list(_remarks(state))
-    closing = _closing(state, failures)
+    closing = list(_closing(state, failures))
     if failures:
         yield _forge(_details(failures), "\n".join((*remarks, *closing)))
     elif remarks or closing:

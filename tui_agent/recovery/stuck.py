@@ -13,9 +13,11 @@ from tui_agent.evolve import evolve
 from tui_agent.recovery.iteration import Iteration, Outcome, Status
 from tui_agent.recovery.signature import same_text
 from tui_agent.recovery.verdict import STUCK, silent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tui_agent.recovery.policy import RecoveryPolicy
 
 REPEAT = "repeat"
@@ -26,8 +28,9 @@ OVERFLOW = "overflow"
 _LOOKING_ONLY = frozenset({"read_file", "glob", "grep", "list_dir", "ask_operator", "finish"})
 """Tools that cannot change anything; a new call of any other may have, also when it says nothing new."""
 
-_LAST_RUNG = 2
-"""Extensions of a pattern after it was first seen at which warning and withholding have not helped."""
+_LAST_ROUND = 2
+"""Rounds for which a pattern went on after it was seen: in the first its calls are withheld, the second is one too
+many. A round of an alternation is both of its calls."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Sighting:
 
     key: str
     tool: str
+    input: Mapping[str, Any]
     succeeded: bool
     content: str
     epoch: int
@@ -58,7 +62,7 @@ class Pattern:
     @property
     def exhausted(self) -> bool:
         """It was warned of, its call was withheld, and it still goes on."""
-        return self.extensions >= _LAST_RUNG
+        return self.extensions >= _LAST_ROUND * max(1, len(self.keys))
 
     @property
     def told(self) -> str:
@@ -129,7 +133,9 @@ class StuckPatterns:
 
     def _with_call(self, outcome: Outcome, policy: RecoveryPolicy) -> StuckPatterns:
         content = outcome.content if outcome.failure is None else outcome.failure.message
-        call = Sighting(outcome.key, outcome.tool, outcome.failure is None, content, self.epoch)
+        call = Sighting(
+            outcome.key, outcome.tool, outcome.input, outcome.failure is None, content, self.epoch
+        )
         state = self
         if outcome.changed or self._moves(call):
             state = self.next_epoch()
@@ -206,6 +212,13 @@ class StuckPatterns:
         moved = [pattern for pattern in self.patterns if pattern.moved]
         return max(moved, key=lambda pattern: pattern.extensions, default=None)
 
+    @property
+    def subject(self) -> Sighting | None:
+        """The newest call of the pattern that moves."""
+        pattern = self.moving
+        keys = frozenset[str]() if pattern is None else pattern.keys
+        return next((call for call in reversed(self.window) if call.key in keys), None)
+
     def verdict(self, operator_present: bool) -> VerdictRecord:
         """`guide` when seen and while its call is withheld; then `escalate` with an operator, `stop` without."""
         pattern = self.moving
@@ -216,11 +229,3 @@ class StuckPatterns:
         level = Level.ESCALATE if operator_present else Level.STOP
         return VerdictRecord(level=level, detector=STUCK, reason=f"Still stuck: {pattern.told}")
 
-
-def nothing_has_changed(call: Sighting) -> str:
-    """What the model reads in place of a withheld call's result."""
-    ended = "It succeeded with this result" if call.succeeded else "It failed with this message"
-    return (
-        "This call was not executed again: it was made several times with the same outcome, and nothing has changed "
-        f"since. {ended}:\n\n{call.content}"
-    )
