@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.agent.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
+from tui_agent.config_errors import ConfigError
 from tui_agent.events import Approval, ApprovalAsked, EscalationRaised, Outcome
 from tui_agent.headless_output import Outlet, presenter
+from tui_agent.models.choose import create_model
+from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.result import RunResult, result_of
 from tui_agent.sessions.errors import SessionError
 from tui_agent.sessions.session import Session, open_session
@@ -81,13 +84,14 @@ async def run_headless(
 ) -> int:
     """Run `task`, print what `settings.output` asks for, and return the exit code.
 
-    `resume` is the folder of a session to go on with. Raises `SessionError` where no session can be opened.
+    `resume` is the folder of a session to go on with. Raises `SessionError` where no session can be opened,
+    `ConfigError` where its model cannot be made.
     """
     outlet = Outlet(sys.stdout)
     shown = presenter(settings.output, outlet, sys.stderr)
     operator = HeadlessOperator(settings.on_escalation, settings.approve)
-    session = await open_session(settings.replaced(step=False), operator, model, resume)
-    unsubscribe = session.subscribe(shown.event)
+    model = model or _model_of(settings)
+    session = await open_session(settings.replaced(step=False), operator, model, resume, listener=shown.event)
     failure = ""
     try:
         with _interruptions(session, settings.timeout, outlet):
@@ -95,12 +99,21 @@ async def run_headless(
             await session.wait()
     finally:
         failure = await _closed(session)
-        unsubscribe()
     result = result_of(session.state)
     if failure:
         result = result.failed(failure)
     shown.result(result)
     return _exit_code(result, outlet)
+
+
+def _model_of(settings: Settings) -> Model:
+    """The model, before a session is begun for it. Raises `ConfigError` for a scenario that is none."""
+    try:
+        return create_model(settings)
+    except ScenarioError as error:
+        raise ConfigError(
+            f"The scripted model cannot be used: {error}\nName another model with --model."
+        ) from error
 
 
 async def _closed(session: Session) -> str:

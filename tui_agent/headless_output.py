@@ -152,7 +152,7 @@ class _Text:
             self._line(f"agent-tui: {result.outcome.value.replace('_', ' ')}: {one_line(result.reason)}")
         read_already = self._outlet.is_terminal and self._errors.isatty() and result.answer == self._streamed
         if not read_already:
-            answer = sanitize(result.answer) if self._outlet.is_terminal else result.answer
+            answer = _safe(result.answer)
             self._outlet.write(answer if answer.endswith("\n") else answer + "\n")
 
     def _stream(self, text: str) -> None:
@@ -178,6 +178,11 @@ class _Text:
             self._errors.flush()
         except (OSError, ValueError):
             return  # whoever wanted the progress left; the answer still counts
+
+
+def _safe(text: str) -> str:
+    """Text that no terminal acts on, with its tabs: it may be piped to where they count."""
+    return "\t".join(sanitize(part) for part in text.split("\t"))
 
 
 _SHOWN_ARGUMENT = ("command", "path", "pattern", "question")

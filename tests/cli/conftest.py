@@ -1,4 +1,4 @@
-"""The real command line in a process of its own, with nothing of this machine's settings, keys or sessions."""
+"""The real command line in a process of its own, with nothing of this machine's settings, keys, sessions."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ class CommandLine:
     def scenario(self, text: str) -> str:
         """A scripted model with these turns, as the name of a model."""
         file = self.home / "scenario.toml"
-        file.write_text(f'title = "t"\ntask = "t"\npolicy = "combined"\napprove = "all"\n{text}')
+        file.write_text(
+            f'title = "t"\ntask = "t"\npolicy = "combined"\napprove = "all"\n[pace]\ninterval = 0\n{text}'
+        )
         return f"scripted:{file}"
 
 
