@@ -6,10 +6,12 @@ The loop carries them out, since only it knows the operator and the run; here is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
-from tui_agent.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tui_agent.tools.workspace import Workspace
 
 ASK_OPERATOR = "ask_operator"
 FINISH = "finish"
@@ -21,13 +23,15 @@ class OutsideLoopError(RuntimeError):
 
 @dataclass(frozen=True)
 class AskOperator:
-    """`ask_operator(question, options?)`: the loop raises an escalation and returns the answer as the result."""
+    """`ask_operator(question, options?)`: the loop raises an escalation and returns the answer as the
+    result.
+    """
 
     name: ClassVar[str] = ASK_OPERATOR
     effect: ClassVar[Effect] = Effect.DIALOGUE
     description: ClassVar[str] = (
-        "Ask the human operator a question and wait for the answer. For decisions that are theirs, and for what no tool "
-        "can find out; not for permission to use a tool, which is asked for by itself."
+        "Ask the human operator a question and wait for the answer. For decisions that are theirs, and for "
+        "what no tool can find out; not for permission to use a tool, which is asked for by itself."
     )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
@@ -67,8 +71,8 @@ class Finish:
     name: ClassVar[str] = FINISH
     effect: ClassVar[Effect] = Effect.DIALOGUE
     description: ClassVar[str] = (
-        "End the work with the final answer for the operator: what was done, what was found, and what is left. "
-        "Call it once, when the task is done and checked."
+        "End the work with the final answer for the operator: what was done, what was found, and what is "
+        "left. Call it once, when the task is done and checked."
     )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",

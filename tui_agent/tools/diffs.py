@@ -11,7 +11,9 @@ _CONTEXT = 3
 
 
 def split_lines(text: str) -> list[str]:
-    """Lines with their ends. Only `\\n` ends a line, unlike `str.splitlines`, which also knows form feeds and more."""
+    """Lines with their ends. Only `\\n` ends a line, unlike `str.splitlines`, which also knows form feeds
+    and more.
+    """
     lines = text.split("\n")
     last = lines.pop()
     kept = [line + "\n" for line in lines]
@@ -19,7 +21,9 @@ def split_lines(text: str) -> list[str]:
 
 
 def unified_diff(before: str, after: str, path: str, *, new: bool = False) -> str:
-    """The change from `before` to `after` as a unified diff; "" where nothing differs. `new`: there was no file."""
+    """The change from `before` to `after` as a unified diff; "" where nothing differs. `new`: there was no
+    file.
+    """
     if before == after and not new:
         return ""
     old, fresh = split_lines(before), split_lines(after)

@@ -1,7 +1,8 @@
-"""Replacing one piece of a text by another, and what to say when the piece is not there or is there too often.
+"""Replacing one piece of a text by another, and what to say when the piece is not there or is there too
+often.
 
-Pure: text in, text or `EditError` out. The match is exact; only line ends are matched across styles, because a
-model is never shown the `\\r` of a CRLF file.
+Pure: text in, text or `EditError` out. The match is exact; only line ends are matched across styles, because
+a model is never shown the `\\r` of a CRLF file.
 """
 
 from __future__ import annotations
@@ -101,8 +102,8 @@ def _not_found(text: str, old: str) -> str:
     same = _same_but_for_space(lines, wanted)
     if same is not None:
         return (
-            f"{head}Lines {same + 1}-{same + len(wanted)} differ from it only in white space; they are exactly:\n"
-            f"{_numbered(lines, same, len(wanted))}"
+            f"{head}Lines {same + 1}-{same + len(wanted)} differ from it only in white space; they are "
+            f"exactly:\n{_numbered(lines, same, len(wanted))}"
         )
     near = _closest(lines, wanted)
     if near is None:

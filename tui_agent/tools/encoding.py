@@ -74,7 +74,9 @@ def _whole_characters(sample: bytes) -> str:
 
 
 def printable(text: str) -> str:
-    """Text for the model: lone surrogates (bytes that were not UTF-8) become U+FFFD, so that it can be stored."""
+    """Text for the model: lone surrogates (bytes that were not UTF-8) become U+FFFD, so that it can be
+    stored.
+    """
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 

@@ -1,9 +1,14 @@
-"""The environment that commands are given: the program's own, without secrets and without anything that waits."""
+"""The environment that commands are given: the program's own, without secrets and without anything that
+waits.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _SECRET = re.compile(
     r"SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?(_|$)|(^|_)PRIVATE_KEY|(^|_)TOKEN$|(^|_)(API)?_?KEY(S|_ID)?$|APIKEY|API_KEY"
@@ -31,12 +36,16 @@ _UNSET = ("FORCE_COLOR", "CLICOLOR_FORCE", "BASH_ENV", "ENV", "PROMPT_COMMAND")
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable of that name holds a secret (`*_API_KEY`, `*_TOKEN`, `*SECRET*`, `*PASSWORD*`, ...)."""
+    """Whether a variable of that name holds a secret (`*_API_KEY`, `*_TOKEN`, `*SECRET*`, `*PASSWORD*`,
+    ...).
+    """
     return _SECRET.search(name) is not None
 
 
 def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a command gets of `environment`: no provider key or other secret, no colours, no pager, no questions."""
+    """What a command gets of `environment`: no provider key or other secret, no colours, no pager, no
+    questions.
+    """
     kept = {
         name: value for name, value in environment.items() if not is_secret_name(name) and name not in _UNSET
     }

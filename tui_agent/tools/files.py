@@ -1,17 +1,15 @@
 """The tools that read, write and edit files of the workspace.
 
-Files are opened and replaced by `workspace`, edits are made by `edits`, bytes become text in `encoding`; what is
-here is the tools themselves and what they say. All disk work is done in threads.
+Files are opened and replaced by `workspace`, edits are made by `edits`, bytes become text in `encoding`; what
+is here is the tools themselves and what they say. All disk work is done in threads.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tui_agent.tools.diffs import bounded_diff, unified_diff
 from tui_agent.tools.edits import EditError, apply_edit
@@ -20,6 +18,10 @@ from tui_agent.tools.hints import missing_file
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.tool import Effect, ToolContext, ToolError, ToolOutput
 from tui_agent.tools.workspace import Workspace, os_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 _LINES = 2_000
 _LINE_CHARACTERS = 2_000
@@ -42,9 +44,9 @@ class ReadFile:
     name: ClassVar[str] = "read_file"
     effect: ClassVar[Effect] = Effect.READ
     description: ClassVar[str] = (
-        "Read a text file of the workspace. Each line comes as its number, a tab, and the line; the number and the tab "
-        f"are not part of the file. Reads up to {_LINES} lines; go on with `offset`. Also reads the files in which long "
-        "outputs are kept, by the name shown with the output."
+        "Read a text file of the workspace. Each line comes as its number, a tab, and the line; the number "
+        f"and the tab are not part of the file. Reads up to {_LINES} lines; go on with `offset`. Also reads "
+        "the files in which long outputs are kept, by the name shown with the output."
     )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
@@ -91,8 +93,8 @@ class WriteFile:
     name: ClassVar[str] = "write_file"
     effect: ClassVar[Effect] = Effect.WRITE
     description: ClassVar[str] = (
-        "Create a file of the workspace, or replace all that an existing one holds. Missing directories are made. The "
-        "content is written exactly as given, in UTF-8. To change a part of a file, use edit_file."
+        "Create a file of the workspace, or replace all that an existing one holds. Missing directories are "
+        "made. The content is written exactly as given, in UTF-8. To change a part of a file, use edit_file."
     )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
@@ -133,9 +135,9 @@ class EditFile:
     name: ClassVar[str] = "edit_file"
     effect: ClassVar[Effect] = Effect.WRITE
     description: ClassVar[str] = (
-        "Replace a piece of a file of the workspace. `old` must be exactly what the file holds, with white space and "
-        "indentation but without the line numbers that read_file shows, and must occur once, unless `replace_all` is "
-        "true. Line ends of the file are kept."
+        "Replace a piece of a file of the workspace. `old` must be exactly what the file holds, with white "
+        "space and indentation but without the line numbers that read_file shows, and must occur once, "
+        "unless `replace_all` is true. Line ends of the file are kept."
     )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
@@ -154,7 +156,9 @@ class EditFile:
         return _preview(lambda: _prepare_edit(arguments, workspace)[0])
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises `ToolError`: walls, missing, binary, `old` not found or ambiguous, permissions, a full disk."""
+        """Raises `ToolError`: walls, missing, binary, `old` not found or ambiguous, permissions, a full
+        disk.
+        """
         return await asyncio.to_thread(self._edit, arguments, context.workspace)
 
     def _edit(self, arguments: dict[str, Any], workspace: Workspace) -> ToolOutput:
@@ -273,7 +277,9 @@ def _preview(prepare: Callable[[], _Change]) -> str:
 
 
 def _guard(workspace: Workspace, name: str, path: Path, doing: str, work: Callable[[], R]) -> R:
-    """Do the disk work; turn the system's errors into the tool's, with the nearest names for a missing file."""
+    """Do the disk work; turn the system's errors into the tool's, with the nearest names for a missing
+    file.
+    """
     try:
         return work()
     except FileNotFoundError:
@@ -287,7 +293,8 @@ def _detect(sample: bytes, shown: str) -> Encoding:
         return detect(sample)
     except BinaryContentError:
         raise ToolError(
-            f"{shown} is a binary file, not text. Look at it with a command instead, such as `file` or `xxd | head`."
+            f"{shown} is a binary file, not text. Look at it with a command instead, such as `file` or `xxd "
+            "| head`."
         ) from None
 
 
@@ -335,7 +342,9 @@ def _numbered_lines(text: io.TextIOWrapper, shown: str, offset: int, limit: int,
 
 
 def _total(text: io.TextIOWrapper, seen: int) -> str:
-    """How many lines the file has, when `seen` were read to their end: exactly where that is cheap to tell."""
+    """How many lines the file has, when `seen` were read to their end: exactly where that is cheap to
+    tell.
+    """
     counted, last = 0, "\n"
     while chunk := text.read(1 << 20):
         seen, counted, last = seen + chunk.count("\n"), counted + len(chunk), chunk[-1]

@@ -1,24 +1,28 @@
 """The tools that find things: files by name, lines by content, what a directory holds.
 
-Searching itself is a process of its own (see `search`), so that it can be stopped; here is what is asked and shown.
+Searching itself is a process of its own (see `search`), so that it can be stopped; here is what is asked and
+shown.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.globs import GlobError, path_pattern
 from tui_agent.tools.hints import missing_file
 from tui_agent.tools.output import DEFAULT_LIMIT
-from tui_agent.tools.search import Line, Place, Search, check_expression
+from tui_agent.tools.place import Place
+from tui_agent.tools.search import Line, Search, check_expression
 from tui_agent.tools.tool import Effect, ToolContext, ToolError, ToolOutput
 from tui_agent.tools.walk import chain_at
 from tui_agent.tools.workspace import Workspace, os_failure, visible
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _FILES = 500
 _MATCHES = 200
@@ -32,13 +36,13 @@ class Glob:
     """`glob(pattern)`: names of files, sorted."""
 
     output_limit: int = DEFAULT_LIMIT
-    search: Search = Search()
+    search: Search = field(default_factory=Search)
     name: ClassVar[str] = "glob"
     effect: ClassVar[Effect] = Effect.READ
     description: ClassVar[str] = (
-        "Find files of the workspace by name. `*` and `?` match within a name, `**` any directories, {a,b} either. A "
-        "pattern without `/` matches names at any depth: *.py, src/**/*.ts, tests/test_{a,b}*.py. What .gitignore leaves "
-        "out is left out, unless the pattern names an ignored directory."
+        "Find files of the workspace by name. `*` and `?` match within a name, `**` any directories, {a,b} "
+        "either. A pattern without `/` matches names at any depth: *.py, src/**/*.ts, tests/test_{a,b}*.py. "
+        "What .gitignore leaves out is left out, unless the pattern names an ignored directory."
     )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
@@ -65,7 +69,8 @@ class Glob:
         fixed = _fixed_part(pattern)
         start = await asyncio.to_thread(workspace.resolve, fixed or ".")
         if not start.is_dir() or start != workspace.root / fixed:
-            # The names of a directory reached by a link are those behind it: nothing is below the name itself.
+            # The names of a directory reached by a link are those behind it: nothing is below the name
+            # itself.
             return ToolOutput(await asyncio.to_thread(_no_files, workspace, pattern))
         place = await asyncio.to_thread(Place.at, workspace.root, start)
         shown: list[str] = []
@@ -89,13 +94,13 @@ class Grep:
     """`grep(pattern, path?, glob?)`: matching lines as `path:line: text`, sorted by path."""
 
     output_limit: int = DEFAULT_LIMIT
-    search: Search = Search()
+    search: Search = field(default_factory=Search)
     name: ClassVar[str] = "grep"
     effect: ClassVar[Effect] = Effect.READ
     description: ClassVar[str] = (
-        "Search the lines of the workspace's text files for a regular expression; results come as path:line: text. Start "
-        "with (?i) to ignore case. `path` narrows it to a directory or file, `glob` to files by name (*.py, "
-        "src/**/*.ts). What .gitignore leaves out is searched only when `path` names it."
+        "Search the lines of the workspace's text files for a regular expression; results come as path:line: "
+        "text. Start with (?i) to ignore case. `path` narrows it to a directory or file, `glob` to files by "
+        "name (*.py, src/**/*.ts). What .gitignore leaves out is searched only when `path` names it."
     )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
@@ -123,7 +128,9 @@ class Grep:
         return f"search for {arguments['pattern']} in {arguments.get('path', '.')}{only}"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises `ToolError`: not an expression or glob, walls, missing path, the search failed or took too long."""
+        """Raises `ToolError`: not an expression or glob, walls, missing path, the search failed or took
+        too long.
+        """
         workspace = context.workspace
         pattern, name = str(arguments["pattern"]), str(arguments.get("path", "."))
         check_expression(pattern)
@@ -154,8 +161,8 @@ class ListDir:
     name: ClassVar[str] = "list_dir"
     effect: ClassVar[Effect] = Effect.READ
     description: ClassVar[str] = (
-        "List one directory of the workspace: directories end in /, symbolic links in @, files come with their size in "
-        "bytes. Names that .gitignore leaves out come last, without what they hold."
+        "List one directory of the workspace: directories end in /, symbolic links in @, files come with "
+        "their size in bytes. Names that .gitignore leaves out come last, without what they hold."
     )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
@@ -247,7 +254,8 @@ def _inside(pattern: str, workspace: Workspace) -> str:
         pattern = pattern[2:]
     if pattern.startswith("/") or ".." in pattern.split("/") or "\0" in pattern or not pattern:
         raise ToolError(
-            f"The pattern {visible(pattern)} leads out of the workspace. Give one relative to it, such as src/**/*.py."
+            f"The pattern {visible(pattern)} leads out of the workspace. Give one relative to it, such as "
+            "src/**/*.py."
         )
     try:
         path_pattern(pattern)
@@ -272,7 +280,8 @@ def _no_files(workspace: Workspace, pattern: str) -> str:
     text = "No files match."
     try:
         if workspace.resolve(pattern).is_dir():
-            return f"{text} {visible(pattern)} is a directory: use {visible(pattern.rstrip('/'))}/** for the files in it."
+            shown = visible(pattern.rstrip("/"))
+            return f"{text} {shown} is a directory: use {shown}/** for the files in it."
     except (ToolError, OSError):
         pass
     return text

@@ -1,4 +1,5 @@
-"""Glob patterns as regular expressions, in the two dialects that are met: `.gitignore` lines and the tools' globs.
+"""Glob patterns as regular expressions, in the two dialects that are met: `.gitignore` lines and the tools'
+globs.
 
 One translation for both, so that a listing made by ripgrep and one made here agree.
 """
@@ -23,8 +24,8 @@ class GlobError(ValueError):
 def path_pattern(pattern: str) -> re.Pattern[str]:
     """A tool's glob as an expression for `fullmatch` on a relative path. Raises `GlobError`.
 
-    `*`, `?` and `[...]` stay within a name, `**` spans directories, `{a,b}` are alternatives. Without a `/` the pattern
-    is matched against the name, at any depth.
+    `*`, `?` and `[...]` stay within a name, `**` spans directories, `{a,b}` are alternatives. Without a `/`
+    the pattern is matched against the name, at any depth.
     """
     if len(pattern) > _LONGEST:
         raise GlobError(f"the pattern is longer than {_LONGEST:,} characters")
@@ -72,7 +73,9 @@ def translate(glob: str, *, braces: bool = False) -> str:
 
 
 def _stars(glob: str, start: int) -> tuple[str, int]:
-    """The expression for the stars at `start`, and where the pattern goes on. `**` counts only as a whole part."""
+    """The expression for the stars at `start`, and where the pattern goes on. `**` counts only as a whole
+    part.
+    """
     end = start
     while end < len(glob) and glob[end] == "*":
         end += 1
@@ -89,7 +92,9 @@ def _stars(glob: str, start: int) -> tuple[str, int]:
 
 
 def _set(glob: str, at: int) -> tuple[str, int]:
-    """The expression for a `[...]` whose bracket opened before `at`. Raises `GlobError` when it is not closed."""
+    """The expression for a `[...]` whose bracket opened before `at`. Raises `GlobError` when it is not
+    closed.
+    """
     negated = at < len(glob) and glob[at] in "!^"
     at += negated
     items: list[str] = []

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.tools.walk import walk
 from tui_agent.tools.workspace import Workspace, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
 _LOOKED_AT = 20_000
 """Entries of the workspace among which a missing name is looked for."""
@@ -80,7 +82,9 @@ def unknown_tool(name: str, tools: Iterable[str]) -> str:
 
 
 def broken_rules(errors: Iterable[Any], parameters: Mapping[str, Any]) -> str:
-    """Which rules of the schema arguments broke (`jsonschema` errors), with the part of the schema that holds them."""
+    """Which rules of the schema arguments broke (`jsonschema` errors), with the part of the schema that
+    holds them.
+    """
     told, fragments = list[str](), dict[str, Any]()
     properties: Mapping[str, Any] = parameters.get("properties", {})
     for error in errors:

@@ -1,7 +1,8 @@
 """`.gitignore` files: which paths the rules of a directory and of those above it leave out.
 
-The rules are git's, applied as a walk from the top meets the paths: a path is judged by itself, since what lies in an
-ignored directory is never met. Only the files of the workspace count, whether or not it is a git repository.
+The rules are git's, applied as a walk from the top meets the paths: a path is judged by itself, since what
+lies in an ignored directory is never met. Only the files of the workspace count, whether or not it is a git
+repository.
 """
 
 from __future__ import annotations
@@ -9,16 +10,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent.tools.globs import GlobError, translate
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _LARGEST = 1_000_000
 
 
 @dataclass(frozen=True)
 class IgnoreRules:
-    """The rules of one `.gitignore`: runs of lines that all ignore or all keep, in order, each as one expression."""
+    """The rules of one `.gitignore`: runs of lines that all ignore or all keep, in order, each as one
+    expression.
+    """
 
     runs: tuple[tuple[re.Pattern[str], bool], ...]
 

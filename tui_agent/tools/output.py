@@ -11,8 +11,10 @@ import os
 import re
 import secrets
 from contextlib import suppress
-from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DEFAULT_LIMIT = 30_000
 """Characters of a result that the model reads."""
@@ -22,7 +24,8 @@ KEPT_BYTES = 50_000_000
 
 
 def cut_middle(text: str, limit: int, *, head: float = 0.5, whole: str = "") -> str:
-    """`text` in at most about `limit` characters: its beginning, a remark, its end, cut at lines where that is near.
+    """`text` in at most about `limit` characters: its beginning, a remark, its end, cut at lines where that
+    is near.
 
     `head` is the share of the beginning; `whole` names where all of it lies.
     """
@@ -50,9 +53,11 @@ def decode_output(data: bytes) -> str:
 
 
 class Capture:
-    """Collects an output of any size in bounded memory and, once it is too long for the model, in a bounded file.
+    """Collects an output of any size in bounded memory and, once it is too long for the model, in a bounded
+    file.
 
-    Fed from one thread; read after the last `feed`. A disk that is full or broken costs the file, never the output.
+    Fed from one thread; read after the last `feed`. A disk that is full or broken costs the file, never the
+    output.
     """
 
     def __init__(self, folder: Path, prefix: str, limit: int = DEFAULT_LIMIT, kept: int = KEPT_BYTES) -> None:
@@ -91,7 +96,9 @@ class Capture:
         self._write(data)
 
     def finish(self) -> tuple[str, str]:
-        """The whole text or its two ends as decoded text, and the path of the file with all of it ("": no file)."""
+        """The whole text or its two ends as decoded text, and the path of the file with all of it ("": no
+        file).
+        """
         text = decode_output(bytes(self._head) + bytes(self._tail))
         complete = self._total <= len(self._head) + len(self._tail)
         if complete and len(text) <= self._limit:

@@ -1,11 +1,12 @@
-"""The tools of a session by name: what the model is offered, and its calls made sure of before anything runs."""
+"""The tools of a session by name: what the model is offered, and its calls made sure of before anything
+runs.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tui_agent.events import FailureKind, ToolCall
 from tui_agent.tools.dialogue import AskOperator, Finish
@@ -14,7 +15,11 @@ from tui_agent.tools.find import Glob, Grep, ListDir
 from tui_agent.tools.hints import broken_rules, unknown_tool
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.shell import DEFAULT_TIMEOUT, Bash
-from tui_agent.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tui_agent.tools.tool import Tool
 
 _LONGEST = 4_000_000
 """Characters of a call's arguments: more than any file that a model writes in one reply."""
@@ -43,7 +48,9 @@ class InvalidCall(Exception):  # noqa: N818 - a failure of the model's, handled 
 
 
 class ToolRegistry:
-    """Tools by name. The order is always that of the names, so that requests stay the same for a prompt cache."""
+    """Tools by name. The order is always that of the names, so that requests stay the same for a prompt
+    cache.
+    """
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
@@ -59,7 +66,9 @@ class ToolRegistry:
         return self._tools.get(name)
 
     def specifications(self, without: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
-        """The `tools` of a request in OpenAI's form, sorted by name; `without` leaves out tools that are open."""
+        """The `tools` of a request in OpenAI's form, sorted by name; `without` leaves out tools that are
+        open.
+        """
         return [
             {
                 "type": "function",
@@ -72,8 +81,8 @@ class ToolRegistry:
     def parse(self, call: ToolCall) -> ParsedCall:
         """The call as it can be run. Raises `InvalidCall`.
 
-        No argument is made to fit: a number in quotation marks is an error that says so. Empty arguments are `{}`,
-        as some servers send them for a call without any.
+        No argument is made to fit: a number in quotation marks is an error that says so. Empty arguments and
+        `null` are `{}`, as some servers send them for a call without any.
         """
         arguments, trouble = _read_arguments(call.arguments)
         tool = self._tools.get(call.name)
@@ -103,8 +112,8 @@ def default_tools(
 ) -> ToolRegistry:
     """All tools of CONTRACT.md. `command_timeout` in seconds; `output_limit` in characters of one result."""
     return ToolRegistry([
-        ReadFile(output_limit), WriteFile(), EditFile(), Glob(output_limit), Grep(output_limit), ListDir(output_limit),
-        Bash(command_timeout, output_limit), AskOperator(), Finish(),
+        ReadFile(output_limit), WriteFile(), EditFile(), Glob(output_limit), Grep(output_limit),
+        ListDir(output_limit), Bash(command_timeout, output_limit), AskOperator(), Finish(),
     ])  # fmt: skip
 
 
@@ -113,12 +122,15 @@ class _RefusedJSONError(ValueError):
 
 
 def _read_arguments(raw: str) -> tuple[dict[str, Any], str]:
-    """The arguments, and what is wrong with them ("": nothing). What is wrong comes with {} unless it can be stored."""
+    """The arguments, and what is wrong with them ("": nothing). What is wrong comes with {} unless it can
+    be stored.
+    """
     if not raw.strip():
         return {}, ""
     if len(raw) > _LONGEST:
         return {}, (
-            f"the arguments have {len(raw):,} characters; {_LONGEST:,} are allowed. Write the content in several steps."
+            f"the arguments have {len(raw):,} characters; {_LONGEST:,} are allowed. Write the content in "
+            "several steps."
         )
     try:
         value = json.loads(raw, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
@@ -156,8 +168,8 @@ def _broken_json(raw: str, error: json.JSONDecodeError) -> str:
         reason = error.msg[0].lower() + error.msg[1:]
     near = json.dumps(raw[max(0, error.pos - 30) : error.pos + 30], ensure_ascii=True)
     return (
-        f"the arguments are not valid JSON: {reason}, at line {error.lineno}, column {error.colno}, near {near}. "
-        "Send one complete JSON object."
+        f"the arguments are not valid JSON: {reason}, at line {error.lineno}, column {error.colno}, near "
+        f"{near}. Send one complete JSON object."
     )
 
 

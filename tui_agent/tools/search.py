@@ -1,8 +1,8 @@
 """Searching a tree in a process of its own: ripgrep where it is present, our own engine elsewhere.
 
-Both answer in ripgrep's JSON lines and follow the same rules (`.gitignore` of the workspace only, hidden files
-included, links not followed, binary files left out), so that one reader serves both. A process can be stopped: on
-cancellation, after a time, and when an expression never ends.
+Both answer in ripgrep's JSON lines and follow the same rules (`.gitignore` of the workspace only, hidden
+files included, links not followed, binary files left out), so that one reader serves both. A process can be
+stopped: on cancellation, after a time, and when an expression never ends.
 """
 
 from __future__ import annotations
@@ -15,62 +15,37 @@ import re
 import shutil
 import signal
 import sys
-import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tui_agent.tools.globs import path_pattern
+from tui_agent.tools.place import IgnoreFile, Place
 from tui_agent.tools.tool import ToolError
-from tui_agent.tools.walk import chain_at
 from tui_agent.tools.workspace import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _COUNTED_LINES = 10_000
 _COUNTED_FILES = 200_000
 _LONGEST_RECORD = 64 * 1024 * 1024
 _LONGEST_EXPRESSION = 2_000
+_PACKAGES = os.fspath(Path(__file__).resolve().parents[2])
 _SIMPLE_NAME = re.compile(r"[\w.*?-]+", re.ASCII)
 _RIPGREP = (
-    "--no-config", "--no-messages", "--no-ignore-messages", "--hidden", "--no-require-git", "--no-ignore-parent",
-    "--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", "--sort", "path", "--color", "never",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where is searched: `start` below `top`, whose `.gitignore` rules count; `label` leads the paths that are shown."""
-
-    top: Path
-    start: str
-    label: str
-    is_file: bool = False
-
-    @classmethod
-    def at(cls, root: Path, path: Path) -> Place:
-        """The place for a real path. An ignored directory is its own top: whoever names it wants it searched."""
-        inside = path.is_relative_to(root)
-        name = path.relative_to(root).as_posix() if inside else path.as_posix()
-        if not path.is_dir():
-            parent = name.rpartition("/")[0]
-            return cls(path.parent, path.name, f"{parent}/" if parent else "", is_file=True)
-        if path == root:
-            return cls(root, "", "")
-        if not inside or chain_at(root, name) is None:
-            return cls(path, "", f"{name}/")
-        return cls(root, name, "")
-
-    def holds(self, path: str) -> bool:
-        """Whether a path from the top is in this place."""
-        if ".git" in path.split("/"):
-            return False
-        return not self.start or path == self.start or path.startswith(f"{self.start}/")
+    *("--no-config", "--no-messages", "--no-ignore-messages", "--color", "never", "--sort", "path"),
+    *("--hidden", "--no-require-git", "--no-ignore-parent", "--no-ignore-dot"),
+    *("--no-ignore-global", "--no-ignore-exclude"),
+)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line that matches: its path as shown, its number from 1, its text, and where in it the match begins."""
+    """A line that matches: its path as shown, its number from 1, its text, and where in it the match
+    begins.
+    """
 
     path: str
     number: int
@@ -132,7 +107,7 @@ class Search:
             return found.total < _COUNTED_FILES
 
         if (ripgrep := self._ripgrep()) is not None:
-            with _IgnoreFile(place) as ignore:
+            with IgnoreFile(place) as ignore:
                 argv = [ripgrep, *_RIPGREP, "--ignore-file", ignore, "--files", "--null", *_typed(only), "./"]
                 ended = await self._run(argv, b"", place.top, b"\0", take)
         else:
@@ -140,10 +115,12 @@ class Search:
         return self._judged(found, ended)
 
     async def lines(self, place: Place, pattern: str, only: str | None, keep: int = 200) -> Found:
-        """Lines that match the expression `pattern`, of files that fit the glob `only`. Raises `ToolError`, `GlobError`."""
+        """Lines that match the expression `pattern`, of files that fit the glob `only`. Raises
+        `ToolError`, `GlobError`.
+        """
         reader = _LineReader(place, path_pattern(only) if only else None, keep)
         if (ripgrep := self._ripgrep()) is not None:
-            with _IgnoreFile(place) as ignore:
+            with IgnoreFile(place) as ignore:
                 what = f"./{place.start}" if place.is_file else "./"
                 argv = [
                     ripgrep, *_RIPGREP, "--ignore-file", ignore, "--json", "--crlf", "--no-mmap",
@@ -155,7 +132,8 @@ class Search:
                 and ended.code == 2
                 and re.search(r"regex|unrecognized flag|look-", ended.stderr)
             ):
-                # Expressions that only Python's dialect has (look-around, back-references) are worth the slower engine.
+                # Expressions that only Python's dialect has (look-around, back-references) are worth the
+                # slower engine.
                 return await Search("python", self.timeout).lines(place, pattern, only, keep)
         else:
             _check_python(pattern)
@@ -175,8 +153,8 @@ class Search:
         if ended.timed_out:
             if not found.items:
                 raise ToolError(
-                    f"The search took longer than {self.timeout:g} s and was stopped, with nothing found so far. "
-                    "Narrow it to a directory or a kind of file, or use a simpler expression."
+                    f"The search took longer than {self.timeout:g} s and was stopped, with nothing found so "
+                    "far. Narrow it to a directory or a kind of file, or use a simpler expression."
                 )
             found.complete = False
             found.remark = f"(stopped after {self.timeout:g} s: not everything was searched)"
@@ -198,7 +176,6 @@ class Search:
         self, argv: list[str], request: bytes, cwd: Path, separator: bytes, take: Callable[[bytes], bool]
     ) -> _Ended:
         """Run a search and hand each record to `take` until it says False; leaves no process behind."""
-        package = os.fspath(Path(__file__).resolve().parents[2])
         try:
             process = await asyncio.create_subprocess_exec(
                 *argv,
@@ -206,18 +183,18 @@ class Search:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 cwd=cwd,
-                env={**os.environ, "PYTHONPATH": package},
+                env={**os.environ, "PYTHONPATH": _PACKAGES},
                 start_new_session=True,
             )
         except OSError as error:
             raise ToolError(f"The search could not be started: {error.strerror}.", transient=True) from None
-        assert process.stdin is not None  # noqa: S101 - it is a pipe, as asked for above
         complaints = asyncio.ensure_future(_beginning(process.stderr))
         timed_out = stopped = False
         try:
             with suppress(BrokenPipeError, ConnectionResetError):
-                process.stdin.write(request)
-                process.stdin.close()
+                if process.stdin is not None:
+                    process.stdin.write(request)
+                    process.stdin.close()
             async with asyncio.timeout(self.timeout):
                 stopped = not await _records(process.stdout, separator, take)
                 if not stopped:
@@ -225,11 +202,11 @@ class Search:
         except TimeoutError:
             timed_out = True
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await asyncio.shield(process.wait())
-        stderr = await complaints
-        return _Ended(process.returncode or 0, stderr, timed_out, stopped)
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            await asyncio.shield(asyncio.gather(process.wait(), complaints))
+        return _Ended(process.returncode or 0, complaints.result(), timed_out, stopped)
 
 
 @dataclass(frozen=True)
@@ -301,45 +278,21 @@ def _check_python(pattern: str) -> None:
 
 
 def _typed(glob: str) -> tuple[str, ...]:
-    """Options that make ripgrep pass over files whose name cannot fit `glob`; its `--glob` would override ignores."""
+    """Options that make ripgrep pass over files whose name cannot fit `glob`; its `--glob` would override
+    ignores.
+    """
     name = glob.rpartition("/")[2]
     if "**" in name or not _SIMPLE_NAME.fullmatch(name):
         return ()
     return ("--type-add", f"wanted:{name}", "--type", "wanted")
 
 
-class _IgnoreFile:
-    """A file of ignore rules, weaker than any `.gitignore`, that keeps ripgrep within the place and out of `.git`."""
-
-    def __init__(self, place: Place) -> None:
-        rules, path = list[str](), ""
-        for part in (
-            place.start.split("/") if place.start and not place.is_file and "\n" not in place.start else ()
-        ):
-            rules.append(f"{path}/*")
-            path += "/" + re.sub(r"([\\*?\[\]{}! ])", r"\\\1", part)
-            rules.append(f"!{path}")
-        self._rules = os.fsencode("\n".join([*rules, ".git", ""]))
-        self._name = ""
-
-    def __enter__(self) -> str:
-        descriptor, self._name = tempfile.mkstemp(prefix="agent-tui-", suffix=".ignore")
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(self._rules)
-        return self._name
-
-    def __exit__(self, *exception: object) -> None:
-        with suppress(OSError):
-            Path(self._name).unlink()
-
-
 async def _records(
     stream: asyncio.StreamReader | None, separator: bytes, take: Callable[[bytes], bool]
 ) -> bool:
     """Hand on each record of a stream; False when `take` has enough."""
-    assert stream is not None  # noqa: S101 - the caller asked for a pipe
     rest = b""
-    while chunk := await stream.read(1 << 18):
+    while stream is not None and (chunk := await stream.read(1 << 18)):
         *whole, rest = (rest + chunk).split(separator)
         for record in whole:
             if record and not take(record):

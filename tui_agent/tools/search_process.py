@@ -1,7 +1,8 @@
-"""Our own search engine, run as a process: `python -m tui_agent.tools.search_process`, a request as JSON on stdin.
+"""Our own search engine, run as a process: `python -m tui_agent.tools.search_process`, a request as JSON on
+stdin.
 
-It writes what ripgrep would: paths that end in NUL, or JSON lines of `begin`, `match` and `end`. It is a process
-because an expression may take for ever, and a process can be stopped.
+It writes what ripgrep would: paths that end in NUL, or JSON lines of `begin`, `match` and `end`. It is a
+process because an expression may take for ever, and a process can be stopped.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.tools.encoding import SAMPLE, BinaryContentError, detect
 from tui_agent.tools.walk import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _LARGEST = 256 * 1024 * 1024
 
@@ -31,7 +34,9 @@ def paths(request: dict[str, Any]) -> Iterator[str]:
 
 
 def matches(data: bytes, expression: re.Pattern[str]) -> Iterator[tuple[int, str, int]]:
-    """Lines of a file that match: number, text, and the byte at which the match begins. Raises `BinaryContentError`."""
+    """Lines of a file that match: number, text, and the byte at which the match begins. Raises
+    `BinaryContentError`.
+    """
     encoding = detect(data[:SAMPLE])
     if encoding.codec.startswith("utf-32") or (encoding.codec in ("utf-8", "latin-1") and b"\0" in data):
         raise BinaryContentError

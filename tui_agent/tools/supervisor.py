@@ -1,12 +1,14 @@
-"""Runs one command and leaves nothing of it behind. Started by `shell` as a script of its own, never imported.
+"""Runs one command and leaves nothing of it behind. Started by `shell` as a script of its own, never
+imported.
 
-`python supervisor.py GRACE STATUS_FD COMMAND...`: standard input is a leash. When its other end closes, because the
-call was cancelled or the program died, all is ended. What a command leaves running ends with it: on Linux every
-orphan becomes a child of this process (a "subreaper"), also one that made itself a daemon with a clean environment,
-so that all can be found; elsewhere the command's process group is ended. Only the standard library is used: it starts
-in a few milliseconds.
+`python supervisor.py GRACE STATUS_FD COMMAND...`: standard input is a leash. When its other end closes,
+because the call was cancelled or the program died, all is ended. What a command leaves running ends with it:
+on Linux every orphan becomes a child of this process (a "subreaper"), also one that made itself a daemon with
+a clean environment, so that all can be found; elsewhere the command's process group is ended. Only the
+standard library is used: it starts in a few milliseconds.
 
-Written to STATUS_FD, a line each: `pid N` when the command has started, `exit N` when it ended (128 + signal).
+Written to STATUS_FD, a line each: `pid N` when the command has started, `exit N` when it ended (128 +
+signal).
 """
 
 import os
@@ -23,6 +25,7 @@ _KILLING = 5.0
 
 def main(grace: float, status: int, command: list[str]) -> None:
     """Run `command` until it ends or the leash is let go; then end all that is left."""
+    os.set_inheritable(status, False)
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     os.set_blocking(wake, False)
@@ -55,7 +58,7 @@ def _become(command: list[str]) -> None:
         for name in ("SIGCHLD", "SIGTERM", "SIGINT", "SIGHUP", "SIGPIPE", "SIGXFSZ"):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.execvp(command[0], command)
+        os.execvp(command[0], command)  # noqa: S606 - the call was approved; this is where it is run
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
     finally:
@@ -67,7 +70,7 @@ def _prctl(option: int, value: int) -> bool:
         return False
     import ctypes
 
-    return ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0
+    return bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
 
 
 def _drain(wake: int) -> None:
@@ -143,16 +146,21 @@ def _signal(leader: int, number: int, linux: bool) -> None:
 def _descendants() -> list[int]:
     """Every process below this one, from /proc, parents first."""
     children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
+    with os.scandir("/proc") as scan:
+        pids = [int(entry.name) for entry in scan if entry.name.isdigit()]
+    for pid in pids:
+        try:
+            stat = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+        except OSError:
             continue
         try:
-            with open(f"/proc/{name}/stat", "rb") as stream:
-                # The name in brackets may hold anything, also brackets.
-                parent = int(stream.read().rpartition(b")")[2].split()[1])
+            # The name in brackets may hold anything, also brackets.
+            parent = int(os.read(stat, 4096).rpartition(b")")[2].split()[1])
         except (OSError, ValueError, IndexError):
             continue
-        children.setdefault(parent, []).append(int(name))
+        finally:
+            os.close(stat)
+        children.setdefault(parent, []).append(pid)
     found = list(children.get(os.getpid(), []))
     for pid in found:
         found.extend(children.get(pid, []))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from tui_agent.tools.workspace import Workspace
 
 
@@ -49,8 +50,8 @@ class ToolOutput:
 class ToolError(Exception):
     """The call failed; the message is what the model reads, so it says what, why and what would help.
 
-    `transient` marks infrastructure faults (the disk is full, a server is gone) that are not the model's doing;
-    `unknown_effect` a call that may have had its effect (a command that timed out).
+    `transient` marks infrastructure faults (the disk is full, a server is gone) that are not the model's
+    doing; `unknown_effect` a call that may have had its effect (a command that timed out).
     """
 
     def __init__(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent.tools.ignore import IgnoreChain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,9 @@ class Entry:
 
 
 def chain_at(top: Path, start: str) -> IgnoreChain | None:
-    """The rules in force inside the directory `start` ("" is the top); None when `start` itself is ignored."""
+    """The rules in force inside the directory `start` ("" is the top); None when `start` itself is
+    ignored.
+    """
     chain = IgnoreChain().entering("", top)
     path = ""
     for part in start.split("/") if start else ():
@@ -44,14 +49,14 @@ def walk(top: Path, start: str = "") -> Iterator[Entry]:
     stack = [(_entries(top / start, prefix, chain), chain)]
     while stack:
         entries, chain = stack[-1]
-        entry = next(entries, None)
-        if entry is None:
+        found = next(entries, None)
+        if found is None:
             stack.pop()
             continue
-        yield entry
-        if entry.is_dir:
-            deeper = chain.entering(f"{entry.path}/", top / entry.path)
-            stack.append((_entries(top / entry.path, f"{entry.path}/", deeper), deeper))
+        yield found
+        if found.is_dir:
+            deeper = chain.entering(f"{found.path}/", top / found.path)
+            stack.append((_entries(top / found.path, f"{found.path}/", deeper), deeper))
 
 
 def _entries(directory: Path, prefix: str, chain: IgnoreChain) -> Iterator[Entry]:

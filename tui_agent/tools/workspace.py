@@ -1,7 +1,8 @@
 """The walls: which file a path of the model's names, and whether it may be touched.
 
 Every file that a tool opens, replaces or lists goes through here. The walls keep the file tools inside the
-workspace; they are no sandbox for commands, which the operator approves. Nothing here decides what a tool says.
+workspace; they are no sandbox for commands, which the operator approves. Nothing here decides what a tool
+says.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from tui_agent.tools.tool import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 GUARDED = (".git", ".agent-tui.toml")
 """Never written by the file tools: both hold commands that run later without anybody's approval."""
 
 _TRANSIENT = frozenset({
-    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE,
-    errno.EAGAIN,
+    errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM,
+    errno.ESTALE, errno.EAGAIN,
 })  # fmt: skip
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -39,7 +42,9 @@ def visible(name: str) -> str:
 
 
 def os_failure(error: OSError, doing: str) -> ToolError:
-    """The tool's failure for an error of the system; `doing` is "read a.txt". A full or broken disk is transient."""
+    """The tool's failure for an error of the system; `doing` is "read a.txt". A full or broken disk is
+    transient.
+    """
     reason = os.strerror(error.errno) if error.errno else str(error)
     advice = {
         errno.ENOSPC: " The disk is full: this is not the call's fault; space must be made first.",
@@ -57,15 +62,16 @@ def os_failure(error: OSError, doing: str) -> ToolError:
 class Workspace:
     """The directory in which the file tools live.
 
-    A path is taken relative to `root`. An absolute path is accepted when it lies inside. What counts is where a path
-    ends after every `..` and symbolic link is followed: inside is allowed, anywhere else is refused.
+    A path is taken relative to `root`. An absolute path is accepted when it lies inside. What counts is where
+    a path ends after every `..` and symbolic link is followed: inside is allowed, anywhere else is refused.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.realpath(root))
 
     def resolve(self, path: str, also: Path | None = None) -> Path:
-        """The real path that `path` names, existing or not; links followed. `also` is a second root, for reading.
+        """The real path that `path` names, existing or not; links followed. `also` is a second root, for
+        reading.
 
         Raises `WallError`: empty, NUL, unencodable, a home shorthand, or leads out of the workspace.
         """
@@ -78,8 +84,7 @@ class Workspace:
         if path == "~" or path.startswith("~/"):
             raise WallError(f"{visible(path)} is in the home directory, outside the workspace. {_ADVICE}")
         try:
-            joined = os.path.join(self.root, path)  # noqa: PTH118 - Path would drop a trailing slash and `.`
-            real = os.path.realpath(joined)
+            real = os.path.realpath(self._joined(path))
             again = os.path.realpath(real)
         except (OSError, ValueError) as error:
             raise WallError(f"The path {visible(path)} is not one the system can hold: {error}.") from None
@@ -119,8 +124,6 @@ class Workspace:
             descriptor = os.open(name, flags, dir_fd=directory)
         try:
             mode = os.fstat(descriptor).st_mode
-            if stat.S_ISDIR(mode):
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             self._only_regular(mode, path)
             return os.fdopen(descriptor, "rb")
         except BaseException:
@@ -128,15 +131,14 @@ class Workspace:
             raise
 
     def replace(self, path: Path, data: bytes) -> None:
-        """Put `data` in the place of a resolved path, whole or not at all; parents are made, the mode is kept.
+        """Put `data` in the place of a resolved path, whole or not at all; parents are made, the mode is
+        kept.
 
         Raises `WallError` for what is not a regular file, `OSError` for the rest.
         """
         with self._parent(path, create=True) as (directory, name):
             previous = _status(name, directory)
             if previous is not None:
-                if stat.S_ISDIR(previous.st_mode):
-                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
                 self._only_regular(previous.st_mode, path)
                 if not os.access(name, os.W_OK, dir_fd=directory):
                     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -160,7 +162,9 @@ class Workspace:
 
     @contextmanager
     def _parent(self, path: Path, *, create: bool = False) -> Iterator[tuple[int, str]]:
-        """A descriptor of the directory of a resolved path, reached step by step without following any link."""
+        """A descriptor of the directory of a resolved path, reached step by step without following any
+        link.
+        """
         inside = path.is_relative_to(self.root)
         base = self.root if inside else path.parent
         parts = path.relative_to(base).parts
@@ -180,6 +184,8 @@ class Workspace:
     def _only_regular(self, mode: int, path: Path) -> None:
         if stat.S_ISREG(mode):
             return
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         kinds = {
             stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device",
             stat.S_IFBLK: "a device", stat.S_IFLNK: "a symbolic link",
@@ -187,9 +193,12 @@ class Workspace:
         kind = kinds.get(stat.S_IFMT(mode), "a special file")
         raise WallError(f"{self.shown(path)} is {kind}, not a file. Only regular files are read and written.")
 
+    def _joined(self, path: str) -> str:
+        return path if path.startswith("/") else f"{self.root}/{path}"
+
     def _how(self, path: str) -> str:
         """How a refused path leads out, for the message."""
-        lexical = os.path.normpath(os.path.join(self.root, path))  # noqa: PTH118 - as above
+        lexical = os.path.normpath(self._joined(path))
         if Path(lexical).is_relative_to(self.root):
             return " through a symbolic link"
         return " (an absolute path)" if path.startswith("/") else " (by `..`)"

@@ -1,0 +1,202 @@
+"""One command from its start to its last byte: the supervisor on its leash, the time limit, the stream of
+output.
+
+The supervisor (`supervisor`, a process of its own) starts the command and ends what is left of it; here is
+our end of its three pipes. What a tool makes of the result is in `shell`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from tui_agent.tools.environment import command_environment
+from tui_agent.tools.workspace import os_failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from tui_agent.tools.output import Capture
+
+_SWEEPING = 10.0
+"""Seconds beyond the grace in which the supervisor must be done."""
+_IDLE = 0.1
+"""Seconds between looks at an output in which nothing comes."""
+_PIECE, _PAUSE = 16_000, 0.1
+"""Characters of output for the screen at once, and seconds between them,"""
+_MUCH = 256_000
+"""until so many were shown; then:"""
+_PIECE_THEN, _PAUSE_THEN = 2_000, 1.0
+_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended; `code` is None when nobody could see it."""
+
+    code: int | None
+    timed_out: bool
+
+
+async def run_command(
+    argv: list[str],
+    cwd: Path,
+    seconds: float,
+    grace: float,
+    capture: Capture,
+    progress: Callable[[str], None],
+) -> Ended:
+    """Run to the end, for `seconds`, or until cancelled; in each case nothing of the command runs afterwards.
+
+    `grace` is the time in seconds between SIGTERM and SIGKILL. Output goes to `capture`, pieces of it to
+    `progress`. Raises `ToolError` when the command could not be started.
+    """
+    with contextlib.ExitStack() as stack:
+        (leash_end, leash), (status, status_end), (output, output_end) = (_pipe(stack) for _ in range(3))
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", os.fspath(_SUPERVISOR), str(grace), str(status_end.fileno())),
+                *argv,
+                stdin=leash_end,
+                stdout=output_end,
+                stderr=output_end,
+                pass_fds=(status_end.fileno(),),
+                cwd=cwd,
+                env=command_environment(os.environ),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise os_failure(error, f"start a command in {cwd}") from None
+        for end in (leash_end, status_end, output_end):
+            end.close()
+        pump = _Pump(output, capture, progress)
+        timed_out = False
+        try:
+            async with asyncio.timeout(seconds):
+                await process.wait()
+        except TimeoutError:
+            timed_out = True
+        finally:
+            leash.close()
+            await _to_the_end(_gone(process, status, pump, grace))
+        return Ended(pump.exit_code, timed_out)
+
+
+async def _gone(process: asyncio.subprocess.Process, status: BinaryIO, pump: _Pump, grace: float) -> None:
+    """Wait until the supervisor has ended everything, and end it by force should it not."""
+    try:
+        async with asyncio.timeout(grace + _SWEEPING):
+            await process.wait()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    os.set_blocking(status.fileno(), False)
+    reported = dict(line.split() for line in (status.read() or b"").decode().splitlines())
+    if "exit" in reported:
+        pump.exit_code = int(reported["exit"])
+    elif "pid" in reported:
+        # The supervisor was killed; its command was told to die with it, what the command started was not.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(int(reported["pid"]), signal.SIGKILL)
+    await pump.finished()
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Await bounded work also when cancelled meanwhile; the cancellation goes on afterwards."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled
+
+
+class _Pump:
+    """Reads a command's output in a thread of its own, so that gigabytes of it cost the event loop next to
+    nothing.
+
+    All goes to the capture; pieces go to `progress`, on the event loop, a few times a second, and sparsely
+    once there was much, because a screen shows only the end.
+    """
+
+    def __init__(self, output: BinaryIO, capture: Capture, progress: Callable[[str], None]) -> None:
+        self.exit_code: int | None = None
+        self._output = output
+        self._capture = capture
+        self._progress = progress
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._pending = ""
+        self._skipped = False
+        self._sent = 0
+        self._last = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._done = asyncio.Event()
+        self._stop = threading.Event()
+        threading.Thread(target=self._run, name="command-output", daemon=True).start()
+
+    async def finished(self) -> None:
+        """Wait for the rest of the output, once nothing can write any more. Bounded, should something
+        still hold it.
+        """
+        self._stop.set()
+        await self._done.wait()
+
+    def _run(self) -> None:
+        try:
+            while True:
+                ready, _, _ = select.select([self._output], [], [], _IDLE)
+                if ready:
+                    data = os.read(self._output.fileno(), 1 << 16)
+                    if not data:
+                        break
+                    self._capture.feed(data)
+                    self._show(self._decoder.decode(data))
+                elif self._stop.is_set():
+                    break
+                self._flush()
+            self._show(self._decoder.decode(b"", final=True))
+            self._flush(now=True)
+        finally:
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._done.set)
+
+    def _show(self, text: str) -> None:
+        self._pending += text
+        room = _PIECE if self._sent < _MUCH else _PIECE_THEN
+        if len(self._pending) > room:
+            self._pending, self._skipped = self._pending[-room:], True
+
+    def _flush(self, *, now: bool = False) -> None:
+        moment = time.monotonic()
+        if not self._pending or not (
+            now or moment - self._last >= (_PAUSE if self._sent < _MUCH else _PAUSE_THEN)
+        ):
+            return
+        piece = f"\n[...]\n{self._pending}" if self._skipped else self._pending
+        self._sent += len(piece)
+        self._pending, self._skipped, self._last = "", False, moment
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._progress, piece.replace("\0", "\ufffd"))
+
+
+def _pipe(stack: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:
+    reading, writing = os.pipe()
+    return (
+        stack.enter_context(os.fdopen(reading, "rb", buffering=0)),
+        stack.enter_context(os.fdopen(writing, "wb", buffering=0)),
+    )
