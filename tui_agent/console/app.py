@@ -17,19 +17,17 @@ import tomllib
 import traceback
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.app import App
 
-from tui_agent.console.palette import CommandProvider
-from tui_agent.console.prompt import Prompt
-from tui_agent.console.sanitize import sanitize
 from tui_agent.console.screens.flight import FlightScreen
 from tui_agent.console.themes import DEFAULT_THEME, load_themes, role_defaults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from textual.command import Provider
     from textual.screen import Screen
 
     from tui_agent.console.arguments import ConsoleArguments
@@ -41,12 +39,19 @@ agent-tui needs a terminal: its standard input and output are not one (a pipe, a
 Without a screen, use: agent-tui run "TASK"    (and --output json for scripts)"""
 
 
+def command_provider() -> type[Provider]:
+    """The palette's entries, imported when the palette opens."""
+    from tui_agent.console.palette import CommandProvider
+
+    return CommandProvider
+
+
 class ConsoleApp(App[None]):
     """One start of the console. `exit_text` is what is said on the normal screen afterwards."""
 
     TITLE = "agent-tui"
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[type[CommandProvider]]] = {CommandProvider}  # type: ignore[assignment]
+    COMMANDS = {command_provider}
     clock: Callable[[], float] = staticmethod(time.monotonic)
 
     def __init__(self, arguments: ConsoleArguments) -> None:
@@ -101,15 +106,17 @@ class ConsoleApp(App[None]):
             assert isinstance(screen, ReplayScreen)
             await screen.open(self.arguments)
             return
-        from tui_agent.console.boot import boot
+        from tui_agent.console.boot import LOOKS, boot, load_modules
 
+        await load_modules(LOOKS)
+        await screen.complete()
         self.opened = opened = await boot(self.arguments, screen.operator)
         if opened.settings.theme in self.theme_names:
             self.theme = opened.settings.theme
         await screen.attach(opened.session)
         if opened.task:
             await screen.deck.submit(opened.task)
-        await asyncio.to_thread(screen.query_one(Prompt).recall.load, opened.settings.state_dir / "prompt-history.jsonl")
+        await asyncio.to_thread(screen.load_history, opened.settings.state_dir / "prompt-history.jsonl")
 
     # --- leaving --------------------------------------------------------------------------------------------
 
@@ -176,6 +183,8 @@ def _theme_in_file(config: Path | None) -> object:
 def crash_text(error: BaseException | None) -> str:
     """What is said after a crash: what happened, where the details are, what to do."""
     details = "".join(traceback.format_exception(error)) if error is not None else "no traceback\n"
+    from tui_agent.console.sanitize import sanitize
+
     said = f"{type(error).__name__}: {error}".partition("\n")[0] if error is not None else "an unknown fault"
     where = _crash_log(details)
     return (

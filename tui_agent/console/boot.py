@@ -19,11 +19,21 @@ from typing import TYPE_CHECKING
 from tui_agent.console.arguments import ConsoleArguments, Newest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tui_agent.agent.operator import Operator
     from tui_agent.config import Settings
     from tui_agent.sessions.session import Session
+
+LOOKS = (
+    "tui_agent.console.sanitize",
+    "tui_agent.console.panes.ink",
+    "tui_agent.console.panes.pane",
+    "tui_agent.console.panes",
+    "tui_agent.console.cards.tray",
+    "tui_agent.console.queued",
+)
+"""What the screen still lacks after its first paint."""
 
 MODULES = (
     "pydantic",
@@ -59,10 +69,10 @@ def _giving_way() -> Iterator[None]:
         sys.setswitchinterval(usual)
 
 
-async def load_modules() -> None:
-    """Import what the session needs, a module at a time, keys answered in between."""
+async def load_modules(names: Sequence[str]) -> None:
+    """Import a module at a time, keys answered in between."""
     with _giving_way():
-        for name in MODULES:
+        for name in names:
             await asyncio.to_thread(importlib.import_module, name)
             await asyncio.sleep(0)
 
@@ -84,7 +94,7 @@ class Opened:
 
 async def boot(arguments: ConsoleArguments, operator: Operator) -> Opened:
     """An open session for these arguments. Raises `BootError` for everything that the operator can mend."""
-    await load_modules()
+    await load_modules(MODULES)
     from tui_agent.config import load_settings, require_model, require_workspace
     from tui_agent.config_errors import ConfigError
     from tui_agent.sessions.errors import SessionError

@@ -1,6 +1,7 @@
 """The panes in their places: conversation on the left, recovery on the right, or folded into one line.
 
-The same cockpit stands in the live screen and in the replay; both give it a state and a time.
+The same cockpit stands in the live screen and in the replay; both give it a state and a time. The first paint
+shows its frame; the panes are imported and mounted right after it (`fill`).
 """
 
 from __future__ import annotations
@@ -12,21 +13,12 @@ from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.widget import Widget
 
-from tui_agent.console.panes import (
-    AttemptsPane,
-    ConfidencePane,
-    ConversationPane,
-    NotePane,
-    RecoverySummary,
-    RingPane,
-    TimelinePane,
-)
-from tui_agent.console.panes.pane import LinePane
-
 if TYPE_CHECKING:
     from textual import events
     from textual.geometry import Size
 
+    from tui_agent.console.panes import ConversationPane, RecoverySummary, TimelinePane
+    from tui_agent.console.panes.pane import LinePane
     from tui_agent.state import RunState
 
 UNFOLDED_WIDTH = 108
@@ -35,7 +27,6 @@ UNFOLDED_HEIGHT = 28
 WIDE_WIDTH = 170
 TALL_HEIGHT = 36
 
-RECOVERY_PANES = (RingPane, AttemptsPane, ConfidencePane, NotePane, TimelinePane)
 PANE_NAMES = ("conversation", "ring", "attempts", "confidence", "note", "timeline")
 
 
@@ -52,106 +43,121 @@ def layout_classes(size: Size) -> dict[str, bool]:
 class Talk(Vertical):
     """The conversation's frame: the transcript, and the cards at its end."""
 
-
-class Cockpit(Widget):
-    """All panes; `show` gives each its state. `tray` stands at the end of the conversation."""
-
     DEFAULT_CSS = """
-    Cockpit {
-        height: 1fr;
-        layout: vertical;
-
-        & #body { height: 1fr; }
-        & Talk {
-            width: 1fr;
-            border: round $border-blurred;
-            border-title-color: $foreground;
-            border-subtitle-color: $foreground;
-            &:focus-within { border: round $border; }
-        }
-        & Talk ConversationPane { height: 1fr; min-height: 2; border: none; &:focus { border: none; } }
-        & #recovery { width: 38%; min-width: 46; max-width: 64; layout: vertical; }
-        & RecoverySummary { display: none; }
-
-        & ConfidencePane, & NotePane { height: 7; }
-        & AttemptsPane { height: 6; }
-        &.-short RingPane, &.-short NotePane { height: 5; }
-        &.-short AttemptsPane { height: 4; }
-        &.-short ConfidencePane { height: 5; }
-
-        &.-wide #recovery {
-            width: 50%; max-width: 108; layout: grid;
-            grid-size: 2 3; grid-rows: 9 14 1fr;
-        }
-        &.-wide #recovery LinePane { height: 1fr; }
-        &.-wide #recovery TimelinePane { column-span: 2; }
-
-        &.-folded RecoverySummary { display: block; }
-        &.-folded #recovery { display: none; }
-        &.-folded.-panes Talk { display: none; }
-        &.-folded.-panes #recovery {
-            display: block; width: 1fr; max-width: 100%; layout: grid;
-            grid-size: 2 3; grid-rows: 1fr 1fr 1fr;
-        }
-        &.-folded.-panes #recovery LinePane { height: 1fr; }
-        &.-folded.-panes #recovery TimelinePane { column-span: 2; }
-
-        &.-hidden #recovery { display: none; }
-        &.-hidden RecoverySummary { display: block; }
+    Talk {
+        width: 1fr;
+        border: round $border-blurred;
+        border-title-color: $foreground;
+        border-subtitle-color: $foreground;
+        &:focus-within { border: round $border; }
+        ConversationPane { height: 1fr; min-height: 2; border: none; &:focus { border: none; } }
     }
     """
 
-    def __init__(self, size: Size, tray: Widget | None = None) -> None:
+
+class RecoveryColumn(Container):
+    """The five panes of recovery, in a column, or in a grid where there is room, or where there is little."""
+
+    DEFAULT_CSS = """
+    RecoveryColumn {
+        width: 38%; min-width: 46; max-width: 64; layout: vertical;
+        ConfidencePane, NotePane { height: 7; }
+        AttemptsPane { height: 6; }
+        &.-short RingPane, &.-short NotePane { height: 5; }
+        &.-short AttemptsPane { height: 4; }
+        &.-short ConfidencePane { height: 5; }
+        &.-wide { width: 50%; max-width: 108; layout: grid; grid-size: 2 3; grid-rows: 9 14 1fr; }
+        &.-wide LinePane { height: 1fr; }
+        &.-wide TimelinePane { column-span: 2; }
+        &.-folded { display: none; }
+        &.-folded.-panes { display: block; width: 1fr; max-width: 100%; layout: grid; grid-size: 2 3; grid-rows: 1fr; }
+        &.-folded.-panes LinePane { height: 1fr; }
+        &.-folded.-panes TimelinePane { column-span: 2; }
+        &.-hidden { display: none; }
+    }
+    """
+
+
+class Cockpit(Vertical):
+    """All panes; `show` gives each its state."""
+
+    DEFAULT_CSS = """
+    Cockpit { height: 1fr; }
+    Cockpit #body { height: 1fr; }
+    Cockpit Talk.-behind { display: none; }
+    """
+
+    def __init__(self, size: Size) -> None:
         super().__init__(id="cockpit")
-        self._tray = tray
+        self._talk = Talk()
+        self._talk.border_title = Content("Conversation")
+        self._column = RecoveryColumn(id="recovery")
+        self._panes: list[LinePane] = []
+        self._conversation: ConversationPane | None = None
+        self._summary: RecoverySummary | None = None
+        self._open = False
+        self._hidden = False
         self._fit(size)
 
     def compose(self) -> ComposeResult:
-        """Conversation and tray, recovery panes, the summary line."""
+        """The frame."""
         with Horizontal(id="body"):
-            with Talk() as talk:
-                talk.border_title = Content(ConversationPane.BORDER_TITLE)
-                yield ConversationPane(id="conversation")
-                if self._tray is not None:
-                    yield self._tray
-            with Container(id="recovery"):
-                yield RingPane(id="ring")
-                yield ConfidencePane(id="confidence")
-                yield AttemptsPane(id="attempts")
-                yield NotePane(id="note")
-                yield TimelinePane(id="timeline")
-        yield RecoverySummary()
+            yield self._talk
+            yield self._column
+
+    async def fill(self, tray: Widget | None = None) -> None:
+        """Import and mount the panes; `tray` stands at the end of the conversation."""
+        from tui_agent.console import panes
+
+        self._conversation = panes.ConversationPane(id="conversation")
+        recovery = [
+            panes.RingPane(id="ring"),
+            panes.ConfidencePane(id="confidence"),
+            panes.AttemptsPane(id="attempts"),
+            panes.NotePane(id="note"),
+            panes.TimelinePane(id="timeline"),
+        ]
+        self._summary = panes.RecoverySummary()
+        await self._talk.mount(self._conversation, *([tray] if tray is not None else []))
+        for pane in recovery:
+            # One at a time: keys are answered in between.
+            await self._column.mount(pane)
+        await self.mount(self._summary)
+        self._panes = [self._conversation, *recovery]
+        self._fit(self.app.size)
 
     @property
     def folded(self) -> bool:
         """The recovery panes have no place of their own."""
-        return self.has_class("-folded")
+        return self._column.has_class("-folded")
 
     @property
     def panes_shown(self) -> bool:
         """The recovery panes can be seen."""
-        return self.has_class("-panes") if self.folded else not self.has_class("-hidden")
+        return self._open if self.folded else not self._hidden
 
     def show(self, state: RunState, now: float) -> None:
         """Draw all panes. `now` in seconds since the epoch."""
-        for pane in self.query(LinePane):
+        for pane in self._panes:
             pane.show(state, now)
-        self.query_one(RecoverySummary).show(state, now)
+        if self._summary is not None:
+            self._summary.show(state, now)
 
     def show_panes(self, shown: bool) -> None:
         """Show or hide the recovery panes, whichever layout holds."""
         if self.folded:
-            self.set_class(shown, "-panes")
+            self._open = shown
         else:
-            self.set_class(not shown, "-hidden")
+            self._hidden = not shown
+        self._fit(self.app.size)
 
-    def pane(self, name: str) -> LinePane:
-        """A pane by its name; it can be seen after that."""
+    def pane(self, name: str) -> LinePane | None:
+        """A pane by its name; it can be seen after that. None before the panes are there."""
         if name != "conversation":
             self.show_panes(True)
         elif self.folded:
             self.show_panes(False)
-        return self.query_one(f"#{name}", LinePane)
+        return next((pane for pane in self._panes if pane.id == name), None)
 
     def on_resize(self, event: events.Resize) -> None:
         """Fold or unfold."""
@@ -162,8 +168,16 @@ class Cockpit(Widget):
         event.stop()
         if self.folded:
             self.show_panes(False)
-        self.query_one(ConversationPane).go_to(event.seq)
+        if self._conversation is not None:
+            self._conversation.go_to(event.seq)
 
     def _fit(self, size: Size) -> None:
-        for name, holds in layout_classes(size).items():
-            self.set_class(holds, name)
+        classes = layout_classes(size)
+        folded = classes["-folded"]
+        classes["-panes"] = folded and self._open
+        classes["-hidden"] = self._hidden and not folded
+        for name, holds in classes.items():
+            self._column.set_class(holds, name)
+        self._talk.set_class(folded and self._open, "-behind")
+        if self._summary is not None:
+            self._summary.display = folded or self._hidden

@@ -14,7 +14,6 @@ from textual.widgets import TextArea
 
 from tui_agent.console.completion import Completions
 from tui_agent.console.history import PromptHistory
-from tui_agent.console.sanitize import sanitize
 
 if TYPE_CHECKING:
     from textual import events
@@ -80,6 +79,8 @@ class Prompt(TextArea):
 
     def on_paste(self, event: events.Paste) -> None:
         """Make pasted text safe before the text area takes it."""
+        from tui_agent.console.sanitize import sanitize
+
         event.text = "\t".join(sanitize(part) for part in event.text.split("\t"))
         self.post_message(self.Typed())
 

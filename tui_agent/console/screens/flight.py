@@ -12,30 +12,31 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Container, Horizontal
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
 from tui_agent.console import commands
-from tui_agent.console.cards.card import Card
-from tui_agent.console.cards.tray import CardTray
 from tui_agent.console.cockpit import PANE_NAMES, Cockpit
 from tui_agent.console.completion import Completions, Suggestion
 from tui_agent.console.deck import FlightDeck, Severity
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.operator import ConsoleOperator
-from tui_agent.console.panes import StatusLine
 from tui_agent.console.prompt import Prompt
-from tui_agent.console.queued import QueuedMessages
 from tui_agent.console.redraw import Redraw
 
 if TYPE_CHECKING:
-    from textual import events
+    from pathlib import Path
+
     from textual.geometry import Size
 
     from tui_agent.console.app import ConsoleApp
+    from tui_agent.console.cards.card import Card
     from tui_agent.console.cards.gate import GateCard
+    from tui_agent.console.cards.tray import CardTray
+    from tui_agent.console.panes import StatusLine
+    from tui_agent.console.queued import QueuedMessages
     from tui_agent.sessions.session import Session
     from tui_agent.state import RunState
 
@@ -75,6 +76,7 @@ class FlightScreen(Screen[None]):
             &:focus-within { border: round $accent; }
         }
         & #prompt-mark { width: 2; color: $accent; text-style: bold; }
+        & #status { height: 1; background: $panel; }
     }
     """
 
@@ -82,31 +84,51 @@ class FlightScreen(Screen[None]):
 
     def __init__(self, size: Size) -> None:
         super().__init__(id="flight")
-        self._first_size = size
         self.operator = ConsoleOperator()
         self.deck = FlightDeck(self, self.operator)
         self._redraw = Redraw(self, self._draw)
         self._drawing_cards = False
+        self._cockpit = Cockpit(size)
+        self._completions = Completions(self._suggest)
+        self._prompt = Prompt(self._completions)
+        self._tray: CardTray | None = None
+        self._queued: QueuedMessages | None = None
+        self._status: StatusLine | None = None
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
-        yield Cockpit(self._first_size, CardTray(self._prompt_busy, self.app.clock))
-        yield QueuedMessages()
-        completions = Completions(self._suggest)
-        yield completions
+        """What the first paint shows: the frame, the prompt, the keys."""
+        yield self._cockpit
+        yield self._completions
         with Horizontal(id="prompt-bar"):
             yield Static(Content("❯ "), id="prompt-mark")
-            yield Prompt(completions)
-        yield StatusLine()
+            yield self._prompt
+        yield Container(id="status")
         yield KeyHints(key_hints())
 
     def on_mount(self) -> None:
         """The prompt has the first focus."""
-        self.query_one(Prompt).focus()
+        self._prompt.focus()
+
+    async def complete(self) -> None:
+        """Mount what the first paint went without."""
+        from tui_agent.console.cards.tray import CardTray
+        from tui_agent.console.panes import StatusLine
+        from tui_agent.console.queued import QueuedMessages
+
+        self._tray = CardTray(self._prompt_busy, self.app.clock)
+        self._queued = QueuedMessages()
+        self._status = StatusLine()
+        await self._cockpit.fill(self._tray)
+        await self.mount(self._queued, after=self._cockpit)
+        await self.query_one("#status").mount(self._status)
 
     async def attach(self, session: Session) -> None:
         """Show this session from now on."""
         await self.deck.attach(session)
+
+    def load_history(self, path: Path) -> None:
+        """Earlier prompts from their file."""
+        self._prompt.recall.load(path)
 
     # --- drawing --------------------------------------------------------------------------------------------
 
@@ -117,20 +139,21 @@ class FlightScreen(Screen[None]):
     def _draw(self) -> None:
         if not self.is_attached:
             return
-        self.query_one(QueuedMessages).show(self.deck.queue)
+        if self._queued is not None:
+            self._queued.show(self.deck.queue)
         state = self.deck.state
-        if state is None:
+        if state is None or self._status is None:
             return
         with self.app.batch_update():
             now = time.time()
-            self.query_one(Cockpit).show(state, now)
-            self.query_one(StatusLine).show(state, now)
+            self._cockpit.show(state, now)
+            self._status.show(state, now)
         self._redraw.tick(str(state.phase) in {"model", "backoff", "tools"})
         self._show_cards(state)
 
     def _show_cards(self, state: RunState) -> None:
-        tray = self.query_one(CardTray)
-        if self._drawing_cards or (tray.card is None and not self.operator.questions):
+        tray = self._tray
+        if tray is None or self._drawing_cards or (tray.card is None and not self.operator.questions):
             return
         self._drawing_cards = True
         self.call_next(self._show_cards_now, tray, state)
@@ -161,30 +184,28 @@ class FlightScreen(Screen[None]):
 
     def _close_small_things(self) -> bool:
         """Esc closes what is open in the prompt before it interrupts anything."""
-        completions = self.query_one(Completions)
-        if completions.choice is not None:
-            completions.offer("")
+        if self._completions.choice is not None:
+            self._completions.offer("")
             return True
-        cockpit = self.query_one(Cockpit)
-        if cockpit.folded and cockpit.panes_shown:
-            cockpit.show_panes(False)
-            self.query_one(Prompt).focus()
+        if self._cockpit.folded and self._cockpit.panes_shown:
+            self._cockpit.show_panes(False)
+            self._prompt.focus()
             return True
         return False
 
     def action_card(self) -> None:
         """Go to the card, or back to the prompt."""
-        tray = self.query_one(CardTray)
-        if tray.card is None or tray.card.has_focus_within:
-            self.query_one(Prompt).focus()
+        card = None if self._tray is None else self._tray.card
+        if card is None or card.has_focus_within:
+            self._prompt.focus()
         else:
-            self._enter_card(tray)
+            self._enter_card()
 
-    def _enter_card(self, tray: CardTray) -> None:
-        cockpit = self.query_one(Cockpit)
-        if cockpit.folded:
-            cockpit.show_panes(False)
-        tray.enter()
+    def _enter_card(self) -> None:
+        if self._cockpit.folded:
+            self._cockpit.show_panes(False)
+        if self._tray is not None:
+            self._tray.enter()
 
     async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         """A command, or a message to the agent."""
@@ -201,7 +222,8 @@ class FlightScreen(Screen[None]):
 
     def on_prompt_typed(self, event: Prompt.Typed) -> None:
         """Somebody writes: no card takes the focus now."""
-        self.query_one(CardTray).typed()
+        if self._tray is not None:
+            self._tray.typed()
 
     def on_prompt_take_back(self, event: Prompt.TakeBack) -> None:
         """The newest queued message, back into the prompt."""
@@ -222,14 +244,15 @@ class FlightScreen(Screen[None]):
 
     def on_card_typed_on(self, event: Card.TypedOn) -> None:
         """A character that was meant for the prompt."""
-        prompt = self.query_one(Prompt)
+        prompt = self._prompt
         prompt.focus()
         prompt.insert(event.character)
-        self.query_one(CardTray).typed()
+        if self._tray is not None:
+            self._tray.typed()
 
     def on_card_tray_emptied(self, event: CardTray.Emptied) -> None:
         """Back to the prompt."""
-        self.query_one(Prompt).focus()
+        self._prompt.focus()
 
     async def on_gate_card_go(self, event: GateCard.Go) -> None:
         """Send the request that waits."""
@@ -240,7 +263,7 @@ class FlightScreen(Screen[None]):
         self.operator.rewrite_note(event.note)
 
     def _prompt_busy(self) -> bool:
-        prompt = self.query_one(Prompt)
+        prompt = self._prompt
         return bool(prompt.text) or self.app.screen is not self or (self.focused is not prompt and self.focused is not None)
 
     def _suggest(self, typed: str) -> Sequence[Suggestion]:
@@ -254,7 +277,7 @@ class FlightScreen(Screen[None]):
 
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing, before what stands in the prompt already."""
-        prompt = self.query_one(Prompt)
+        prompt = self._prompt
         prompt.put(f"{text}\n{prompt.text}" if prompt.text else text)
         prompt.focus()
 
@@ -262,7 +285,7 @@ class FlightScreen(Screen[None]):
         """Open the note of the waiting request."""
         from tui_agent.console.cards.gate import GateCard
 
-        card = self.query_one(CardTray).card
+        card = None if self._tray is None else self._tray.card
         if isinstance(card, GateCard):
             card.arm()
             card.edit()
@@ -278,11 +301,14 @@ class FlightScreen(Screen[None]):
     def focus_pane(self, name: str) -> None:
         """Go to a pane, the card or the prompt."""
         if name == "prompt":
-            self.query_one(Prompt).focus()
+            self._prompt.focus()
         elif name == "card":
-            self._enter_card(self.query_one(CardTray))
+            self._enter_card()
         else:
-            self.query_one(Cockpit).pane(name).focus()
+            pane = self._cockpit.pane(name)
+            if pane is not None:
+                # A pane that was folded away can take the focus once it has been laid out.
+                self.call_after_refresh(pane.focus)
 
     def open_jump(self) -> None:
         """Letters over the panes."""
@@ -296,13 +322,12 @@ class FlightScreen(Screen[None]):
 
     def toggle_panes(self) -> None:
         """Show or hide the recovery panes; the focus never stays in what is hidden."""
-        cockpit = self.query_one(Cockpit)
-        cockpit.show_panes(not cockpit.panes_shown)
+        self._cockpit.show_panes(not self._cockpit.panes_shown)
         self.call_after_refresh(self._refocus)
 
     def _refocus(self) -> None:
         if self.focused is None or not self.focused.display or self.focused.region.area == 0:
-            self.query_one(Prompt).focus()
+            self._prompt.focus()
 
     def next_pane(self) -> None:
         """The pane after the one that has the focus, round and round."""
