@@ -115,9 +115,8 @@ class RunState:
 
 def apply(state: RunState, event: e.Event) -> RunState:
     """The state after one more event."""
-    attempt = 1
-    if isinstance(event, e.ToolStarted | e.ApprovalAsked | e.ToolResult):
-        attempt = state.recovery.attempts.count(event.tool, event.input) + 1
+    kind = type(event)
+    attempt = _attempt(state, event) if kind in _OF_A_CALL else 1
     changes: dict[str, Any] = {
         "seq": event.seq,
         "at": event.at,
@@ -127,10 +126,21 @@ def apply(state: RunState, event: e.Event) -> RunState:
         "metrics": state.metrics.apply(event),
         "timeline": state.timeline.apply(event),
     }
-    handler = _HANDLERS.get(type(event))
+    handler = _HANDLERS.get(kind)
     if handler is not None:
         changes.update(handler(state, event))
     return evolve(state, **changes)
+
+
+# A set of types, since `isinstance` on pydantic models costs more than all else that is done here.
+_OF_A_CALL = frozenset(
+    {e.ToolStarted, e.ApprovalAsked, e.ToolSucceeded, e.ToolFailed, e.ToolRefused, e.ToolCancelled}
+)
+
+
+def _attempt(state: RunState, event: Any) -> int:
+    """The attempt that the event's call makes; the conversation keeps it from the call's start on."""
+    return state.recovery.attempts.count(event.tool, event.input) + 1
 
 
 def fold(events: Iterable[e.Event], state: RunState | None = None) -> RunState:

@@ -54,8 +54,6 @@ class History:
 
     def apply(self, event: e.Event) -> History:
         """Fold one event."""
-        if isinstance(event, e.ToolResult):
-            return evolve(self, results=(*self.results, event))
         handler = _HANDLERS.get(type(event))
         return self if handler is None else handler(self, event)
 
@@ -128,6 +126,10 @@ def _reply_finished(history: History, event: e.ReplyFinished) -> History:
     return evolve(history, reply=event, results=())
 
 
+def _tool_ended(history: History, event: e.ToolResult) -> History:
+    return evolve(history, results=(*history.results, event))
+
+
 def _iteration_finished(history: History, event: e.IterationFinished) -> History:
     return history._exchange(event.seq)
 
@@ -137,5 +139,9 @@ _HANDLERS: dict[type[e.Event], Callable[[History, Any], History]] = {
     e.OperatorSpoke: _operator_spoke,
     e.EscalationAnswered: _escalation_answered,
     e.ReplyFinished: _reply_finished,
+    e.ToolSucceeded: _tool_ended,
+    e.ToolFailed: _tool_ended,
+    e.ToolRefused: _tool_ended,
+    e.ToolCancelled: _tool_ended,
     e.IterationFinished: _iteration_finished,
 }

@@ -37,16 +37,16 @@ class Timeline:
         teller = _TELLERS.get(type(event))
         if teller is None:
             return self
-        if isinstance(event, e.IterationStarted):
+        if type(event) is e.IterationStarted:
             return evolve(self, iteration=event.iteration)
         told: tuple[str, str] | None = teller(event)
         if told is None:
             return self
         kind, text = told
-        if isinstance(event, e.VerdictReached):
+        if type(event) is e.VerdictReached:
             line = TimelineLine(event.seq, event.at, event.iteration, kind, text, event.level, event.detector)
         else:
-            iteration = 0 if isinstance(event, e.RunStarted) else self.iteration
+            iteration = 0 if type(event) is e.RunStarted else self.iteration
             line = TimelineLine(event.seq, event.at, iteration, kind, text)
         return evolve(self, lines=self.lines.append(line), iteration=line.iteration)
 
