@@ -94,7 +94,6 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
     transcript.ending = text_at(document, "info", "exit_status")
     transcript.finished = transcript.ending.startswith("submitted")
     transcript.answer = content_text(text_at(document, "info", "submission"))
-    transcript.title = text_at(document, "environment")
     return [transcript]
 
 

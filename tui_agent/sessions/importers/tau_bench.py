@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.sessions.importers.openai_messages import judged, message_time, read_messages
+from tui_agent.sessions.importers.transcript import Remarked, Said
 from tui_agent.sessions.importers.values import list_at, number_at, text_at, value_at
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tui_agent.sessions.importers.transcript import Call, ImportReport, Result, Transcript
 
 NAME = "tau-bench"
+
+_ENDS = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
 
 
 def matches(recording: Recording) -> bool:
@@ -40,10 +43,21 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
         transcript.id = f"task-{task}-trial-{trial}"
         transcript.title = f"task {task}, trial {trial}"
         transcript.reward = number_at(run, "reward")
+        _take_off_the_end(transcript)
         model = value_at(run, "info", "model")
         transcript.model = model if isinstance(model, str) else text_at(run, "model")
         transcripts.append(transcript)
     return transcripts
+
+
+def _take_off_the_end(transcript: Transcript) -> None:
+    """The simulated customer's last words are a mark of the benchmark, not a task."""
+    last = transcript.steps[-1] if transcript.steps else None
+    if isinstance(last, Said) and any(mark in last.text for mark in _ENDS):
+        text = last.text
+        for mark in _ENDS:
+            text = text.replace(mark, "")
+        transcript.steps[-1] = Remarked(f"The customer ended the conversation: {text.strip() or '(no words)'}", last.at)
 
 
 def _runs(recording: Recording) -> list[Record]:

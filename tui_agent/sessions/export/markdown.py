@@ -1,0 +1,163 @@
+"""A session as Markdown: head, runs with their conversation, verdicts and notes, and the timeline at the end.
+
+What a model or a tool wrote stands in fences that it cannot close, or is escaped, so that it cannot become a
+heading, a link, a picture or HTML of the document.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from tui_agent import events as e
+from tui_agent.folds.conversation import (
+    CallEntry,
+    EscalationEntry,
+    FaultEntry,
+    NoticeEntry,
+    OperatorEntry,
+    ReplyEntry,
+)
+from tui_agent.sessions.export.plain import clock, visible
+from tui_agent.sessions.export.story import (
+    IterationItem,
+    NoteItem,
+    RunStory,
+    Story,
+    VerdictItem,
+    call_state,
+    facts,
+    tell,
+)
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&:@=])")
+_RUNS_OF_TICKS = re.compile(r"`+")
+
+
+def to_markdown(events: Sequence[e.Event]) -> str:
+    """The document, ending in a line break."""
+    story = tell(events)
+    parts = [f"# {inline(story.title)}", _facts(story)]
+    for item in story.before:
+        parts.extend(_item(item))
+    for run in story.runs:
+        parts.extend(_run(run))
+    parts.append(_timeline(story))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def inline(text: str) -> str:
+    """Foreign text inside a line: one line, every character that Markdown knows escaped."""
+    return _SPECIAL.sub(r"\\\1", " ".join(visible(text).split()))
+
+
+def code(text: str) -> str:
+    """Foreign text as inline code, whatever it holds."""
+    text = " ".join(visible(text).split())
+    if not text:
+        return "` `"
+    ticks = "`" * (max((len(run) for run in _RUNS_OF_TICKS.findall(text)), default=0) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def fenced(text: str, language: str = "text") -> str:
+    """Foreign text as a block whose fence is longer than any in it."""
+    text = visible(text).rstrip("\n")
+    ticks = "`" * max(3, max((len(run) for run in _RUNS_OF_TICKS.findall(text)), default=0) + 1)
+    return f"{ticks}{language}\n{text}\n{ticks}"
+
+
+def quoted(text: str) -> str:
+    """Foreign prose as a quotation of escaped lines, its line breaks kept."""
+    lines = visible(text).strip().splitlines() or [""]
+    escaped = (_SPECIAL.sub(r"\\\1", line) for line in lines)
+    return "  \n".join(f"> {line}".rstrip() for line in escaped)
+
+
+def _facts(story: Story) -> str:
+    rows = [f"| {name} | {inline(value)} |" for name, value in facts(story)]
+    return "\n".join(["| | |", "|---|---|", *rows])
+
+
+def _run(run: RunStory) -> Iterator[str]:
+    yield f"## Run {run.number}"
+    yield f"*Policy {inline(run.policy)} · model {inline(run.model or 'unknown')}*"
+    yield "**Operator**"
+    yield quoted(run.task)
+    for item in run.items:
+        yield from _item(item)
+    outcome = run.outcome
+    if outcome is not None:
+        yield f"### Outcome: {outcome.outcome}"
+        if outcome.reason:
+            yield inline(outcome.reason)
+        if outcome.answer and outcome.outcome is not e.Outcome.ANSWERED:
+            yield quoted(outcome.answer)
+        yield (
+            f"{run.iterations} iterations, {run.tool_calls} calls, {run.tool_errors} failed, "
+            f"{run.recoveries} recovered, {run.duration:.1f} s."
+        )
+
+
+def _item(item: object) -> Iterator[str]:
+    match item:
+        case IterationItem():
+            yield f"### Iteration {item.number}"
+        case VerdictItem():
+            yield f"**Verdict: {item.level}** by {inline(item.detector)}: {inline(item.reason)}"
+            for other in item.others:
+                yield f"- also {other.level} by {inline(other.detector)}: {inline(other.reason)}"
+        case NoteItem():
+            yield "Recovery note" + (" (edited by the operator):" if item.edited else ":")
+            yield fenced(item.text)
+        case OperatorEntry():
+            yield "**Operator**"
+            yield quoted(item.text)
+        case ReplyEntry():
+            yield from _reply(item)
+        case CallEntry():
+            yield from _call(item)
+        case FaultEntry():
+            fault = f"{item.fault.kind}: {inline(item.fault.message)}"
+            yield f"**Model fault** (attempt {item.attempt}) {fault}; then {item.action}."
+        case NoticeEntry():
+            yield f"*Notice:* {inline(item.text)}"
+        case EscalationEntry():
+            yield f"**Escalation** by {inline(item.source)}"
+            yield quoted(item.question)
+            yield f"**Operator** ({item.choice})"
+            yield quoted(item.answer)
+
+
+def _reply(reply: ReplyEntry) -> Iterator[str]:
+    if reply.reasoning:
+        yield "*Reasoning*"
+        yield quoted(reply.reasoning)
+    if reply.text:
+        yield "**Model**" + (" (cut short, not kept)" if reply.partial else "")
+        yield quoted(reply.text)
+
+
+def _call(call: CallEntry) -> Iterator[str]:
+    attempt = f", attempt {call.attempt}" if call.attempt > 1 else ""
+    yield f"**Tool** {code(call.tool)}: {call_state(call)}{attempt}, {call.duration:.1f} s"
+    yield fenced(json.dumps(call.input, ensure_ascii=False, indent=2) if call.input else call.arguments, "json")
+    if call.diff:
+        yield fenced(call.diff, "diff")
+    if call.content:
+        yield fenced(call.content)
+    if call.reason and call.reason not in call.content:
+        yield inline(call.reason)
+
+
+def _timeline(story: Story) -> str:
+    start = story.state.session.started_at
+    rows = [
+        f"| {line.seq} | {clock(line.at - start)} | {line.iteration or ''} | {line.level or line.kind} "
+        f"| {inline(line.detector)} | {inline(line.text[:300])} |"
+        for line in story.timeline
+    ]
+    head = ["## Timeline", "", "| event | time | iteration | what | by | |", "|---:|---:|---:|---|---|---|"]
+    return "\n".join([*head, *rows])
