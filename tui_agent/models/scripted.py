@@ -97,7 +97,7 @@ class ScriptedModel:
         self._captured = known
         self._advance(place)
         if turn.fault is not None:
-            raise _model_fault(turn.fault)
+            raise _model_fault(turn.fault, self._pace)
         calls = self._calls(place, known)
         yield Reply(
             text=text,
@@ -227,13 +227,14 @@ def _filled_in(value: Any, known: Mapping[str, str]) -> Any:
     return value
 
 
-def _model_fault(fault: ScriptedFault) -> ModelFault:
+def _model_fault(fault: ScriptedFault, pace: float) -> ModelFault:
+    wait = fault.retry_after
     return ModelFault(
         Fault(
             kind=FaultKind(fault.kind),
             message=fault.message or f"The scripted model answered with a {fault.kind} fault.",
             advice=fault.advice,
             status=fault.status,
-            retry_after=fault.retry_after,
+            retry_after=None if wait is None else wait * pace,
         )
     )
