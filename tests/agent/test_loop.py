@@ -345,11 +345,11 @@ async def test_a_full_disk_under_the_journal_ends_the_run_before_a_side_effect(
 
 
 DETECTORS: list[tuple[str, Turns, dict[str, Any], e.Outcome, str]] = [
-    ("ring", [turn(MISSING)] * 9, {"attempts": "off", "streak": "off", "stuck": False, "cognition": "off"}, e.Outcome.STOPPED, "error ring"),
+    ("ring", [turn(MISSING)] * 9, {"attempts": "off", "streak": "off", "stuck": False, "cognition": "off"}, e.Outcome.STOPPED, "ring"),
     ("attempts", [turn(MISSING)] * 3 + [turn(call("list_dir")), "x"], {}, e.Outcome.PARTIAL, "attempts"),
-    ("streak", [turn(call("read_file", path=f"no{n}")) for n in range(9)], {}, e.Outcome.PARTIAL, "error streak"),
+    ("streak", [turn(call("read_file", path=f"no{n}")) for n in range(9)], {}, e.Outcome.PARTIAL, "streak"),
     ("cognition", [turn(*(call(t, path="no") for t in ("read_file", "list_dir"))) for _ in range(9)], {"attempts": "off", "streak": "off", "cognition": "act", "ring": False, "stuck": False}, e.Outcome.PARTIAL, "cognition"),
-    ("stuck", [turn(call("list_dir"))] * 9, {}, e.Outcome.STOPPED, "stuck patterns"),
+    ("stuck", [turn(call("list_dir"))] * 9, {}, e.Outcome.STOPPED, "stuck"),
 ]
 OFF: dict[str, Any] = {"ring": False, "attempts": "off", "streak": "off", "cognition": "off", "stuck": False}
 

@@ -222,12 +222,7 @@ class Session:
 
     async def wait(self) -> e.RunFinished | None:
         """Until the run under way (and those that queued messages start) has ended; None where none ran."""
-        finished: e.RunFinished | None = None
-        run = self._run
-        while run is not None:
-            finished = await asyncio.shield(run)
-            run = self._run if self._run is not run else None
-        return finished
+        return None if self._run is None else await asyncio.shield(self._run)
 
     async def close(self) -> None:
         """End the run, the model and the journal, in this order. Raises `SessionError` where the disk refuses."""
@@ -238,18 +233,16 @@ class Session:
             await self._recorder.close()
 
     def _start(self, work: Coroutine[Any, Any, e.RunFinished]) -> None:
-        self._run = asyncio.get_running_loop().create_task(work, name=f"run-{self.id}")
-        self._run.add_done_callback(self._run_ended)
+        self._run = asyncio.get_running_loop().create_task(self._fly(work), name=f"run-{self.id}")
 
-    def _run_ended(self, run: asyncio.Task[e.RunFinished]) -> None:
-        """A queued message that the run did not take any more starts the next one."""
-        if run.cancelled() or run.exception() is not None or not self.state.queue:
-            return
-        if run.result().outcome in {e.Outcome.INTERRUPTED, e.Outcome.ERROR}:
-            return
-        message = self.state.queue[0]
-        self._recorder.record(e.MessageUnqueued(id=message.id))
-        self._start(self._new_run(message.text))
+    async def _fly(self, work: Coroutine[Any, Any, e.RunFinished]) -> e.RunFinished:
+        """One run, and then one for each queued message that came too late for it."""
+        finished = await work
+        while self.state.queue and finished.outcome not in {e.Outcome.INTERRUPTED, e.Outcome.ERROR}:
+            message = self.state.queue[0]
+            self._recorder.record(e.MessageUnqueued(id=message.id))
+            finished = await self._new_run(message.text)
+        return finished
 
     async def _new_run(self, task: str) -> e.RunFinished:
         session, settings = self.state.session, self.settings
