@@ -72,7 +72,7 @@ class Watcher:
         self.blocked: set[int] = set()
 
     def __call__(self, event: e.Event, state: RunState) -> None:
-        if not self._model.played:
+        if not self._model.played or self._model.silent.is_set():
             return
         number = self._model.played[-1]
         if isinstance(event, e.ToolRefused) and event.refusal == "blocked":
