@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.content import Content
 
 from tui_agent.console.panes.calls import short_input
+from tui_agent.console.panes.gist import gist
 from tui_agent.console.panes.glyphs import pips
 from tui_agent.console.panes.ink import Line, Span, clip, fit, fit_middle, justified, pad
 from tui_agent.console.panes.pane import LinePane
@@ -32,17 +33,19 @@ class AttemptsPane(LinePane):
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self._attempts: object = None
+        self._policy: object = None
         self._entries: list[AttemptEntry] = []
 
     def show(self, state: RunState, now: float) -> None:
         """Show the attempts of `state`."""
-        attempts = state.recovery.attempts
-        if attempts is self._attempts:
+        attempts, policy = state.recovery.attempts, state.recovery.policy
+        if attempts is self._attempts and policy is self._policy:
             return
-        self._attempts = attempts
+        self._attempts, self._policy = attempts, policy
         self._entries = list(attempts.newest_first())
         blocked = sum(1 for entry in self._entries if entry.blocked)
-        self.border_subtitle = Content(f"⊘ {blocked} blocked" if blocked else "")
+        watching = "watching only" if policy.attempts == "off" else ""
+        self.border_subtitle = Content(f"⊘ {blocked} blocked" if blocked else watching)
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
@@ -57,7 +60,7 @@ class AttemptsPane(LinePane):
         for entry in entries[:SHOWN]:
             lines.append(self._row(entry, width, pip_width, tool_width))
             if roomy:
-                message = Span(" " * (pip_width + 1) + one_line(entry.last_message), "muted")
+                message = Span(" " * (pip_width + 1) + gist(entry.last_message), "muted")
                 lines.append(clip((message,), width))
         if len(entries) > SHOWN:
             lines.append((Span(fit(f"… {len(entries) - SHOWN} older", width), "muted"),))
@@ -65,8 +68,10 @@ class AttemptsPane(LinePane):
 
     def _row(self, entry: AttemptEntry, width: int, pip_width: int, tool_width: int) -> Line:
         last = entry.count >= entry.limit
-        role = "blocked" if entry.blocked else "error" if last else "warn"
+        role = "blocked" if entry.blocked or entry.denials else "error" if last else "warn"
         status = "⊘ blocked" if entry.blocked else f"{entry.count}/{entry.limit}"
+        if entry.denials and not entry.blocked:
+            status = f"⊘ denied ×{entry.denials}" if not entry.count else f"⊘ ×{entry.denials} · {status}"
         if width < 30 and entry.blocked:
             status = "⊘"
         call = short_input(entry.tool, entry.input)
@@ -76,4 +81,4 @@ class AttemptsPane(LinePane):
             Span(pad(one_line(entry.tool), tool_width) + " ", "bold"),
             Span(fit_middle(call, room)),
         )
-        return justified(left, (Span(status, f"{role} bold" if last or entry.blocked else "muted"),), width)
+        return justified(left, (Span(status, f"{role} bold" if last or entry.blocked else "blocked" if entry.denials else "muted"),), width)

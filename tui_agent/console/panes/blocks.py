@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.console.panes.call_block import draw_call
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE, seconds
-from tui_agent.console.panes.ink import Line, Span, clip, fit, wrap, wrap_spans
+from tui_agent.console.panes.ink import Line, Span, clip, wrap, wrap_spans
 from tui_agent.console.panes.prose import Prose
 from tui_agent.console.panes.setting import Setting
 from tui_agent.console.sanitize import one_line, sanitize
@@ -65,8 +65,8 @@ def iteration_rule(iteration: int, width: int) -> Line:
     """A faint rule that names the iteration."""
     label = f"── iteration {iteration} "
     if width < len(label) + 4:
-        label = f"─ {iteration} "
-    return (Span(fit(label + "─" * max(0, width - len(label)), width), "faint"),)
+        label = f"── {iteration} "
+    return clip((Span("── ", "faint"), Span(label[3:], "muted"), Span("─" * max(0, width - len(label)), "faint")), width)
 
 
 def prefixed(lines: list[Line], first: Span, later: Span) -> list[Line]:

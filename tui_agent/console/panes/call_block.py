@@ -7,6 +7,7 @@ it hides. A failure is quiet while it may still be recovered and loud once it st
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from tui_agent.console.panes.calls import short_input
@@ -25,6 +26,7 @@ _FOLDED_FAILURE = 6
 _FOLDED_PROGRESS = 5
 OPENED = 2_000
 """Lines of an opened block; the rest is in the session's files."""
+_BANNER = re.compile(r"([=\-_*#~─═━])\1{7,}")
 _QUIET_TOOLS = frozenset({"finish", "ask_operator"})
 """Tools whose content stands elsewhere in the conversation."""
 
@@ -161,7 +163,7 @@ def _text(
         if room <= 0:
             cut = True
             break
-        pieces = wrap(sanitize(source[: room * width * 2]), width)
+        pieces = wrap(_squeezed(sanitize(source[: room * width * 2]), width), width)
         cut = cut or len(pieces) > room
         lines.extend((Span(piece, style),) for piece in pieces[:room])
     hidden = total - len(kept)
@@ -170,6 +172,18 @@ def _text(
     return [*lines, _fold(hidden, width)] if hidden or cut else lines
 
 
+def _squeezed(line: str, width: int) -> str:
+    """A banner (`==== summary ====`) that is too wide loses from its rules, not its words."""
+    excess = len(line) - width
+    if excess <= 0:
+        return line
+    runs = list(_BANNER.finditer(line))
+    if not runs:
+        return line
+    share = -(-excess // len(runs))
+    return _BANNER.sub(lambda run: run.group()[: max(3, len(run.group()) - share)], line)
+
+
 def _fold(count: int, width: int, what: str = "more") -> Line:
     lines = f"{count} {what} line{'' if count == 1 else 's'}" if count else "more"
-    return clip((Span(f"… {lines} ", "muted bold"), Span("(Enter or click)", "faint")), width)
+    return clip((Span(f"… {lines} ", "muted bold"), Span("(Enter or click)", "muted")), width)

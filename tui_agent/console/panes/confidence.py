@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from textual.content import Content
+
 from tui_agent.console.panes.glyphs import FALLING, LEVEL, RISING, SPARKS, STRATEGIES
-from tui_agent.console.panes.ink import Line, Span, clip, fit, justified
+from tui_agent.console.panes.ink import Line, Span, clip
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.sanitize import one_line
 
 if TYPE_CHECKING:
     from tui_agent.state import RunState
 
+_WIDEST = 3
+"""Cells that one point of the course may take."""
+
 LOW, HIGH = 0.3, 0.7
-"""RECOVERY.md, 4: below LOW a stall degrades, from HIGH on (nothing open) an answer is due."""
+"""Defaults of RECOVERY.md, 4: below LOW a stall degrades, from HIGH on (nothing open) an answer is due."""
 
 
-def confidence_role(value: float) -> str:
+def confidence_role(value: float, low: float = LOW, high: float = HIGH) -> str:
     """The role of a confidence in [0, 1]."""
-    return "error" if value < LOW else "warn" if value < HIGH else "ok"
+    return "error" if value < low else "warn" if value < high else "ok"
 
 
 def trend(history: list[float]) -> str:
@@ -28,11 +33,11 @@ def trend(history: list[float]) -> str:
     return RISING if history[-1] > history[-2] else FALLING
 
 
-def gauge(value: float, width: int) -> Line:
+def gauge(value: float, width: int, low: float = LOW, high: float = HIGH) -> Line:
     """A bar of `width` cells for a value in [0, 1], with the two thresholds marked on it."""
     filled = round(value * width)
-    marks = {min(width - 1, round(threshold * width)) for threshold in (LOW, HIGH)}
-    role = confidence_role(value)
+    marks = {min(width - 1, round(threshold * width)) for threshold in (low, high)}
+    role = confidence_role(value, low, high)
     spans = []
     for cell in range(width):
         full = cell < filled
@@ -46,8 +51,9 @@ def gauge(value: float, width: int) -> Line:
 
 
 def chart(history: list[float], width: int, rows: int) -> list[Line]:
-    """The newest `width` values as blocks, `rows` high, each cell in the role of its value."""
-    values = history[-width:]
+    """The newest values as blocks, `rows` high, each cell in the role of its value; a few are drawn wide."""
+    stretch = max(1, min(_WIDEST, width // max(1, len(history))))
+    values = [value for value in history[-width:] for _ in range(stretch)]
     lines: list[Line] = []
     for row in range(rows - 1, -1, -1):
         spans: list[Span] = []
@@ -79,19 +85,30 @@ class ConfidencePane(LinePane):
         self._history: list[float] = []
         self._open: tuple[str, ...] = ()
         self._strategy = ""
+        self._low, self._high = LOW, HIGH
+        self._stall_limit, self._open_limit = 3, 5
         self._stall = self._streak = self._streak_limit = 0
         self._breakers: list[tuple[str, str]] = []
 
     def show(self, state: RunState, now: float) -> None:
         """Show cognition, streak and breakers of `state`."""
         recovery = state.recovery
-        parts = (recovery.cognition, recovery.streak, recovery.breakers)
+        parts = (recovery.cognition, recovery.streak, recovery.breakers, recovery.policy)
         if all(new is old for new, old in zip(parts, self._parts, strict=False)) and self._parts:
             return
         self._parts = parts
         cognition = recovery.cognition
+        policy = recovery.policy
+        self._low, self._high = policy.degrade_threshold, policy.confidence_threshold
+        self._stall_limit, self._open_limit = policy.stall_threshold, policy.uncertainty_limit
         self._value = cognition.confidence
-        self._history = [value for _, value in cognition.history]
+        self._history = [policy.confidence_start, *(value for _, value in cognition.history)]
+        self._breakers = [
+            (tool, str(breaker.phase).replace("_", "-"))
+            for tool, breaker in recovery.breakers.states.items()
+            if str(breaker.phase) != "closed"
+        ]
+        self.border_subtitle = Content("watching only" if policy.cognition == "off" else "")
         self._open = tuple(cognition.uncertainties)
         self._strategy = str(cognition.strategy).upper()
         self._stall = cognition.stall
@@ -105,40 +122,44 @@ class ConfidencePane(LinePane):
             lines.append(self._scale(width))
         lines.append(self._counters(width))
         if height >= 5 and self._history:
-            rows = 3 if height >= 14 else 2 if height >= 10 else 1
+            rows = max(1, min(4, height - len(lines) - len(self._open) - len(self._breakers)))
             lines.extend(self._course(width, rows))
         lines.extend(self._uncertainties(width))
         return lines
 
     def _headline(self, width: int) -> Line:
-        role = confidence_role(self._value)
+        role = confidence_role(self._value, self._low, self._high)
         number = Span(f"{self._value:.2f} {trend(self._history)} ", f"{role} bold")
         badge = Span(f" {self._strategy or '–'} ", f"{STRATEGIES.get(self._strategy, 'muted')} reverse bold")
         room = width - len(number.text) - len(badge.text) - 1
         if room < 10:
             return clip((number, badge), width)
-        return (number, *gauge(self._value, room), Span(" "), badge)
+        return (number, *gauge(self._value, room, self._low, self._high), Span(" "), badge)
 
     def _scale(self, width: int) -> Line:
         room = width - 7 - len(self._strategy or "–") - 3
         if room < 10:
             return ()
         cells = [" "] * room
-        for threshold in (LOW, HIGH):
+        for threshold in (self._low, self._high):
             place = min(room - 1, round(threshold * room))
-            label = f"{threshold}"
+            label = f"{threshold:.2f}".rstrip("0").rstrip(".")
             start = max(0, min(place - 1, room - len(label)))
             cells[start : start + len(label)] = label
-        return (Span(" " * 7), Span("".join(cells), "faint"))
+        return (Span(" " * 7), Span("".join(cells), "muted"))
 
     def _counters(self, width: int) -> Line:
         over = self._streak > self._streak_limit
+        stalled = self._stall >= self._stall_limit
         spans = (
             Span("stall ", "muted"),
-            Span(str(self._stall), "warn bold" if self._stall >= 3 else ""),
-            Span(" · streak ", "muted"),
+            Span(f"{self._stall}/{self._stall_limit}", "warn bold" if stalled else "warn" if self._stall else ""),
+            Span(" · ", "faint"),
+            Span("streak ", "muted"),
             Span(f"{self._streak}/{self._streak_limit}", "error bold" if over else "warn" if self._streak else ""),
-            Span(f" · {len(self._open)} open", "muted" if not self._open else "warn"),
+            Span(" · ", "faint"),
+            Span("open ", "muted"),
+            Span(f"{len(self._open)}/{self._open_limit}", "warn" if self._open else ""),
         )
         return clip(spans, width)
 
@@ -151,6 +172,7 @@ class ConfidencePane(LinePane):
         return lines
 
     def _uncertainties(self, width: int) -> list[Line]:
-        return [
-            justified((Span("? ", "warn"), Span(fit(one_line(text), width - 2))), (), width) for text in self._open
-        ]
+        lines = [clip((Span("? ", "warn bold"), Span(one_line(text))), width) for text in self._open]
+        for tool, phase in self._breakers:
+            lines.append(clip((Span("⊘ ", "blocked bold"), Span(f"{one_line(tool)} breaker {phase}", "blocked")), width))
+        return lines

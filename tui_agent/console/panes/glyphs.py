@@ -49,7 +49,7 @@ LEVELS: dict[str, Sign] = {
 TIMELINE: dict[str, Sign] = {
     "run": Sign("▶", "run", "accent"),
     "verdict": Sign("·", "verdict", "muted"),
-    "error": Sign("✗", "failure", "error"),
+    "error": Sign("✗", "failure", "warn"),
     "fault": Sign("≈", "fault", "warn"),
     "refused": Sign("⊘", "refused", "blocked"),
     "escalation": Sign("?", "asked", "operator"),

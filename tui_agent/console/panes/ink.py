@@ -95,13 +95,14 @@ class Palette:
         for word in spec.split():
             if word in _ATTRIBUTES:
                 attributes[word] = True
-            elif word.startswith("on:"):
-                background = self.colour(word[3:])
             else:
-                foreground = self.colour(word)
-                for attribute in self._variables.get(f"{word}-text-style", "").split():
-                    if attribute in _ATTRIBUTES:
-                        attributes[attribute] = True
+                role = word.removeprefix("on:")
+                if word.startswith("on:"):
+                    background = self.colour(role)
+                else:
+                    foreground = self.colour(role)
+                styled = self._variables.get(f"{role}-text-style", "").split()
+                attributes.update((attribute, True) for attribute in styled if attribute in _ATTRIBUTES)
         return Style(
             color=foreground.rich_color if foreground else None,
             bgcolor=background.rich_color if background else None,

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
 
+from tui_agent.console.panes.gist import gist
 from tui_agent.console.panes.glyphs import EMPTY, FULL, KINDS, SAME, seconds
-from tui_agent.console.panes.ink import Line, Span, clip, fit, justified, wrap
+from tui_agent.console.panes.ink import Line, Span, clip, fit, justified, pad_left, wrap
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.sanitize import one_line
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 SLOTS = 5
 _FLASHES = 6
 _FLASH_SECONDS = 0.18
-_WIDE = 44
+_WIDE = 58
 
 
 class RingPane(LinePane):
@@ -60,7 +61,8 @@ class RingPane(LinePane):
         self._ring, self._slots, self._identical, self._tripped = ring, ring.slots, int(ring.identical), tripped
         self._iteration, self._second = key[1], key[2]
         self.set_class(tripped, "-tripped")
-        self.border_subtitle = Content(self._summary())
+        watching = "" if state.recovery.policy.ring else "watching only"
+        self.border_subtitle = Content(" · ".join(part for part in (self._summary(), watching) if part))
         self.redraw()
 
     def _summary(self) -> str:
@@ -98,20 +100,21 @@ class RingPane(LinePane):
 
     def _slot(self, number: int, slot: RingSlot | None, width: int, rows: int) -> list[Line]:
         if slot is None:
-            empty: Line = (Span(f"{number} "), Span(EMPTY, "faint"), Span("   "), Span(fit("empty", width - 6), "faint"))
+            empty: Line = (Span(f"{number} ", "faint"), Span(EMPTY, "faint"), Span("   "), Span(fit("empty", width - 6), "faint"))
             return [clip(empty, width), *[()] * (rows - 1)]
         same = self._identical > 1 and number > self._filled - self._identical
         role = "error" if same else "warn"
         full, short = KINDS.get(str(slot.kind), (str(slot.kind), str(slot.kind)))
         kind = full if width >= _WIDE else short
-        text = one_line(f"{slot.tool}: {slot.message}" if slot.tool else slot.message)
+        message = gist(slot.message)
+        text = f"{one_line(slot.tool)}: {message}" if slot.tool else message
         head = (
             Span(f"{number} ", "muted"),
             Span(FULL, role),
             Span(f" {SAME} " if same else "   ", f"{role} bold"),
             Span(f"{kind}  ", role),
         )
-        age = (Span(self._age(slot, width), "muted"),)
+        age = (Span(pad_left(self._age(slot, width), self._age_width(width)), "muted"),)
         if rows == 1:
             return [justified((*head, Span(text)), age, width)]
         body = wrap(text, max(1, width - 6))
@@ -124,6 +127,9 @@ class RingPane(LinePane):
     @property
     def _filled(self) -> int:
         return sum(1 for slot in self._slots if slot is not None)
+
+    def _age_width(self, width: int) -> int:
+        return max(len(self._age(slot, width)) for slot in self._slots if slot is not None)
 
     def _age(self, slot: RingSlot, width: int) -> str:
         past = max(0, self._iteration - slot.iteration)
@@ -140,5 +146,5 @@ class RingPane(LinePane):
         spans.append(Span(f" {self._summary() or 'no failures'}", "muted"))
         newest = next((slot for slot in reversed(slots) if slot is not None), None)
         if newest is not None:
-            spans.append(Span(f"  {one_line(newest.message)}"))
+            spans.append(Span(f"  {gist(newest.message)}"))
         return [clip(spans, width)]

@@ -94,7 +94,8 @@ class StatusLine(LineWidget):
         ]
         activity = _activity(state, now)
         if activity:
-            fields.insert(0, (3, activity))
+            urgent = str(state.phase) in ("backoff", "approval", "escalation")
+            fields.insert(0, (10 if urgent else 3, activity))
         return _fitted(badge, fields, width)
 
 

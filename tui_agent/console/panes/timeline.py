@@ -10,6 +10,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
+from tui_agent.console.panes.gist import gist
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE, Sign
 from tui_agent.console.panes.ink import Line, Palette, Span, clip, pad, pad_left, text_of, to_strip, wrap
 from tui_agent.console.panes.pane import LinePane
@@ -107,7 +108,7 @@ class TimelinePane(LinePane):
             top = max(0, min(row + len(self._detail) + 1, self._rows) - height)
         elif row < top:
             top = row
-        self.scroll_to(y=top, animate=False, immediate=True)
+        self.scroll_to(y=top, animate=False, force=True, immediate=True)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow the newest line only while the end is in view."""
@@ -139,15 +140,15 @@ class TimelinePane(LinePane):
             iteration = str(line.iteration) if line.iteration else ""
             spans.append(Span(pad_left(iteration, 3) + " ", "muted"))
         if width >= 52:
-            spans.append(Span(pad_left(_offset(line.at - self._started), 7) + " ", "faint"))
+            spans.append(Span(pad_left(_offset(line.at - self._started), 7) + " ", "muted"))
         spans.append(Span(f"{sign.glyph} ", f"{sign.role} bold"))
         if width >= 24:
             spans.append(Span(pad(sign.word, _BADGE) + " ", sign.role))
         if width >= 60:
             spans.append(Span(pad(one_line(line.detector), _DETECTOR) + " ", "muted"))
-            text = one_line(line.text)
+            text = _text_of(line)
         else:
-            text = one_line(f"{line.detector}: {line.text}" if line.detector else line.text)
+            text = f"{one_line(line.detector)}: {_text_of(line)}" if line.detector else _text_of(line)
         loud = line.kind == "outcome" or (line.level is not None and line.level.rank >= 3)
         spans.append(Span(text, "bold" if loud else ""))
         drawn = clip(spans, width)
@@ -256,6 +257,14 @@ def _sign(line: TimelineLine) -> Sign:
         sign = OUTCOMES.get(line.text.partition(":")[0])
         return Sign(sign.glyph, "outcome", sign.role) if sign else TIMELINE["outcome"]
     return TIMELINE.get(line.kind, TIMELINE["notice"])
+
+
+def _text_of(line: TimelineLine) -> str:
+    """The line's text; of a failure that has many lines, the one that tells."""
+    if line.kind == "error" and "\n" in line.text:
+        tool, colon, message = line.text.partition(": ")
+        return f"{one_line(tool)}: {gist(message)}" if colon else gist(line.text)
+    return one_line(line.text)
 
 
 def _offset(passed: float) -> str:
