@@ -54,7 +54,9 @@ class CaseModel:
 
 def _calls(number: int, event: dict[str, Any]) -> list[e.ToolCall]:
     if "invalid" in event:
-        return [e.ToolCall(id=f"{number}.0", name=event["invalid"]["tool"], arguments=event["invalid"]["raw"])]
+        return [
+            e.ToolCall(id=f"{number}.0", name=event["invalid"]["tool"], arguments=event["invalid"]["raw"])
+        ]
     batch = [event["unknown"]] if "unknown" in event else event.get("batch", [])
     return [
         e.ToolCall(id=f"{number}.{index}", name=call["tool"], arguments=json.dumps(call["input"]))
@@ -97,10 +99,16 @@ async def play(case: Case, tmp_path: Path) -> Watcher:
     model = CaseModel(turns)
     operator = ScriptedOperator(
         present=case.operator_present,
-        answers=deque(EscalationReply("answer", event["operator"]) for event in case.events if "operator" in event),
+        answers=deque(
+            EscalationReply("answer", event["operator"]) for event in case.events if "operator" in event
+        ),
     )
     settings = Settings(
-        model="case", policy=case.preset, approve=e.Approval.ALL, workspace=tmp_path, state_dir=tmp_path / "state"
+        model="case",
+        policy=case.preset,
+        approve=e.Approval.ALL,
+        workspace=tmp_path,
+        state_dir=tmp_path / "state",
     )
     session = await open_session(
         settings, operator, model, tools=ToolRegistry(scripted_tools(names or ["read_file"], outcomes))

@@ -49,7 +49,11 @@ async def fly(tmp_path: Path) -> AsyncIterator[TakeOff]:
 
 
 async def test_tools_work_in_the_workspace_and_finish_gives_the_answer(fly: TakeOff) -> None:
-    flight = await fly([turn(call("write_file", path="a.txt", content="hello\n")), turn(call("finish", answer="written"))])
+    turns = [
+        turn(call("write_file", path="a.txt", content="hello\n")),
+        turn(call("finish", answer="written")),
+    ]
+    flight = await fly(turns)
     finished = await flight.run()
     assert (finished.outcome, finished.answer) == (e.Outcome.ANSWERED, "written")
     assert (Path(flight.state.session.workspace) / "a.txt").read_text() == "hello\n"
@@ -91,7 +95,9 @@ async def test_a_denial_reaches_the_model_as_a_denial_with_the_operators_reason(
 async def test_edited_arguments_are_what_runs(fly: TakeOff) -> None:
     edit = ApprovalReply("once", input={"command": "echo edited > made.txt"})
     operator = ScriptedOperator(approvals=deque([edit]))
-    flight = await fly([turn(call("bash", command="echo asked > made.txt")), "ok"], operator=operator, approve="writes")
+    flight = await fly(
+        [turn(call("bash", command="echo asked > made.txt")), "ok"], operator=operator, approve="writes"
+    )
     await flight.run()
     assert (Path(flight.state.session.workspace) / "made.txt").read_text() == "edited\n"
 
@@ -154,7 +160,10 @@ async def test_calls_that_write_run_one_after_another(fly: TakeOff) -> None:
 
 async def test_one_broken_call_does_not_harm_its_siblings(fly: TakeOff) -> None:
     flight = await fly(
-        [turn(call("read_file", path="a"), {"tool": "read_file", "raw": "{broken"}, call("fly"), MISSING), "ok"],
+        [
+            turn(call("read_file", path="a"), {"tool": "read_file", "raw": "{broken"}, call("fly"), MISSING),
+            "ok",
+        ],
         files={"a": "content of a"},
     )
     await flight.run()
@@ -196,7 +205,7 @@ async def test_an_escalations_answer_enters_the_history_and_lets_the_call_run_on
     await flight.run()
     assert [raised.source for raised in operator.raised] == ["attempts", "attempts"]
     assert {"role": "user", "content": "Look again, I made it."} in flight.told(3)
-    assert len([r for r in flight.of(e.ToolFailed)]) == 4
+    assert len(flight.of(e.ToolFailed)) == 4
 
 
 async def test_skipping_leaves_the_call_blocked(fly: TakeOff) -> None:
@@ -228,12 +237,15 @@ async def test_ask_operator_puts_the_question_and_brings_the_answer(fly: TakeOff
     assert flight.told()[-1]["content"] == "the blue one"
 
 
-async def test_an_interrupt_ends_the_command_pauses_the_run_and_leaves_a_coherent_history(fly: TakeOff) -> None:
-    flight = await fly([turn(call("bash", command="echo $$ > pid; sleep 1000"), call("bash", command="touch never")), "done"])
+async def test_an_interrupt_ends_the_command_pauses_the_run_and_leaves_a_coherent_history(
+    fly: TakeOff,
+) -> None:
+    commands = [call("bash", command=command) for command in ("echo $$ > pid; sleep 1000", "touch never")]
+    flight = await fly([turn(*commands), "done"])
     await flight.session.submit("go")
     pid_file = Path(flight.state.session.workspace) / "pid"
     await flight.until(lambda state: any(c.state == "running" for c in state.conversation.calls))
-    while not pid_file.exists() or not pid_file.read_text().strip():
+    while not pid_file.exists() or not pid_file.read_text().strip():  # noqa: ASYNC110 - another process writes it
         await asyncio.sleep(0.01)
     await flight.session.interrupt()
     finished = await flight.ended()
@@ -270,7 +282,9 @@ async def test_closing_in_the_middle_of_a_question_leaves_nothing_open(fly: Take
     assert [event.type for event in flight.of(e.ToolResult)] == ["tool_cancelled"]
 
 
-async def test_a_message_written_during_a_run_is_queued_and_delivered_at_the_next_iteration(fly: TakeOff) -> None:
+async def test_a_message_written_during_a_run_is_queued_and_delivered_at_the_next_iteration(
+    fly: TakeOff,
+) -> None:
     flight = await fly([turn(call("bash", command="sleep 0.2")), "done"])
     await flight.session.submit("go")
     await flight.until(lambda state: state.conversation.calls)
@@ -281,7 +295,9 @@ async def test_a_message_written_during_a_run_is_queued_and_delivered_at_the_nex
     assert not flight.state.queue
 
 
-async def test_a_message_that_comes_too_late_for_a_run_starts_the_next_with_fresh_counters(fly: TakeOff) -> None:
+async def test_a_message_that_comes_too_late_for_a_run_starts_the_next_with_fresh_counters(
+    fly: TakeOff,
+) -> None:
     flight = await fly([turn(MISSING), "first", "first", "second"])
     await flight.session.submit("go")
     await flight.until(lambda state: state.conversation.reply is not None and state.run.iteration == 3)
@@ -289,7 +305,10 @@ async def test_a_message_that_comes_too_late_for_a_run_starts_the_next_with_fres
     await flight.ended()
     assert flight.state.run.number == 2
     assert all(slot is None for slot in flight.state.recovery.ring.slots)
-    assert [message["content"] for message in flight.told() if message["role"] == "user"] == ["go", "and then?"]
+    assert [message["content"] for message in flight.told() if message["role"] == "user"] == [
+        "go",
+        "and then?",
+    ]
 
 
 async def test_secrets_reach_neither_the_journal_nor_the_state(fly: TakeOff, tmp_path: Path) -> None:
@@ -302,7 +321,8 @@ async def test_secrets_reach_neither_the_journal_nor_the_state(fly: TakeOff, tmp
 
 
 async def test_a_failure_hooks_words_join_the_note(fly: TakeOff) -> None:
-    hooks = {"PostToolUseFailure": [{"matcher": "*", "hooks": [{"type": "command", "command": "echo see CONTRIBUTING"}]}]}
+    hint = {"type": "command", "command": "echo see CONTRIBUTING"}
+    hooks = {"PostToolUseFailure": [{"matcher": "*", "hooks": [hint]}]}
     flight = await fly([turn(MISSING), "done", "done"], hooks=hooks)
     await flight.run()
     assert "see CONTRIBUTING" in flight.told(1)[-1]["content"]
@@ -311,7 +331,8 @@ async def test_a_failure_hooks_words_join_the_note(fly: TakeOff) -> None:
 async def test_a_pre_hook_can_deny_a_call(fly: TakeOff) -> None:
     deny = {"type": "command", "command": "echo frozen >&2; exit 2"}
     flight = await fly(
-        [turn(call("bash", command="touch x")), "done"], hooks={"PreToolUse": [{"matcher": "bash", "hooks": [deny]}]}
+        [turn(call("bash", command="touch x")), "done"],
+        hooks={"PreToolUse": [{"matcher": "bash", "hooks": [deny]}]},
     )
     await flight.run()
     assert "frozen" in flight.told()[-1]["content"]
@@ -344,17 +365,21 @@ async def test_a_full_disk_under_the_journal_ends_the_run_before_a_side_effect(
     assert not (Path(flight.state.session.workspace) / "x").exists()
 
 
-DETECTORS: list[tuple[str, Turns, dict[str, Any], e.Outcome, str]] = [
-    ("ring", [turn(MISSING)] * 9, {"attempts": "off", "streak": "off", "stuck": False, "cognition": "off"}, e.Outcome.STOPPED, "ring"),
-    ("attempts", [turn(MISSING)] * 3 + [turn(call("list_dir")), "x"], {}, e.Outcome.PARTIAL, "attempts"),
-    ("streak", [turn(call("read_file", path=f"no{n}")) for n in range(9)], {}, e.Outcome.PARTIAL, "streak"),
-    ("cognition", [turn(*(call(t, path="no") for t in ("read_file", "list_dir"))) for _ in range(9)], {"attempts": "off", "streak": "off", "cognition": "act", "ring": False, "stuck": False}, e.Outcome.PARTIAL, "cognition"),
-    ("stuck", [turn(call("list_dir"))] * 9, {}, e.Outcome.STOPPED, "stuck"),
+ALONE = {"attempts": "off", "streak": "off", "cognition": "off", "ring": False, "stuck": False}
+BLIND = [turn(*(call(tool, path="no") for tool in ("read_file", "list_dir")))] * 9
+DETECTORS: list[tuple[str, Turns, dict[str, Any], e.Outcome]] = [
+    ("ring", [turn(MISSING)] * 9, ALONE | {"ring": True}, e.Outcome.STOPPED),
+    ("attempts", [turn(MISSING)] * 3 + [turn(call("list_dir")), "x"], {}, e.Outcome.PARTIAL),
+    ("streak", [turn(call("read_file", path=f"no{n}")) for n in range(9)], {}, e.Outcome.PARTIAL),
+    ("cognition", BLIND, ALONE | {"cognition": "act"}, e.Outcome.PARTIAL),
+    ("stuck", [turn(call("list_dir"))] * 9, {}, e.Outcome.STOPPED),
 ]
 OFF: dict[str, Any] = {"ring": False, "attempts": "off", "streak": "off", "cognition": "off", "stuck": False}
 
 
-@pytest.mark.parametrize(("detector", "turns", "policy", "outcome", "name"), DETECTORS, ids=[row[0] for row in DETECTORS])
+@pytest.mark.parametrize(
+    ("detector", "turns", "policy", "outcome"), DETECTORS, ids=[row[0] for row in DETECTORS]
+)
 async def test_every_detector_ends_the_run_that_it_alone_can_end(
     fly: TakeOff,
     monkeypatch: pytest.MonkeyPatch,
@@ -362,16 +387,15 @@ async def test_every_detector_ends_the_run_that_it_alone_can_end(
     turns: Turns,
     policy: dict[str, Any],
     outcome: e.Outcome,
-    name: str,
 ) -> None:
     operator = ScriptedOperator(present=False, answers=deque([EscalationReply("partial", by="policy")]))
     shaped = PRESETS["combined"].model_copy(update=policy)
     monkeypatch.setattr("tui_agent.sessions.session.preset", lambda _, **__: shaped)
     finished = await (await fly(turns, operator=operator, max_iterations=9)).run()
     assert finished.outcome is outcome
-    assert finished.detector == name
+    assert finished.detector == detector
 
     disconnected = shaped.model_copy(update={detector: OFF[detector]})
     monkeypatch.setattr("tui_agent.sessions.session.preset", lambda _, **__: disconnected)
     finished = await (await fly(turns, operator=ScriptedOperator(present=False), max_iterations=9)).run()
-    assert finished.detector != name
+    assert finished.detector != detector

@@ -11,10 +11,12 @@ from tui_agent.events import Approval
 from tui_agent.tools.tool import Effect, Tool
 
 _PLAIN_COMMAND = re.compile(r"[\w./=:,@%+ -]+")
-_RUNS_OTHERS = frozenset(
-    "bash sh zsh fish dash env xargs sudo su doas python python3 node perl ruby php eval exec nohup timeout time "
-    "find ssh docker podman kubectl make npx uvx pipx rm dd mkfs chmod chown curl wget git pip npm".split()
-)
+_RUNS_OTHERS = frozenset({
+    "bash", "sh", "zsh", "fish", "dash", "env", "xargs", "sudo", "su", "doas", "python", "python3", "node",
+    "perl", "ruby", "php", "eval", "exec", "nohup", "timeout", "time", "find", "ssh", "docker", "podman",
+    "kubectl", "make", "npx", "uvx", "pipx", "rm", "dd", "mkfs", "chmod", "chown", "curl", "wget", "git", "pip",
+    "npm",
+})  # fmt: skip
 """Programs that can do anything by their arguments: approving one call of them says nothing about the next."""
 
 

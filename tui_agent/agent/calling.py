@@ -185,7 +185,6 @@ class ModelCaller:
                 options=self._fallback_models,
             )
         )
-        assert isinstance(raised, e.EscalationRaised)
         answer = await self._operator.answer(raised)
         self._recorder.record(
             e.EscalationAnswered(id=raised.id, choice=answer.choice, text=answer.text, by=answer.by)

@@ -26,7 +26,6 @@ async def settle(recorder: Recorder, operator: Operator, verdict: e.VerdictRecor
             input=arguments,
         )
     )
-    assert isinstance(raised, e.EscalationRaised)
     reply = await operator.answer(raised)
     recorder.record(
         e.EscalationAnswered(

@@ -16,7 +16,7 @@ from typing import Any
 
 from tui_agent import events as e
 from tui_agent.agent.approvals import allowed_by, needs_approval, session_rule
-from tui_agent.agent.ending import Ending, RunEnded
+from tui_agent.agent.ending import Ending
 from tui_agent.agent.hooks import HookName, HookRunner
 from tui_agent.agent.operator import Operator
 from tui_agent.agent.recorder import Recorder
@@ -166,7 +166,6 @@ class Executor:
                 options=tuple(str(option) for option in issued.arguments.get("options", ())),
             )
         )
-        assert isinstance(raised, e.EscalationRaised)
         reply = await self._operator.answer(raised)
         self._recorder.record(
             e.EscalationAnswered(id=raised.id, choice=reply.choice, text=reply.text, by=reply.by)
@@ -210,7 +209,6 @@ class Executor:
                 rule=rule,
             )
         )
-        assert isinstance(asked, e.ApprovalAsked)
         reply = await self._operator.approve(asked)
         self._recorder.record(
             e.ApprovalAnswered(

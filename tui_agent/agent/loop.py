@@ -222,7 +222,6 @@ class Agent:
             )
         )
         self._recorder.sync_soon()
-        assert isinstance(finished, e.RunFinished)
         return finished
 
     async def _attend(self, work: Coroutine[Any, Any, T]) -> T:

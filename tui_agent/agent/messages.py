@@ -34,13 +34,17 @@ class BuiltRequest:
 def system_prompt(workspace: Path) -> str:
     """What every run begins with: role, ground rules, the recovery rule, the project's own instructions."""
     parts = [
-        "You are a software engineer who works in a repository through tools. The workspace is the only place "
-        f"you can touch; its folder is named {workspace.name!r} and every path you give is relative to it. "
-        f"Commands run on {platform.system()} with bash.",
-        "Look before you change: read a file before you edit it, make the smallest change that does the work, "
-        "and check it by running what the project has for that (its tests, its linter). Calls that only read "
-        "may be sent together in one reply. When the work is done, say so by calling `finish` with the answer; "
-        "ask with `ask_operator` only what you cannot find out yourself.",
+        (
+            "You are a software engineer who works in a repository through tools. The workspace is the only place "
+            f"you can touch; its folder is named {workspace.name!r} and every path you give is relative to it. "
+            f"Commands run on {platform.system()} with bash."
+        ),
+        (
+            "Look before you change: read a file before you edit it, make the smallest change that does the work, "
+            "and check it by running what the project has for that (its tests, its linter). Calls that only read "
+            "may be sent together in one reply. When the work is done, say so by calling `finish` with the answer; "
+            "ask with `ask_operator` only what you cannot find out yourself."
+        ),
         SYSTEM_RULE,
     ]
     instructions = project_instructions(workspace)

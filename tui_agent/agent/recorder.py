@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from tui_agent.events import Event
 from tui_agent.state import RunState
+
+E = TypeVar("E", bound=Event)
 
 
 class RecordingFailed(Exception):
@@ -20,7 +22,7 @@ class Recorder(Protocol):
         """All that was recorded so far, folded."""
         ...
 
-    def record(self, event: Event) -> Event:
+    def record(self, event: E) -> E:
         """Stamp, fold, keep and announce one event; returns it as stamped. Never waits."""
         ...
 

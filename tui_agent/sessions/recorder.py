@@ -57,20 +57,17 @@ class SessionRecorder:
 
         return unsubscribe
 
-    def record(self, event: e.Event) -> e.Event:
-        """Mask, stamp, fold, queue for the journal, announce. A listener's fault never reaches the loop."""
+    def record(self, event: E) -> E:
+        """Mask, stamp, fold, queue for the journal, announce."""
         if isinstance(event, e.ReplyDelta):
-            return self._record_delta(event)
+            # A secret may be split over two deltas: its possible beginning is held back until more is known.
+            text, reasoning = self._text.feed(event.text), self._reasoning.feed(event.reasoning)
+            if not text and not reasoning:
+                return event
+            return self._keep(event.model_copy(update={"text": text, "reasoning": reasoning}))
         if isinstance(event, e.ModelCallStarted | e.ReplyFinished | e.ModelFaulted | e.IterationFinished):
             self._flush_deltas(keep=not isinstance(event, e.ReplyFinished))
         return self._keep(self._redactor.redact(event))
-
-    def _record_delta(self, event: e.ReplyDelta) -> e.Event:
-        """A secret may be split over two deltas, so its possible beginning is held back until more is known."""
-        text, reasoning = self._text.feed(event.text), self._reasoning.feed(event.reasoning)
-        if not text and not reasoning:
-            return event
-        return self._keep(e.ReplyDelta(text=text, reasoning=reasoning))
 
     def _flush_deltas(self, *, keep: bool) -> None:
         text, reasoning = self._text.flush(), self._reasoning.flush()
@@ -78,7 +75,7 @@ class SessionRecorder:
         if keep and (text or reasoning):
             self._keep(e.ReplyDelta(text=text, reasoning=reasoning))
 
-    def _keep(self, event: e.Event) -> e.Event:
+    def _keep(self, event: E) -> E:
         stamped = event.stamped(self._state.seq + 1, self._clock())
         self._state = apply(self._state, stamped)
         self._journal.write(stamped)
