@@ -13,6 +13,7 @@ import signal
 import struct
 import termios
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -20,11 +21,17 @@ from typing import Self
 class Terminal:
     """Runs `command` in a pty of the given size. Times are `time.perf_counter` seconds."""
 
-    def __init__(self, command: list[str], size: tuple[int, int] = (120, 40), env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, command: list[str], size: tuple[int, int] = (120, 40), env: dict[str, str] | None = None
+    ) -> None:
         self.started = time.perf_counter()
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
-            os.execvpe(command[0], command, {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})})
+            os.execvpe(
+                command[0],
+                command,
+                {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})},
+            )
         columns, lines = size
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self.seen = bytearray()
@@ -33,7 +40,9 @@ class Terminal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def read(self, timeout: float) -> bytes:
@@ -72,7 +81,7 @@ class Terminal:
     def rss(self) -> int:
         """Resident memory in bytes of the program itself (not its children); 0 where it cannot be known."""
         try:
-            with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
+            with Path(f"/proc/{self.pid}/statm").open(encoding="ascii") as file:
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         except OSError:
             return 0

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tui_agent.console.app import ConsoleApp  # noqa: E402
 from tui_agent.console.arguments import ConsoleArguments  # noqa: E402
+from tui_agent.console.program import ConsoleApp  # noqa: E402
 from tui_agent.console.screens.flight import FlightScreen  # noqa: E402
 
 if TYPE_CHECKING:
@@ -107,7 +107,11 @@ PICTURES = (
 async def take(picture: Picture, out: Path, theme: str) -> Path:
     """Run the demo up to the moment; write the SVG."""
     with tempfile.TemporaryDirectory() as state_dir:
-        options = {"state_dir": Path(state_dir), "theme": theme or picture.theme or "agent-dark", **picture.options}
+        options = {
+            "state_dir": Path(state_dir),
+            "theme": theme or picture.theme or "agent-dark",
+            **picture.options,
+        }
         app = ConsoleApp(ConsoleArguments(overrides=options, demo=picture.demo))
         async with app.run_test(size=picture.size) as pilot:
             await until(app, pilot, picture)
@@ -156,9 +160,19 @@ def to_png(svg: Path) -> Path | None:
     with tempfile.TemporaryDirectory() as profile:
         subprocess.run(
             [
-                chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-                "--disable-background-networking", "--disable-component-update", "--disable-sync",
-                f"--user-data-dir={profile}", f"--screenshot={png}", f"--window-size={width},{height}", str(svg),
+                chromium,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--hide-scrollbars",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                f"--user-data-dir={profile}",
+                f"--screenshot={png}",
+                f"--window-size={width},{height}",
+                str(svg),
             ],
             check=True,
             capture_output=True,

@@ -1,1 +1,1 @@
-"""The screen. It draws the state and asks the operator; it imports Textual and nothing heavier before it has painted."""
+"""The screen: it draws the state and asks the operator. Before it has painted it imports nothing heavier than Textual."""

@@ -1,223 +1,46 @@
-"""The console as a program: paints first, loads the rest while it can be typed in already, leaves cleanly.
+"""The door to the console: from the command line's values to an exit code.
 
-However it is left - by a key, a signal, a wrong configuration, a fault of its own - the terminal is restored,
-the session is closed, and what has to be said stands on the normal screen, without a traceback.
+It refuses where there is no terminal, and says on the normal screen what has to be said after the program was
+left. Textual is imported inside, with the collector of garbage at rest: start-up makes many objects and drops
+hardly any.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
-import signal
 import sys
-import tempfile
-import threading
-import time
-import tomllib
-import traceback
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.app import App
-
-from tui_agent.console.screens.flight import FlightScreen
-from tui_agent.console.themes import DEFAULT_THEME, load_themes, role_defaults
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from textual.command import Provider
-    from textual.screen import Screen
-
     from tui_agent.console.arguments import ConsoleArguments
-    from tui_agent.console.boot import Opened
+    from tui_agent.console.program import ConsoleApp
 
-LEFT_BY_SIGNAL = 130
 NOT_A_TERMINAL = """\
 agent-tui needs a terminal: its standard input and output are not one (a pipe, a file, or a job without a screen).
 Without a screen, use: agent-tui run "TASK"    (and --output json for scripts)"""
 
 
-def command_provider() -> type[Provider]:
-    """The palette's entries, imported when the palette opens."""
-    from tui_agent.console.palette import CommandProvider
-
-    return CommandProvider
-
-
-class ConsoleApp(App[None]):
-    """One start of the console. `exit_text` is what is said on the normal screen afterwards."""
-
-    TITLE = "agent-tui"
-    ENABLE_COMMAND_PALETTE = True
-    COMMANDS = {command_provider}
-    clock: Callable[[], float] = staticmethod(time.monotonic)
-
-    def __init__(self, arguments: ConsoleArguments) -> None:
-        super().__init__()
-        self.arguments = arguments
-        self.exit_text = ""
-        self.opened: Opened | None = None
-        self._leaving = False
-        for theme in load_themes().values():
-            self.register_theme(theme)
-        self.theme_names = tuple(load_themes())
-        self.theme = first_theme(arguments, self.theme_names)
-
-    def get_default_screen(self) -> Screen[None]:
-        """The live screen, or the replay's."""
-        if self.arguments.replay is not None:
-            from tui_agent.console.screens.replay import ReplayScreen
-
-            return ReplayScreen(self.size)
-        return FlightScreen(self.size)
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Our roles, for themes that know nothing of them."""
-        return role_defaults(self.current_theme)
-
-    def on_mount(self) -> None:
-        """Listen to signals; load the rest once the first paint is out."""
-        loop = asyncio.get_running_loop()
-        for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None and sys.platform != "win32" and threading.current_thread() is threading.main_thread():
-                loop.add_signal_handler(number, self._signalled)
-        self.call_after_refresh(self._begin)
-
-    def _begin(self) -> None:
-        self.run_worker(self._boot(), group="boot")
-
-    async def _boot(self) -> None:
-        from tui_agent.console.boot import BootError
-
-        try:
-            await self._open()
-        except BootError as error:
-            self.exit_text = error.message
-            self.exit(return_code=error.code)
-
-    async def _open(self) -> None:
-        screen = self.screen_stack[0]
-        if not isinstance(screen, FlightScreen):
-            from tui_agent.console.screens.replay import ReplayScreen
-
-            assert isinstance(screen, ReplayScreen)
-            await screen.open(self.arguments)
-            return
-        from tui_agent.console.boot import LOOKS, boot, load_modules
-
-        await load_modules(LOOKS)
-        await screen.complete()
-        self.opened = opened = await boot(self.arguments, screen.operator)
-        if opened.settings.theme in self.theme_names:
-            self.theme = opened.settings.theme
-        await screen.attach(opened.session)
-        if opened.task:
-            await screen.deck.submit(opened.task)
-        await asyncio.to_thread(screen.load_history, opened.settings.state_dir / "prompt-history.jsonl")
-
-    # --- leaving --------------------------------------------------------------------------------------------
-
-    async def action_quit(self) -> None:
-        """Leave, as the screen has it: the live one asks while a run goes on."""
-        await self.screen_stack[0].run_action("command('quit')")
-
-    async def action_help_quit(self) -> None:
-        """Ctrl+C interrupts what runs; it never ends the program by itself."""
-        screen = self.screen_stack[0]
-        if isinstance(screen, FlightScreen) and screen.deck.session is not None and screen.deck.session.running:
-            await screen.deck.interrupt()
-        else:
-            self.notify("Ctrl+Q leaves the console.", markup=False)
-
-    def _signalled(self) -> None:
-        self.call_later(self.leave, LEFT_BY_SIGNAL)
-
-    async def leave(self, code: int = 0) -> None:
-        """Close the session, then the screen."""
-        if self._leaving:
-            return
-        self._leaving = True
-        if not await self.close_session():
-            code = 1
-        self.exit(return_code=code)
-
-    async def close_session(self) -> bool:
-        """End the run and the journal in good order. False where the disk refused; `exit_text` says so."""
-        opened, self.opened = self.opened, None
-        if opened is None:
-            return True
-        try:
-            await opened.session.close()
-        except Exception as error:  # noqa: BLE001 - leaving must go on, and say what went wrong
-            self.exit_text = f"{self.exit_text}\n{error}".strip()
-            return False
-        finally:
-            opened.clean_up()
-        return True
-
-    def _fatal_error(self) -> None:
-        """A fault of our own: the traceback goes to a file, its name to the screen."""
-        self.exit_text = crash_text(sys.exc_info()[1])
-        self._close_messages_no_wait()
-
-
-def first_theme(arguments: ConsoleArguments, names: Sequence[str]) -> str:
-    """The theme of the first paint, found without reading the whole configuration."""
-    wanted = arguments.overrides.get("theme") or os.environ.get("AGENT_TUI_THEME") or _theme_in_file(arguments.config)
-    return wanted if isinstance(wanted, str) and wanted in names else DEFAULT_THEME
-
-
-def _theme_in_file(config: Path | None) -> object:
-    from platformdirs import user_config_path
-
-    path = config or user_config_path("agent-tui", appauthor=False) / "config.toml"
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8")).get("theme")
-    except (OSError, ValueError):
-        return None
-
-
-def crash_text(error: BaseException | None) -> str:
-    """What is said after a crash: what happened, where the details are, what to do."""
-    details = "".join(traceback.format_exception(error)) if error is not None else "no traceback\n"
-    from tui_agent.console.sanitize import sanitize
-
-    said = f"{type(error).__name__}: {error}".partition("\n")[0] if error is not None else "an unknown fault"
-    where = _crash_log(details)
-    return (
-        f"agent-tui stopped by a fault of its own: {sanitize(said)}.\n"
-        "The session is saved up to here; agent-tui resume goes on with it.\n"
-        f"The details are in {where}; please report them."
-    )
-
-
-def _crash_log(details: str) -> Path | str:
-    from platformdirs import user_state_path
-
-    name = f"crash-{time.strftime('%Y%m%d-%H%M%S')}.log"
-    folders = [Path(os.environ.get("AGENT_TUI_STATE_DIR") or user_state_path("agent-tui", appauthor=False)), Path(tempfile.gettempdir())]
-    for folder in folders:
-        with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(details, encoding="utf-8", errors="replace")
-            return folder / name
-    return "no file (none could be written)"
-
-
 def is_terminal() -> bool:
     """Whether there is a terminal to draw on and to read from."""
     streams = (sys.stdin, sys.stdout, sys.__stderr__)
-    return all(stream is not None and stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"
+    return (
+        all(stream is not None and stream.isatty() for stream in streams) and os.environ.get("TERM") != "dumb"
+    )
 
 
 def run_console(arguments: ConsoleArguments) -> int:
-    """The console from start to end; the exit code: 0 left, 1 a fault, 2 wrong usage or configuration, 130 a signal."""
+    """The console from start to end.
+
+    The exit code: 0 left, 1 a fault of its own, 2 wrong usage or configuration, 130 ended by a signal.
+    """
     if not is_terminal():
         print(NOT_A_TERMINAL, file=sys.stderr)  # noqa: T201
         return 2
+    gc.disable()  # until the session is open, see `ConsoleApp`
+    from tui_agent.console.program import ConsoleApp
+
     return asyncio.run(_run(ConsoleApp(arguments)))
 
 

@@ -151,15 +151,23 @@ def _saved(wanted: str | Newest, settings: Settings) -> Path:
     from tui_agent.sessions.session import sessions_folder
 
     root = sessions_folder(settings.state_dir)
-    folders = sorted(folder for folder in root.glob("*") if (folder / "events.jsonl").exists()) if root.is_dir() else []
+    folders = (
+        sorted(folder for folder in root.glob("*") if (folder / "events.jsonl").exists())
+        if root.is_dir()
+        else []
+    )
     if not folders:
-        raise BootError(f"There is no session to go on with: none is saved under {root}. Start one with agent-tui.")
+        raise BootError(
+            f"There is no session to go on with: none is saved under {root}. Start one with agent-tui."
+        )
     if isinstance(wanted, Newest):
         return max(folders, key=lambda folder: (folder / "events.jsonl").stat().st_mtime)
     fitting = [folder for folder in folders if folder.name.startswith(wanted)]
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
-        raise BootError(f"No session is called {wanted!r} under {root}. agent-tui sessions lists what is there.")
+        raise BootError(
+            f"No session is called {wanted!r} under {root}. agent-tui sessions lists what is there."
+        )
     names = ", ".join(folder.name for folder in fitting[:5])
     raise BootError(f"More than one session begins with {wanted!r}: {names}. Write more of the name.")

@@ -1,7 +1,6 @@
 """The panes in their places: conversation on the left, recovery on the right, or folded into one line.
 
-The same cockpit stands in the live screen and in the replay; both give it a state and a time. The first paint
-shows its frame; the panes are imported and mounted right after it (`fill`).
+The same cockpit stands in the live screen and in the replay; both give it a state and a time.
 """
 
 from __future__ import annotations
@@ -13,18 +12,16 @@ from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.widget import Widget
 
+from tui_agent.console import panes
+from tui_agent.console.frame import UNFOLDED_HEIGHT, UNFOLDED_WIDTH, WIDE_WIDTH
+
 if TYPE_CHECKING:
     from textual import events
     from textual.geometry import Size
 
-    from tui_agent.console.panes import ConversationPane, RecoverySummary, TimelinePane
     from tui_agent.console.panes.pane import LinePane
     from tui_agent.state import RunState
 
-UNFOLDED_WIDTH = 108
-UNFOLDED_HEIGHT = 28
-"""Below either, the recovery panes fold into the summary line."""
-WIDE_WIDTH = 170
 TALL_HEIGHT = 36
 
 PANE_NAMES = ("conversation", "ring", "attempts", "confidence", "note", "timeline")
@@ -93,8 +90,8 @@ class Cockpit(Vertical):
         self._talk.border_title = Content("Conversation")
         self._column = RecoveryColumn(id="recovery")
         self._panes: list[LinePane] = []
-        self._conversation: ConversationPane | None = None
-        self._summary: RecoverySummary | None = None
+        self._conversation: panes.ConversationPane | None = None
+        self._summary: panes.RecoverySummary | None = None
         self._open = False
         self._hidden = False
         self._fit(size)
@@ -107,8 +104,6 @@ class Cockpit(Vertical):
 
     async def fill(self, tray: Widget | None = None) -> None:
         """Import and mount the panes; `tray` stands at the end of the conversation."""
-        from tui_agent.console import panes
-
         self._conversation = panes.ConversationPane(id="conversation")
         recovery = [
             panes.RingPane(id="ring"),
@@ -163,7 +158,7 @@ class Cockpit(Vertical):
         """Fold or unfold."""
         self._fit(self.app.size)
 
-    def on_timeline_pane_selected(self, event: TimelinePane.Selected) -> None:
+    def on_timeline_pane_selected(self, event: panes.TimelinePane.Selected) -> None:
         """A line of the timeline leads to its place in the conversation."""
         event.stop()
         if self.folded:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import NamedTuple, Protocol
 
 from tui_agent.console.completion import Suggestion
@@ -78,7 +77,14 @@ class Command:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("help", "Keys, commands and what each pane means", lambda deck, _: deck.show_help(), key="f1", hint="help", replay=True),
+    Command(
+        "help",
+        "Keys, commands and what each pane means",
+        lambda deck, _: deck.show_help(),
+        key="f1",
+        hint="help",
+        replay=True,
+    ),
     Command("auto", "Go on by itself", lambda deck, _: deck.set_auto(), key="f5", hint="auto"),
     Command("pause", "Pause after this iteration", lambda deck, _: deck.pause(), key="f6", hint="pause"),
     Command("step", "Run one iteration, then wait", lambda deck, _: deck.step(), key="f10", hint="step"),
@@ -97,7 +103,12 @@ COMMANDS: tuple[Command, ...] = (
         "NAME",
         lambda _: POLICIES,
     ),
-    Command("model", "Model of the next call, by its litellm name", lambda deck, name: deck.set_model(name), "NAME"),
+    Command(
+        "model",
+        "Model of the next call, by its litellm name",
+        lambda deck, name: deck.set_model(name),
+        "NAME",
+    ),
     Command(
         "approve",
         "What asks you first: ask (writes and commands), writes (commands only), all (nothing)",
@@ -119,7 +130,9 @@ COMMANDS: tuple[Command, ...] = (
         "TOOL open|close",
         lambda deck: [f"{tool} {what}" for tool in deck.tool_names() for what in ("open", "close")],
     ),
-    Command("unqueue", "Take the newest queued message back into the prompt", lambda deck, _: deck.take_back()),
+    Command(
+        "unqueue", "Take the newest queued message back into the prompt", lambda deck, _: deck.take_back()
+    ),
     Command(
         "theme",
         "Change the colours",
@@ -129,9 +142,16 @@ COMMANDS: tuple[Command, ...] = (
         replay=True,
     ),
     Command(
-        "panes", "Show or hide the recovery panes", lambda deck, _: deck.toggle_panes(), key="f2", hint="panes", replay=True
+        "panes",
+        "Show or hide the recovery panes",
+        lambda deck, _: deck.toggle_panes(),
+        key="f2",
+        hint="panes",
+        replay=True,
     ),
-    Command("next-pane", "Go to the next recovery pane", lambda deck, _: deck.next_pane(), key="f3", replay=True),
+    Command(
+        "next-pane", "Go to the next recovery pane", lambda deck, _: deck.next_pane(), key="f3", replay=True
+    ),
     Command(
         "jump",
         "Jump to a pane",
@@ -153,7 +173,14 @@ COMMANDS: tuple[Command, ...] = (
         lambda _: ("markdown", "html", "json", "messages"),
         replay=True,
     ),
-    Command("quit", "Leave; the session is kept", lambda deck, _: deck.quit(), key="ctrl+q", hint="quit", replay=True),
+    Command(
+        "quit",
+        "Leave; the session is kept",
+        lambda deck, _: deck.quit(),
+        key="ctrl+q",
+        hint="quit",
+        replay=True,
+    ),
 )
 
 BY_NAME = {command.name: command for command in COMMANDS}
@@ -184,9 +211,13 @@ def parse(line: str) -> Invocation:
     name, _, argument = line.removeprefix("/").strip().partition(" ")
     command = BY_NAME.get(name.lower())
     if command is None:
+        from difflib import get_close_matches
+
         near = get_close_matches(name.lower(), BY_NAME, n=1, cutoff=0.4)
         rest = f"Did you mean /{near[0]}?" if near else "/help lists the commands."
-        raise UnknownCommandError(f"There is no command /{name}. {rest} To send a text that begins with a slash, put a space before it.")
+        raise UnknownCommandError(
+            f"There is no command /{name}. {rest} To send a text that begins with a slash, put a space before it."
+        )
     argument = argument.strip()
     if command.needs_argument and not argument:
         raise UnknownCommandError(f"/{command.name} needs an argument: {command.usage}. {command.help}.")

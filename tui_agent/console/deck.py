@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from tui_agent.console.cockpit import PANE_NAMES
-from tui_agent.console.queued import Waiting
 
 if TYPE_CHECKING:
     from tui_agent.console.operator import ConsoleOperator
+    from tui_agent.console.queued import Waiting
     from tui_agent.events import Event
     from tui_agent.sessions.session import Session
     from tui_agent.state import RunState
@@ -81,6 +81,8 @@ class FlightDeck:
     @property
     def queue(self) -> list[Waiting]:
         """Messages that were not delivered yet, the oldest first."""
+        from tui_agent.console.queued import Waiting
+
         if self.session is None:
             return [Waiting(f"early-{place}", text) for place, text in enumerate(self._early)]
         return [Waiting(message.id, message.text) for message in self.session.state.queue]
@@ -122,7 +124,9 @@ class FlightDeck:
         if session is None or not session.running:
             return
         await session.interrupt()
-        self._surface.say("Interrupted: the run is paused. F5 goes on, F10 does one iteration, /stop ends it.")
+        self._surface.say(
+            "Interrupted: the run is paused. F5 goes on, F10 does one iteration, /stop ends it."
+        )
 
     async def stop(self) -> None:
         """End the run with a partial answer."""
@@ -183,14 +187,18 @@ class FlightDeck:
         if what not in {"open", "close"} or not tool:
             self._surface.say("Write /breaker TOOL open, or /breaker TOOL close.", "warning")
             return
-        self._with_session(lambda session: self._try(lambda: session.set_breaker(tool.strip(), open=what == "open")))
+        self._with_session(
+            lambda session: self._try(lambda: session.set_breaker(tool.strip(), open=what == "open"))
+        )
 
     def set_theme(self, name: str) -> None:
         """Change the colours at once."""
         if name in self._surface.themes():
             self._surface.use_theme(name)
         else:
-            self._surface.say(f"There is no theme {name}. There are {', '.join(self._surface.themes())}.", "warning")
+            self._surface.say(
+                f"There is no theme {name}. There are {', '.join(self._surface.themes())}.", "warning"
+            )
 
     def edit_note(self, text: str) -> None:
         """Open the pending note, replace it, or drop it."""
@@ -201,7 +209,9 @@ class FlightDeck:
             note = gate.note
         if not text:
             if gate is None:
-                self._surface.say("The note can be edited while a request waits: F6 or F10 makes the next one wait.")
+                self._surface.say(
+                    "The note can be edited while a request waits: F6 or F10 makes the next one wait."
+                )
             else:
                 self._surface.edit_note(note or "")
             return
@@ -231,7 +241,9 @@ class FlightDeck:
         elif pane in self.pane_names():
             self._surface.focus_pane(pane)
         else:
-            self._surface.say(f"There is no pane {pane}. There are {', '.join(self.pane_names())}.", "warning")
+            self._surface.say(
+                f"There is no pane {pane}. There are {', '.join(self.pane_names())}.", "warning"
+            )
 
     def toggle_panes(self) -> None:
         """Show or hide the recovery panes."""

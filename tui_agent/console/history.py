@@ -6,7 +6,6 @@ is no reason to fail, the history is then what this session typed.
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -69,6 +68,8 @@ class PromptHistory:
     def _append(self, text: str) -> None:
         if self._path is None:
             return
+        import json
+
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -78,6 +79,8 @@ class PromptHistory:
     def _rewrite(self) -> None:
         if self._path is None:
             return
+        import json
+
         fresh = self._path.with_suffix(".new")
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
@@ -86,6 +89,8 @@ class PromptHistory:
 
 
 def _parsed(lines: list[str]) -> list[str]:
+    import json
+
     texts: list[str] = []
     for line in lines:
         with suppress(ValueError):

@@ -60,7 +60,9 @@ class ConsoleOperator:
     themselves; until the screen has bound it, they do.
     """
 
-    def __init__(self, changed: Callable[[], None] = lambda: None, auto: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self, changed: Callable[[], None] = lambda: None, auto: Callable[[], bool] = lambda: True
+    ) -> None:
         self.questions: list[AnyQuestion] = []
         self._changed = changed
         self._auto = auto

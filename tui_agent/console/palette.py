@@ -41,7 +41,9 @@ def entries(deck: Deck, names: frozenset[str] | None = None) -> Iterator[Entry]:
         if names is not None and command.name not in names:
             continue
         key = f"  {commands.key_label(command.key)}" if command.key else ""
-        yield Entry(command.usage.removeprefix("/") + key, command.help, command.name, "", not command.needs_argument)
+        yield Entry(
+            command.usage.removeprefix("/") + key, command.help, command.name, "", not command.needs_argument
+        )
         for value in command.choices(deck) if command.choices else ():
             yield Entry(f"{command.name} {value}", command.help, command.name, value, True)
 

@@ -25,14 +25,14 @@ class Prompt(TextArea):
     DEFAULT_CSS = """
     Prompt {
         height: auto;
-        min-height: 1;
-        max-height: 8;
-        width: 1fr;
-        border: none;
-        padding: 0 1 0 0;
+        min-height: 3;
+        max-height: 10;
+        border: round $border-blurred;
+        border-subtitle-color: $text-muted;
+        padding: 0 1;
         background: $background;
         scrollbar-size-vertical: 1;
-        &:focus { border: none; }
+        &:focus { border: round $accent; }
         & .text-area--cursor-line { background: transparent; }
     }
     """
@@ -59,7 +59,6 @@ class Prompt(TextArea):
     def __init__(self, completions: Completions) -> None:
         super().__init__(
             placeholder="Give the agent a task, or type / for commands",
-            compact=True,
             highlight_cursor_line=False,
             soft_wrap=True,
             id="prompt",

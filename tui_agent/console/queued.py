@@ -55,11 +55,15 @@ class QueuedMessages(Static):
             text = " ".join(sanitize(message.text).split())
             hint = "  alt+↑ edits it" if place == len(self.waiting) - 1 else ""
             lines.append(
-                Content.assemble(("✕ ", "$error"), ("queued ", "$text-muted"), text[:400], (hint, "$text-muted"))
+                Content.assemble(
+                    ("✕ ", "$error"), ("queued ", "$text-muted"), text[:400], (hint, "$text-muted")
+                )
             )
         if len(self.waiting) > SHOWN:
             lines.append(Content.styled(f"  and {len(self.waiting) - SHOWN} more", "$text-muted"))
-        return Content("\n").join(line.truncate(max(20, self.size.width - 2), ellipsis=True) for line in lines)
+        return Content("\n").join(
+            line.truncate(max(20, self.size.width - 2), ellipsis=True) for line in lines
+        )
 
     def on_resize(self) -> None:
         """Cut the lines for the new width."""

@@ -54,7 +54,8 @@ def _pictures() -> dict[int, str]:
 
 _PICTURES = _pictures()
 _SECRETIVE = {
-    ord(char): f"‹U+{ord(char):04X}›" for char in "\u00ad\u180e\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff"
+    ord(char): f"‹U+{ord(char):04X}›"
+    for char in "\u00ad\u180e\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff"
 }
 
 
@@ -103,7 +104,8 @@ def _overwritten(text: str) -> str:
     """Each line as it looks after its carriage returns: the last state that was not empty."""
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join(
-        next((part for part in reversed(line.split("\r")) if part), "") if "\r" in line else line for line in lines
+        next((part for part in reversed(line.split("\r")) if part), "") if "\r" in line else line
+        for line in lines
     )
 
 

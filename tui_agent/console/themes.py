@@ -101,9 +101,13 @@ def read_theme(path: Path) -> Theme:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ThemeError(f"{path}: the theme cannot be read ({error.strerror}). Check the file's permissions.") from error
+        raise ThemeError(
+            f"{path}: the theme cannot be read ({error.strerror}). Check the file's permissions."
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ThemeError(f"{path}: not valid TOML: {error}. Mend the file or move it out of the folder.") from error
+        raise ThemeError(
+            f"{path}: not valid TOML: {error}. Mend the file or move it out of the folder."
+        ) from error
     return parse_theme(data, path)
 
 
@@ -113,11 +117,15 @@ def parse_theme(data: dict[str, Any], path: Path) -> Theme:
         _check(key, value, path)
     data = {"name": path.stem, **data}
     if "primary" not in data:
-        raise ThemeError(f"{path}: `primary` is missing. A theme needs at least this colour, as in primary = \"#7aa2f7\".")
+        raise ThemeError(
+            f'{path}: `primary` is missing. A theme needs at least this colour, as in primary = "#7aa2f7".'
+        )
     variables = data.get("variables", {})
     for key, value in variables.items():
         if not isinstance(value, str):
-            raise ThemeError(f"{path}: `variables.{key}` is {value!r}. Variables are text: a colour, or a text style.")
+            raise ThemeError(
+                f"{path}: `variables.{key}` is {value!r}. Variables are text: a colour, or a text style."
+            )
         if key in ROLES:
             _check_colour(f"variables.{key}", value, path)
     return Theme(**{**data, "variables": {**_role_defaults(data), **variables}})
@@ -132,7 +140,9 @@ def _check(key: str, value: Any, path: Path) -> None:
         raise ThemeError(f"{path}: `{key}` is {value!r}. Allowed: a number between 0 and 1.")
     if key in _TABLES and not isinstance(value, dict):
         raise ThemeError(f"{path}: `{key}` is {value!r}. It is a table: write [{key}] on a line of its own.")
-    if key == "name" and not (isinstance(value, str) and value and value.replace("-", "").replace("_", "").isalnum()):
+    if key == "name" and not (
+        isinstance(value, str) and value and value.replace("-", "").replace("_", "").isalnum()
+    ):
         raise ThemeError(f"{path}: `name` is {value!r}. Allowed: letters, digits, - and _.")
     if key in _COLOURS:
         _check_colour(key, value, path)
@@ -179,7 +189,11 @@ def _role_defaults(data: dict[str, Any]) -> dict[str, str]:
     }
     if surface:
         roles |= dict.fromkeys(("code-background", "operator-background", "cursor-background"), surface)
-    for role, colour in (("error-background", error), ("diff-remove-background", error), ("diff-add-background", success)):
+    for role, colour in (
+        ("error-background", error),
+        ("diff-remove-background", error),
+        ("diff-add-background", success),
+    ):
         roles[role] = "ansi_default" if data.get("ansi") else _blend(colour, data.get("background"), 0.82)
     return roles
 

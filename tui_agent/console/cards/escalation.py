@@ -62,7 +62,12 @@ class EscalationCard(Card):
         """The subject, the field for an answer, the choices."""
         asked = self.question.asked
         yield Sheet(list(subject(asked, self._attempts)))
-        yield Input(placeholder=_PLACEHOLDERS.get(asked.source, "What should the agent do? Enter sends it, ↓ for the choices"), compact=True)
+        yield Input(
+            placeholder=_PLACEHOLDERS.get(
+                asked.source, "What should the agent do? Enter sends it, ↓ for the choices"
+            ),
+            compact=True,
+        )
         yield Choices(choices_for(asked))
         if asked.tool:
             yield ArgumentsEditor(asked.input)
@@ -140,12 +145,16 @@ _PLACEHOLDERS = {
 
 def title_of(source: str) -> str:
     """What the card is headed with, by who asks."""
-    return {"ask_operator": "The agent asks", "model": "The model cannot be used"}.get(source, "The agent needs you")
+    return {"ask_operator": "The agent asks", "model": "The model cannot be used"}.get(
+        source, "The agent needs you"
+    )
 
 
 def choices_for(asked: EscalationRaised) -> list[Choice]:
     """The model's own options by number, then the ways out that make sense for this question."""
-    options = [Choice(str(place + 1), option, f"option:{place}") for place, option in enumerate(asked.options)]
+    options = [
+        Choice(str(place + 1), option, f"option:{place}") for place, option in enumerate(asked.options)
+    ]
     retry = Choice("r", "retry once", "retry")
     edit = Choice("e", "edit and retry", "edit")
     skip = Choice("s", "skip", "skip")
@@ -164,7 +173,9 @@ def subject(asked: EscalationRaised, attempts: Sequence[Attempt]) -> Iterable[Pa
     yield Passage(asked.question, "bold")
     if asked.tool and asked.source != "ask_operator":
         yield Passage("")
-        yield Passage(f"{asked.tool} {json.dumps(asked.input, ensure_ascii=False, default=str)}", "code", verbatim=True)
+        yield Passage(
+            f"{asked.tool} {json.dumps(asked.input, ensure_ascii=False, default=str)}", "code", verbatim=True
+        )
     if attempts:
         yield Passage("")
         yield from _tried(attempts)
@@ -176,7 +187,9 @@ def _tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
     last = len(attempts)
     for number, attempt in enumerate(attempts, 1):
         same = number < last and attempt.error == attempts[number].error
-        yield Passage(f"{number}. {attempt.what}{': the same error as the next' if same else ''}", "muted", indent=1)
+        yield Passage(
+            f"{number}. {attempt.what}{': the same error as the next' if same else ''}", "muted", indent=1
+        )
         if not same:
             error = attempt.error.rstrip("\n")
             yield Passage(error if number == last else error.partition("\n")[0], "error", indent=4)

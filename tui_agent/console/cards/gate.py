@@ -42,7 +42,10 @@ class GateCard(Card):
         border: round $primary 50%;
         border-title-color: $primary;
         &.-armed:focus-within { border: round $primary; }
-        & TextArea { display: none; height: auto; min-height: 3; max-height: 30vh; border: none; padding: 0; background: $background; }
+        & TextArea {
+            display: none; height: auto; min-height: 3; max-height: 30vh;
+            border: none; padding: 0; background: $background;
+        }
         & Sheet { max-height: 24vh; }
         &.-editing TextArea { display: block; }
         &.-editing Sheet, &.-editing Choices { display: none; }
@@ -79,7 +82,7 @@ class GateCard(Card):
 
     def _note_widgets(self) -> ComposeResult:
         note = self.question.note
-        text = note if note else "No recovery note goes with it."
+        text = note or "No recovery note goes with it."
         yield Sheet([Passage(text, "note" if note else "muted")])
         yield Choices([*CHOICES, DROP] if note else CHOICES)
         yield TextArea(reveal(note or ""), compact=True, soft_wrap=True, show_line_numbers=False)

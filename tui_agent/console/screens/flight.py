@@ -8,33 +8,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Horizontal
-from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Static
 
 from tui_agent.console import commands
-from tui_agent.console.cockpit import PANE_NAMES, Cockpit
 from tui_agent.console.completion import Completions, Suggestion
-from tui_agent.console.deck import FlightDeck, Severity
+from tui_agent.console.frame import Frame
 from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.operator import ConsoleOperator
 from tui_agent.console.prompt import Prompt
 from tui_agent.console.redraw import Redraw
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from textual.geometry import Size
-
     from tui_agent.console.app import ConsoleApp
     from tui_agent.console.cards.card import Card
     from tui_agent.console.cards.gate import GateCard
     from tui_agent.console.cards.tray import CardTray
+    from tui_agent.console.cockpit import Cockpit
+    from tui_agent.console.deck import FlightDeck, Severity
+    from tui_agent.console.operator import ConsoleOperator
     from tui_agent.console.panes import StatusLine
     from tui_agent.console.queued import QueuedMessages
     from tui_agent.sessions.session import Session
@@ -43,7 +40,13 @@ if TYPE_CHECKING:
 
 def _bindings() -> list[BindingType]:
     keys: list[BindingType] = [
-        Binding(command.key, f"command('{command.name}')", command.help, show=False, priority=command.key != "escape")
+        Binding(
+            command.key,
+            f"command('{command.name}')",
+            command.help,
+            show=False,
+            priority=command.key != "escape",
+        )
         for command in commands.COMMANDS
         if command.key
     ]
@@ -53,7 +56,9 @@ def _bindings() -> list[BindingType]:
 def key_hints() -> list[Hint]:
     """The keys of the last line, by their weight."""
     hints = [
-        Hint(commands.key_label(command.key), command.hint, command.key) for command in commands.COMMANDS if command.hint
+        Hint(commands.key_label(command.key), command.hint, command.key)
+        for command in commands.COMMANDS
+        if command.hint
     ]
     hints.insert(-3, Hint("^P", "palette", "ctrl+p"))
     return hints
@@ -68,41 +73,27 @@ class FlightScreen(Screen[None]):
     FlightScreen {
         layout: vertical;
         background: $background;
-        & #prompt-bar {
-            height: auto;
-            max-height: 10;
-            border: round $border-blurred;
-            padding: 0 0 0 1;
-            &:focus-within { border: round $accent; }
-        }
-        & #prompt-mark { width: 2; color: $accent; text-style: bold; }
-        & #status { height: 1; background: $panel; }
     }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = _bindings()
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self) -> None:
         super().__init__(id="flight")
-        self.operator = ConsoleOperator()
-        self.deck = FlightDeck(self, self.operator)
         self._redraw = Redraw(self, self._draw)
         self._drawing_cards = False
-        self._cockpit = Cockpit(size)
+        self._frame = Frame()
         self._completions = Completions(self._suggest)
         self._prompt = Prompt(self._completions)
+        self._cockpit: Cockpit | None = None
         self._tray: CardTray | None = None
         self._queued: QueuedMessages | None = None
         self._status: StatusLine | None = None
 
     def compose(self) -> ComposeResult:
         """What the first paint shows: the frame, the prompt, the keys."""
-        yield self._cockpit
-        yield self._completions
-        with Horizontal(id="prompt-bar"):
-            yield Static(Content("❯ "), id="prompt-mark")
-            yield self._prompt
-        yield Container(id="status")
+        yield self._frame
+        yield self._prompt
         yield KeyHints(key_hints())
 
     def on_mount(self) -> None:
@@ -112,15 +103,21 @@ class FlightScreen(Screen[None]):
     async def complete(self) -> None:
         """Mount what the first paint went without."""
         from tui_agent.console.cards.tray import CardTray
+        from tui_agent.console.cockpit import Cockpit
         from tui_agent.console.panes import StatusLine
         from tui_agent.console.queued import QueuedMessages
 
         self._tray = CardTray(self._prompt_busy, self.app.clock)
         self._queued = QueuedMessages()
         self._status = StatusLine()
-        await self._cockpit.fill(self._tray)
-        await self.mount(self._queued, after=self._cockpit)
-        await self.query_one("#status").mount(self._status)
+        self._cockpit = cockpit = Cockpit(self.size)
+        cockpit.display = False
+        await self.mount(cockpit, self._queued, self._completions, after=self._frame)
+        await cockpit.fill(self._tray)
+        with self.app.batch_update():
+            cockpit.display = True
+            await self._frame.remove()
+            await self.mount(self._status, after=self._prompt)
 
     async def attach(self, session: Session) -> None:
         """Show this session from now on."""
@@ -129,6 +126,20 @@ class FlightScreen(Screen[None]):
     def load_history(self, path: Path) -> None:
         """Earlier prompts from their file."""
         self._prompt.recall.load(path)
+
+    @cached_property
+    def operator(self) -> ConsoleOperator:
+        """Whom the loop asks."""
+        from tui_agent.console.operator import ConsoleOperator
+
+        return ConsoleOperator()
+
+    @cached_property
+    def deck(self) -> FlightDeck:
+        """What the commands act on."""
+        from tui_agent.console.deck import FlightDeck
+
+        return FlightDeck(self, self.operator)
 
     # --- drawing --------------------------------------------------------------------------------------------
 
@@ -142,7 +153,7 @@ class FlightScreen(Screen[None]):
         if self._queued is not None:
             self._queued.show(self.deck.queue)
         state = self.deck.state
-        if state is None or self._status is None:
+        if state is None or self._status is None or self._cockpit is None:
             return
         with self.app.batch_update():
             now = time.time()
@@ -187,7 +198,7 @@ class FlightScreen(Screen[None]):
         if self._completions.choice is not None:
             self._completions.offer("")
             return True
-        if self._cockpit.folded and self._cockpit.panes_shown:
+        if self._cockpit is not None and self._cockpit.folded and self._cockpit.panes_shown:
             self._cockpit.show_panes(False)
             self._prompt.focus()
             return True
@@ -202,7 +213,7 @@ class FlightScreen(Screen[None]):
             self._enter_card()
 
     def _enter_card(self) -> None:
-        if self._cockpit.folded:
+        if self._cockpit is not None and self._cockpit.folded:
             self._cockpit.show_panes(False)
         if self._tray is not None:
             self._tray.enter()
@@ -264,7 +275,11 @@ class FlightScreen(Screen[None]):
 
     def _prompt_busy(self) -> bool:
         prompt = self._prompt
-        return bool(prompt.text) or self.app.screen is not self or (self.focused is not prompt and self.focused is not None)
+        return (
+            bool(prompt.text)
+            or self.app.screen is not self
+            or (self.focused is not prompt and self.focused is not None)
+        )
 
     def _suggest(self, typed: str) -> Sequence[Suggestion]:
         return commands.suggestions(self.deck, typed)
@@ -305,7 +320,7 @@ class FlightScreen(Screen[None]):
         elif name == "card":
             self._enter_card()
         else:
-            pane = self._cockpit.pane(name)
+            pane = None if self._cockpit is None else self._cockpit.pane(name)
             if pane is not None:
                 # A pane that was folded away can take the focus once it has been laid out.
                 self.call_after_refresh(pane.focus)
@@ -322,8 +337,9 @@ class FlightScreen(Screen[None]):
 
     def toggle_panes(self) -> None:
         """Show or hide the recovery panes; the focus never stays in what is hidden."""
-        self._cockpit.show_panes(not self._cockpit.panes_shown)
-        self.call_after_refresh(self._refocus)
+        if self._cockpit is not None:
+            self._cockpit.show_panes(not self._cockpit.panes_shown)
+            self.call_after_refresh(self._refocus)
 
     def _refocus(self) -> None:
         if self.focused is None or not self.focused.display or self.focused.region.area == 0:
@@ -332,6 +348,8 @@ class FlightScreen(Screen[None]):
     def next_pane(self) -> None:
         """The pane after the one that has the focus, round and round."""
         here = self.focused.id if self.focused is not None else None
+        from tui_agent.console.cockpit import PANE_NAMES
+
         names = [name for name in PANE_NAMES if name != "conversation"]
         place = names.index(here) + 1 if here in names else 0
         self.focus_pane(names[place % len(names)])

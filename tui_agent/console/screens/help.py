@@ -33,11 +33,23 @@ CARD_KEYS: Rows = (
 )
 PANES: Rows = (
     ("Conversation", "What was said and done. Errors are muted while they may still be recovered."),
-    ("Error ring", "The last five failures. Five identical ones trip it and end the run; a success clears it."),
+    (
+        "Error ring",
+        "The last five failures. Five identical ones trip it and end the run; a success clears it.",
+    ),
     ("Attempts", "Failures of each call. The third one asks you, and the call is withheld until you answer."),
-    ("Confidence", "How sure the engine is that this leads anywhere, its course, its strategy and what is open."),
-    ("Recovery note", "What the model will be told with its next call, and never again. F4 edits it while it waits."),
-    ("Timeline", "Every verdict with its detector and reason. Enter on a line shows its place in the conversation."),
+    (
+        "Confidence",
+        "How sure the engine is that this leads anywhere, its course, its strategy and what is open.",
+    ),
+    (
+        "Recovery note",
+        "What the model will be told with its next call, and never again. F4 edits it while it waits.",
+    ),
+    (
+        "Timeline",
+        "Every verdict with its detector and reason. Enter on a line shows its place in the conversation.",
+    ),
 )
 REPLAY_KEYS: Rows = (
     ("Space", "Play, pause"),

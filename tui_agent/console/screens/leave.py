@@ -38,7 +38,10 @@ class LeaveScreen(ModalScreen[bool]):
         with Vertical() as box:
             box.border_title = Content(" A run goes on ")
             yield Static(
-                Content("Leaving ends it as interrupted, with a partial answer. Nothing is lost: agent-tui resume opens the session again.")
+                Content(
+                    "Leaving ends it as interrupted, with a partial answer. "
+                    "Nothing is lost: agent-tui resume opens the session again."
+                )
             )
             yield Choices([Choice("q", "leave", "leave"), Choice("s", "stay", "stay")])
 

@@ -1,0 +1,40 @@
+"""What is said and kept after a fault of the console's own: three lines on the screen, the traceback in a file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+
+
+def crash_text(error: BaseException | None) -> str:
+    """What is said after a crash: what happened, where the details are, what to do."""
+    details = "".join(traceback.format_exception(error)) if error is not None else "no traceback\n"
+    from tui_agent.console.sanitize import sanitize
+
+    said = f"{type(error).__name__}: {error}".partition("\n")[0] if error is not None else "an unknown fault"
+    where = _crash_log(details)
+    return (
+        f"agent-tui stopped by a fault of its own: {sanitize(said)}.\n"
+        "The session is saved up to here; agent-tui resume goes on with it.\n"
+        f"The details are in {where}; please report them."
+    )
+
+
+def _crash_log(details: str) -> Path | str:
+    from platformdirs import user_state_path
+
+    name = f"crash-{time.strftime('%Y%m%d-%H%M%S')}.log"
+    folders = [
+        Path(os.environ.get("AGENT_TUI_STATE_DIR") or user_state_path("agent-tui", appauthor=False)),
+        Path(tempfile.gettempdir()),
+    ]
+    for folder in folders:
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(details, encoding="utf-8", errors="replace")
+            return folder / name
+    return "no file (none could be written)"
