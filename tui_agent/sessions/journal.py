@@ -65,7 +65,7 @@ def read_journal(path: Path, *, salvage: bool = False) -> JournalContents:
             for number, line in enumerate(_lines(file), 1):
                 if not line.endswith(b"\n"):
                     return _ended(path, events, size, line)
-                events.append(_checked(path, line, number))
+                events.append(check_line(path, line, number))
                 size += len(line)
     except OSError as fault:
         raise disk_error("The session cannot be read", path, fault) from fault
@@ -83,28 +83,38 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
 
 def _ended(path: Path, events: list[Event], size: int, torn: bytes) -> JournalContents:
     """The contents when `torn` (a line without its line break, or nothing) is all that is left."""
+    event = check_torn(path, torn, len(events) + 1)
+    if event is not None:
+        return JournalContents([*events, event], size + len(torn), unterminated=True)
+    return JournalContents(events, size, dropped_bytes=len(torn))
+
+
+def check_torn(path: Path, torn: bytes, number: int) -> Event | None:
+    """What a file ends with behind its last line break: a whole event, or None for a torn one or nothing.
+
+    Raises `JournalError` where it is no end that a kill can leave, or where nothing came before it.
+    """
     if len(torn) > MAX_LINE_BYTES:
-        raise _damaged(path, len(events) + 1, f"it is longer than {MAX_LINE_BYTES // 2**20} MiB")
+        raise _too_long(path, number)
     try:
-        event = _checked(path, torn, len(events) + 1) if torn else None
+        event = check_line(path, torn, number) if torn else None
     except JournalError as fault:
         if isinstance(fault.__cause__, UnknownVersionError):
             raise
         event = None
-    if event is not None:
-        return JournalContents([*events, event], size + len(torn), unterminated=True)
-    if not events:
+    if event is None and number == 1:
         raise JournalError(
             f"{path} holds no session",
             "there is no whole event in it" if torn else "the file is empty",
             "Its process ended before it wrote anything; the session can be deleted.",
         )
-    return JournalContents(events, size, dropped_bytes=len(torn))
+    return event
 
 
-def _checked(path: Path, line: bytes, number: int) -> Event:
+def check_line(path: Path, line: bytes, number: int) -> Event:
+    """The event of line `number`. Raises `JournalError` that names the line for anything else."""
     if len(line) > MAX_LINE_BYTES:
-        raise _damaged(path, number, f"it is longer than {MAX_LINE_BYTES // 2**20} MiB")
+        raise _too_long(path, number)
     try:
         event = decode(line)
     except UnknownVersionError as fault:
@@ -141,6 +151,10 @@ def _damaged(path: Path, number: int, why: str) -> JournalError:
         "or put the file back from a backup.",
         number,
     )
+
+
+def _too_long(path: Path, number: int) -> JournalError:
+    return _damaged(path, number, f"it is longer than {MAX_LINE_BYTES // 2**20} MiB")
 
 
 def _no_journal(path: Path) -> JournalError:

@@ -1,0 +1,83 @@
+"""Replay of a long session: how long opening takes, how long a seek takes anywhere, and how much memory it costs.
+
+Run by hand: `python benchmarks/replay_seek.py [--events 100000]`. Exits with 1 where a budget is missed.
+Budgets: opening < 1.5 s, any seek < 50 ms, reducing ≥ 50,000 events a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks.long_session import write_long_session
+from tui_agent.sessions.journal import read_journal
+from tui_agent.sessions.replay import Replay
+from tui_agent.state import fold
+
+OPEN_BUDGET = 1.5
+SEEK_BUDGET = 0.050
+FOLD_BUDGET = 50_000
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--seeks", type=int, default=1_000)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "events.jsonl"
+        size = write_long_session(path, chosen.events)
+        print(f"session: {chosen.events:,} events, {size / 1e6:.1f} MB")
+        return measure(path, chosen.seeks)
+
+
+def measure(path: Path, seeks: int) -> int:
+    before = _memory()
+    opening, replay = _timed(lambda: Replay.open(path))
+    grown = _memory() - before
+    choose = random.Random(1)
+    places = [choose.randint(0, replay.length) for _ in range(seeks)]
+    places += [replay.length, 0, replay.length, 1, replay.length // 2]
+    times = sorted(_timed(lambda place=place: replay.state_at(place))[0] for place in places)
+    stepping = _timed(lambda: [replay.state_at(place) for place in range(replay.length // 2, replay.length // 2 + 2000)])[0]
+    back = sorted(_timed(lambda place=place: replay.state_at(place))[0] for place in range(replay.length, replay.length - 500, -1))
+    after = _memory() - before
+    del replay
+    events = read_journal(path).events
+    reducing = min(_timed(lambda: fold(events))[0] for _ in range(3))
+    rate = len(events) / reducing
+    print(f"opening: {opening:.2f} s (budget {OPEN_BUDGET} s), {grown:.0f} MB")
+    print(
+        f"{len(times):,} random seeks: median {_ms(times[len(times) // 2])}, p99 {_ms(times[len(times) * 99 // 100])}, "
+        f"worst {_ms(times[-1])} (budget {_ms(SEEK_BUDGET)}); memory after them {after:.0f} MB"
+    )
+    print(f"one event on: {_ms(stepping / 2000)}; one event back: median {_ms(back[250])}, worst {_ms(back[-1])}")
+    print(f"reducing: {rate:,.0f} events/s (budget {FOLD_BUDGET:,})")
+    missed = opening > OPEN_BUDGET or times[-1] > SEEK_BUDGET or back[-1] > SEEK_BUDGET or rate < FOLD_BUDGET
+    return 1 if missed else 0
+
+
+def _timed(work):
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms"
+
+
+def _memory() -> float:
+    """The largest this process has been, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    sys.exit(main())

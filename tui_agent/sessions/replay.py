@@ -1,0 +1,242 @@
+"""Replay: the state of a saved session at any event, in milliseconds wherever that is.
+
+Opening folds the whole session once and keeps a snapshot of the state every few hundred events; the snapshots
+share their logs (`appendlog`), so they cost little. Seeking folds from the snapshot before. Nothing here
+draws, and no clock is read: whoever plays asks how long to wait.
+"""
+
+from __future__ import annotations
+
+import gc
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from tui_agent import events as e
+from tui_agent.sessions.journal_index import EventList, EventSource, JournalIndex
+from tui_agent.state import RunState, apply
+
+SPACING = 400
+"""Events between snapshots, at least: a seek folds about this many in the worst case."""
+
+LONGEST_DELAY = 2.0
+"""Seconds that an idle time is shortened to."""
+
+
+class Stop(StrEnum):
+    """What one can jump to."""
+
+    ERROR = "error"
+    """A failed call, a rejected reply, a model fault."""
+    VERDICT = "verdict"
+    """Any verdict stronger than `continue`."""
+    ESCALATION = "escalation"
+    ITERATION = "iteration"
+    RUN = "run"
+
+
+class VerdictMark(NamedTuple):
+    """A verdict on the scrubber."""
+
+    position: int
+    level: e.Level
+
+
+class ConfidencePoint(NamedTuple):
+    """The confidence from `position` on."""
+
+    position: int
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What the scrubber shows along the session; positions count events from 1."""
+
+    errors: Sequence[int] = ()
+    escalations: Sequence[int] = ()
+    iterations: Sequence[int] = ()
+    runs: Sequence[int] = ()
+    verdicts: tuple[VerdictMark, ...] = ()
+    confidence: tuple[ConfidencePoint, ...] = ()
+
+
+_STOPS: dict[str, Stop] = {
+    "tool_failed": Stop.ERROR,
+    "reply_rejected": Stop.ERROR,
+    "model_faulted": Stop.ERROR,
+    "escalation_raised": Stop.ESCALATION,
+    "iteration_started": Stop.ITERATION,
+    "run_started": Stop.RUN,
+}
+
+# Events between which a reply may stream; a delta matters to later states only if no whole reply takes its
+# place.
+_REPLY_BOUNDS = frozenset(
+    ["model_call_started", "reply_finished", "model_faulted", "iteration_started", "iteration_finished", "run_started", "run_finished", "rewound"]
+)
+_SNAPSHOT_AFTER = frozenset({"note_prepared", "iteration_finished", "run_finished", "run_started"})
+
+
+@dataclass
+class _Collected:
+    """What one pass over the session finds."""
+
+    stops: dict[Stop, array[int]] = field(default_factory=lambda: {stop: array("L") for stop in Stop})
+    verdicts: list[VerdictMark] = field(default_factory=list)
+    confidence: list[ConfidencePoint] = field(default_factory=list)
+
+
+class Replay:
+    """A session that is over, or as far as it was when it was opened. Positions run from 0 (nothing) to
+    `length`."""
+
+    def __init__(self, source: EventSource, progress: Callable[[float], None] | None = None) -> None:
+        self._source = source
+        self.length = len(source)
+        self.dropped_bytes = source.dropped_bytes
+        self._places = [0]
+        self._snapshots = [RunState()]
+        self._found = _Collected()
+        self._here = (0, self._snapshots[0])
+        with _no_collection():
+            self._fold_all(progress)
+
+    @classmethod
+    def open(cls, path: Path, progress: Callable[[float], None] | None = None) -> Replay:
+        """A session folder or journal file. `progress` is told parts of 1. Raises `JournalError`.
+
+        Takes about a second for 100,000 events: call it in a thread where a screen waits.
+        """
+        return cls(JournalIndex(path), progress)
+
+    @classmethod
+    def of(cls, events: Sequence[e.Event]) -> Replay:
+        """Events that are in memory, numbered from 1 without gaps (an imported transcript)."""
+        return cls(EventList(events))
+
+    # --- looking
+    # ---------------------------------------------------------------------------------------------
+
+    def event(self, position: int) -> e.Event:
+        """The event that leads from `position - 1` to `position`. Raises `IndexError` outside 1..length."""
+        if not 1 <= position <= self.length:
+            raise IndexError(f"event {position} of {self.length}")
+        return self._source.event(position)
+
+    def state_at(self, position: int) -> RunState:
+        """The state after `position` events; positions outside the session are brought inside."""
+        position = min(max(position, 0), self.length)
+        place = bisect_right(self._places, position) - 1
+        start, state = self._places[place], self._snapshots[place]
+        here, here_state = self._here
+        if start <= here <= position:
+            start, state = here, here_state
+        for number in range(start + 1, position + 1):
+            state = apply(state, self._source.event(number))
+        self._here = (position, state)
+        return state
+
+    def next(self, position: int, stop: Stop, *, back: bool = False) -> int | None:
+        """The nearest place of this kind after `position` (before it, with `back`); None where there is none."""
+        places = self._found.stops[stop]
+        if back:
+            index = bisect_left(places, position) - 1
+            return places[index] if index >= 0 else None
+        index = bisect_right(places, position)
+        return places[index] if index < len(places) else None
+
+    def marks(self) -> Marks:
+        """Everything for the scrubber."""
+        found = self._found
+        return Marks(
+            errors=found.stops[Stop.ERROR],
+            escalations=found.stops[Stop.ESCALATION],
+            iterations=found.stops[Stop.ITERATION],
+            runs=found.stops[Stop.RUN],
+            verdicts=tuple(found.verdicts),
+            confidence=tuple(found.confidence),
+        )
+
+    def at(self, position: int) -> float:
+        """When the event at `position` happened, in seconds since the epoch; that of the first for
+        position 0."""
+        return self._source.at(max(position, 1))
+
+    def delay(self, position: int, longest: float = LONGEST_DELAY) -> float:
+        """Seconds between this position and the next event as recorded, shortened to `longest`; 0 at the end."""
+        if not 1 <= position < self.length:
+            return 0.0
+        return min(max(self._source.at(position + 1) - self._source.at(position), 0.0), longest)
+
+    # --- opening
+    # ---------------------------------------------------------------------------------------------
+
+    def _fold_all(self, progress: Callable[[float], None] | None) -> None:
+        source, state = self._source, self._snapshots[0]
+        skipped = self._superseded()
+        taken = 0
+        for number in range(1, self.length + 1):
+            if skipped[number]:
+                continue
+            event = source.event(number)
+            state = apply(state, event)
+            kind = source.kind(number)
+            self._collect(number, kind, event, state)
+            if number - taken >= SPACING and kind in _SNAPSHOT_AFTER:
+                taken = number
+                self._places.append(number)
+                self._snapshots.append(state)
+                if progress is not None:
+                    progress(number / self.length)
+        self._here = (self.length, state) if self.length and not skipped[self.length] else self._here
+
+    def _superseded(self) -> bytearray:
+        """Which events can be left out while folding through: deltas of replies that arrived whole.
+
+        After the `ReplyFinished` that follows, the state is the same with and without them; that is when the
+        next snapshot may be taken at the earliest.
+        """
+        skipped = bytearray(self.length + 1)
+        deltas: list[int] = []
+        streaming = False
+        for number in range(1, self.length + 1):
+            kind = self._source.kind(number)
+            if kind == "reply_delta":
+                deltas.append(number)
+            elif kind in _REPLY_BOUNDS:
+                if streaming and kind == "reply_finished":
+                    for delta in deltas:
+                        skipped[delta] = 1
+                deltas.clear()
+                streaming = kind == "model_call_started"
+        return skipped
+
+    def _collect(self, number: int, kind: str, event: e.Event, state: RunState) -> None:
+        stop = _STOPS.get(kind)
+        if stop is not None:
+            self._found.stops[stop].append(number)
+        elif isinstance(event, e.VerdictReached) and event.level is not e.Level.CONTINUE:
+            self._found.stops[Stop.VERDICT].append(number)
+            self._found.verdicts.append(VerdictMark(number, event.level))
+        curve, confidence = self._found.confidence, state.recovery.cognition.confidence
+        if not curve or curve[-1].confidence != confidence:
+            curve.append(ConfidencePoint(number, confidence))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage collection in between: none of what is made is garbage, and looking for some triples the
+    time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
