@@ -211,17 +211,8 @@ def test_a_full_disk_behind_standard_output_is_told(cli: CommandLine) -> None:
     model = cli.scenario(ANSWER)
     with FULL.open("w") as full:
         done = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "tui_agent",
-                "run",
-                "x",
-                "--model",
-                cli.scenario(ANSWER),
-                "--output",
-                "json",
-            ],
+            [sys.executable, "-m", "tui_agent", "run", "x", "--model", model, "--output", "json"],
+            check=False,
             cwd=cli.workspace,
             env=cli.environ(),
             stdin=subprocess.DEVNULL,

@@ -110,8 +110,8 @@ def _tell_fault(fault: Exception) -> int:
     """Faults of sessions and of the system in words; anything else is a bug, and said to be one."""
     if os.environ.get("AGENT_TUI_DEBUG"):
         raise fault
-    if hasattr(fault, "what") and hasattr(fault, "todo"):
-        return _tell(str(fault), INTERNAL_ERROR)
+    if hasattr(fault, "what") and hasattr(fault, "todo"):  # a SessionError, known without importing sessions
+        return _tell(f"{fault.what}: {fault.why}.\n{fault.todo}", USAGE)
     if isinstance(fault, OSError):
         where = f" ({fault.filename})" if fault.filename else ""
         return _tell(

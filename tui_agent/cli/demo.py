@@ -61,4 +61,4 @@ def main(arguments: Sequence[str]) -> int:
 
 def default_demo(names: Sequence[str]) -> str:
     """The demo that shows the whole of recovery."""
-    return "first-flight" if "first-flight" in names else names[0]
+    return "recovery" if "recovery" in names else names[0]
