@@ -1,0 +1,236 @@
+"""Every demo, played through the production loop with the real tools in a real workspace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.agent.scripted import ScriptedOperator
+from tui_agent import events as e
+from tui_agent.agent.operator import EscalationReply
+from tui_agent.config import RecoverySettings, Settings
+from tui_agent.models.scenario import materialise
+from tui_agent.models.scenario_file import load_scenario, scenario_names
+from tui_agent.models.scripted import ScriptedModel
+from tui_agent.sessions.session import Session, open_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+LONGEST = 60.0
+"""Seconds; a hanging demo ends the test."""
+
+
+@dataclass
+class Show:
+    """A demo that was played to its end."""
+
+    end: e.RunFinished
+    events: list[e.Event]
+    ring: list[int]
+    """Filled slots after each event that changed them."""
+    attempts: int
+    """The most failures that any call had."""
+    confidence: list[float]
+    workspace: Path
+    operator: ScriptedOperator
+
+    def of(self, kind: type[e.Event]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+async def play(name: str, folder: Path, answers: Iterable[EscalationReply] = (), **settings: Any) -> Show:
+    scenario = load_scenario(name)
+    workspace = folder / "workspace"
+    materialise(scenario, workspace)
+    operator = ScriptedOperator(answers=deque(answers))
+    chosen = {"policy": scenario.policy, "approve": scenario.approve, **settings}
+    configured = Settings(
+        model=f"scripted:{name}",
+        workspace=workspace,
+        state_dir=folder / "state",
+        recovery=RecoverySettings(backoff_base=0),
+        **chosen,
+    )
+    session = await open_session(configured, operator, ScriptedModel(scenario, pace=0))
+    events: list[e.Event] = []
+    ring, confidence, most = [0], [0.3], 0
+
+    def watch(event: e.Event, state: Any) -> None:
+        nonlocal most
+        events.append(event)
+        filled = sum(slot is not None for slot in state.recovery.ring.slots)
+        if filled != ring[-1]:
+            ring.append(filled)
+        if state.recovery.cognition.confidence != confidence[-1]:
+            confidence.append(state.recovery.cognition.confidence)
+        most = max([most, *(entry.count for entry in state.recovery.attempts.entries.values())])
+
+    session.subscribe(watch)
+    try:
+        end = await _played(session, scenario.task)
+    finally:
+        await session.close()
+    return Show(end, events, ring, most, confidence, workspace, operator)
+
+
+async def _played(session: Session, task: str) -> e.RunFinished:
+    await session.submit(task)
+    end = await asyncio.wait_for(session.wait(), LONGEST)
+    assert end is not None
+    return end
+
+
+async def is_green(workspace: Path) -> bool:
+    process = await asyncio.create_subprocess_exec(
+        "python3",
+        "-m",
+        "unittest",
+        cwd=workspace,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    return await asyncio.wait_for(process.wait(), LONGEST) == 0
+
+
+EDITED = EscalationReply("edit", input={"command": "python3 -m unittest -v"})
+GREEN_ANSWERS = {
+    "an answer that names the module": (
+        EscalationReply("answer", "the module is called pricing"),
+        "the module is",
+    ),
+    "any other answer": (
+        EscalationReply("answer", "Look before you write.\nReally."),
+        "Look before you write.",
+    ),
+    "an answer in other letters": (EscalationReply("answer", "看看 shop 里面 [/red]"), "看看 shop"),
+    "retry once": (EscalationReply("retry"), "one more try"),
+    "retry with a hint": (EscalationReply("retry", "but read the package first"), "one more try"),
+    "skip": (EscalationReply("skip"), "leave that command alone"),
+    "edited arguments": (EDITED, "You changed the command"),
+    "go on without an answer": (EscalationReply("continue", by="policy"), "I stop guessing"),
+}
+
+
+@pytest.mark.parametrize("reply, reaction", GREEN_ANSWERS.values(), ids=GREEN_ANSWERS)
+async def test_the_recovery_demo_reacts_to_the_answer_and_ends_green(
+    reply: EscalationReply, reaction: str, tmp_path: Path
+) -> None:
+    show = await play("recovery", tmp_path, [reply])
+    assert len(show.operator.raised) == 1
+    answered = next(
+        place for place, event in enumerate(show.events) if isinstance(event, e.EscalationAnswered)
+    )
+    reactions = [event.text for event in show.events[answered:] if isinstance(event, e.ReplyFinished)]
+    assert reaction in reactions[0]
+    assert show.end.outcome is e.Outcome.ANSWERED
+    assert show.end.answer.startswith("Both tests pass.")
+    assert await is_green(show.workspace)
+    assert not (show.workspace / "prices.py").exists()
+    assert not (show.workspace / "shop/price.py").exists()
+    expected = load_scenario("recovery").files["tests/test_cart.py"]
+    assert (show.workspace / "tests/test_cart.py").read_text() == expected
+
+
+async def test_the_recovery_demo_shows_everything_that_recovery_has(tmp_path: Path) -> None:
+    show = await play("recovery", tmp_path, [EscalationReply("retry")])
+    assert max(show.ring) == 4
+    assert show.ring[show.ring.index(4) + 1] == 0, "a success clears the ring"
+    assert show.attempts == 3
+    (raised,) = show.of(e.EscalationRaised)
+    assert (raised.source, raised.tool) == ("attempts", "bash")
+    low = show.confidence.index(min(show.confidence))
+    assert show.confidence[low] < 0.15 < 0.45 < max(show.confidence[:low])
+    assert show.confidence[-1] >= 0.5
+    kinds = {event.failure.kind for event in show.of(e.ToolFailed)}
+    assert {e.FailureKind.INVALID_TOOL_CALL, e.FailureKind.TOOL_EXECUTION} <= kinds
+    (rejected,) = show.of(e.ReplyRejected)
+    assert rejected.failure.kind is e.FailureKind.NO_TOOL_CALL
+    (faulted,) = show.of(e.ModelFaulted)
+    assert (faulted.fault.kind, faulted.fault.status, faulted.action) == (
+        e.FaultKind.RATE_LIMIT,
+        429,
+        "retry",
+    )
+    assert e.Level.PIVOT in {event.level for event in show.of(e.VerdictReached)}
+
+
+@pytest.mark.parametrize(
+    ("choice", "outcome"), [("partial", e.Outcome.PARTIAL), ("stop", e.Outcome.ESCALATED)]
+)
+async def test_the_recovery_demo_can_be_ended_at_the_card(
+    choice: Any, outcome: e.Outcome, tmp_path: Path
+) -> None:
+    show = await play("recovery", tmp_path, [EscalationReply(choice)])
+    assert show.end.outcome is outcome
+    assert "bash" in show.end.answer
+
+
+async def test_the_recovery_demo_claims_no_green_tests_where_nothing_was_allowed(tmp_path: Path) -> None:
+    show = await play("recovery", tmp_path, approve="ask")
+    assert show.operator.asked, "writes and commands ask"
+    assert not show.end.answer.startswith("Both tests pass.")
+    assert not await is_green(show.workspace)
+
+
+async def test_the_breaker_demo_fills_the_ring_and_stops_with_a_partial_answer(tmp_path: Path) -> None:
+    show = await play("breaker", tmp_path)
+    assert show.ring == [0, 1, 2, 0, 1, 2, 3, 4, 5]
+    assert (show.end.outcome, show.end.detector) == (e.Outcome.STOPPED, "ring")
+    assert "5 identical consecutive errors" in show.end.reason
+    assert "cannot reach staging.internal" in show.end.answer
+
+
+async def test_the_breaker_demo_under_the_default_policy_asks_before_it_stops(tmp_path: Path) -> None:
+    show = await play("breaker", tmp_path, [EscalationReply("retry")] * 4, policy="combined")
+    assert show.operator.raised
+    assert show.end.outcome in {e.Outcome.STOPPED, e.Outcome.ANSWERED}
+
+
+async def test_the_parallel_demo_shows_backoff_and_a_batch_that_fails_in_part(tmp_path: Path) -> None:
+    show = await play("parallel", tmp_path)
+    assert show.end.outcome is e.Outcome.ANSWERED
+    assert "9.80" in show.end.answer
+    assert "| west-coast | 9.80 |" in (show.workspace / "report.md").read_text()
+    kinds = [event.fault.kind.value for event in show.of(e.ModelFaulted)]
+    assert kinds == ["rate_limit", "server", "server", "stream_cut", "overloaded"]
+    assert {event.action for event in show.of(e.ModelFaulted)} == {"retry"}
+    assert not show.operator.raised
+    started = [
+        type(event).__name__ for event in show.events if isinstance(event, e.ToolStarted | e.ToolSucceeded)
+    ]
+    assert ["ToolStarted"] * 3 in [started[at : at + 3] for at in range(len(started))], "reads run together"
+    assert len(show.of(e.ToolFailed)) == 1
+
+
+@pytest.mark.parametrize("policy", ["forge", "gigi", "funnelcanary", "hpd", "combined"])
+@pytest.mark.parametrize("name", scenario_names())
+async def test_every_demo_comes_to_an_end_under_every_policy(name: str, policy: str, tmp_path: Path) -> None:
+    show = await play(name, tmp_path, [EscalationReply("retry")] * 20, policy=policy)
+    assert show.end.outcome is not e.Outcome.ERROR
+    assert show.end.answer
+
+
+async def test_a_message_after_the_end_is_answered_and_starts_no_work(tmp_path: Path) -> None:
+    scenario = load_scenario("parallel")
+    workspace = tmp_path / "workspace"
+    materialise(scenario, workspace)
+    settings = Settings(
+        model="scripted:parallel",
+        workspace=workspace,
+        state_dir=tmp_path / "state",
+        approve="all",
+        recovery=RecoverySettings(backoff_base=0),
+    )
+    session = await open_session(settings, ScriptedOperator(), ScriptedModel(scenario, pace=0))
+    await _played(session, scenario.task)
+    for _ in range(2):
+        again = await _played(session, "and now write me a poem")
+        assert again.outcome is e.Outcome.ANSWERED
+        assert "--model NAME" in again.answer
+    await session.close()
