@@ -1,12 +1,11 @@
 """`agent-tui analyze`: recorded runs, ours or others', judged by any policy, one row a run and policy.
 
-Every run is read once and judged by each policy from the same facts. A file that cannot be read is a row with its
-error, never the end of the work. How rows are shown is `analyze_table`'s.
+Every run is read once and judged by each policy from the same facts. A file that cannot be read is a row
+with its error, never the end of the work. How rows are shown is `analyze_table`'s.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,9 +13,11 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    import argparse
+
     from tui_agent import events as e
     from tui_agent.sessions.importers.load import Imported
 
@@ -48,7 +49,9 @@ class First:
 
 @dataclass(frozen=True)
 class RunReport:
-    """One recorded run under one policy. `error` is set, and all else empty, where a file could not be read."""
+    """One recorded run under one policy. `error` is set, and all else empty, where a file could not be
+    read.
+    """
 
     path: str
     policy: str
@@ -116,44 +119,70 @@ class _Count:
         self.firsts: dict[str, _Open] = {}
 
     def take(self, event: e.Event) -> None:
-        match event.__dict__["type"]:
-            case "run_started":
-                self.run = event.__dict__["run"]
-                self.model = event.__dict__["model"] or self.model
-            case "iteration_started":
-                self.step += 1
-                self.iteration = event.__dict__["iteration"]
-            case "model_call_started":
-                self.model_calls += 1
-            case "reply_finished":
-                self.calls += len(event.__dict__["calls"])
-            case "model_faulted":
-                self.faults += 1
-            case "tool_succeeded":
-                for first in self.firsts.values():
-                    first.ok += 1
-            case "tool_failed":
-                self.failures += 1
-                for first in self.firsts.values():
-                    first.failed += 1
-            case "tool_refused":
-                self.refusals += 1
-            case "verdict_reached":
-                self._verdict(event)
-            case "run_finished":
-                self.outcome = str(event.__dict__["outcome"])
-                for first in self.firsts.values():
-                    if first.run == self.run:
-                        first.answered = self.outcome == "answered"
+        handler = _HANDLERS.get(event.__dict__["type"])
+        if handler is not None:
+            handler(self, event)
 
-    def _verdict(self, event: e.Event) -> None:
-        """Every detector's verdict counts, not only the strongest: a pivot under an escalation was said too."""
-        said = {record.level: record for record in reversed(event.__dict__["verdicts"])}
+    def _run_started(self, event: e.RunStarted) -> None:
+        self.run = event.run
+        self.model = event.model or self.model
+
+    def _iteration_started(self, event: e.IterationStarted) -> None:
+        self.step += 1
+        self.iteration = event.iteration
+
+    def _model_called(self, _: e.ModelCallStarted) -> None:
+        self.model_calls += 1
+
+    def _replied(self, event: e.ReplyFinished) -> None:
+        self.calls += len(event.calls)
+
+    def _faulted(self, _: e.ModelFaulted) -> None:
+        self.faults += 1
+
+    def _succeeded(self, _: e.ToolSucceeded) -> None:
+        for first in self.firsts.values():
+            first.ok += 1
+
+    def _failed(self, _: e.ToolFailed) -> None:
+        self.failures += 1
+        for first in self.firsts.values():
+            first.failed += 1
+
+    def _refused(self, _: e.ToolRefused) -> None:
+        self.refusals += 1
+
+    def _finished(self, event: e.RunFinished) -> None:
+        self.outcome = str(event.outcome)
+        for first in self.firsts.values():
+            if first.run == self.run:
+                first.answered = self.outcome == "answered"
+
+    def _verdict(self, event: e.VerdictReached) -> None:
+        """Every detector's verdict counts, not only the strongest: a pivot under an escalation was said
+        too.
+        """
+        said = {record.level: record for record in reversed(event.verdicts)}
         for level, record in said.items():
             if level.rank > 0 and level not in self.firsts:
                 self.firsts[str(level)] = _Open(
                     str(level), self.step, self.run, self.iteration, record.detector, record.reason
                 )
+
+
+_HANDLERS: dict[str, Callable[[_Count, Any], None]] = {
+    "run_started": _Count._run_started,
+    "iteration_started": _Count._iteration_started,
+    "model_call_started": _Count._model_called,
+    "reply_finished": _Count._replied,
+    "model_faulted": _Count._faulted,
+    "tool_succeeded": _Count._succeeded,
+    "tool_failed": _Count._failed,
+    "tool_refused": _Count._refused,
+    "verdict_reached": _Count._verdict,
+    "run_finished": _Count._finished,
+}
+"""By type name: the events' classes are not imported before there is something to read."""
 
 
 def report_on(imported: Imported, policy: str, present: Presence = "recorded") -> RunReport:
@@ -191,7 +220,9 @@ def report_on(imported: Imported, policy: str, present: Presence = "recorded") -
 
 
 def analyze_file(path: Path, policies: Sequence[str], present: Presence = "recorded") -> list[RunReport]:
-    """Every run of one file under every policy, runs in the file's order. Never raises for what a file holds."""
+    """Every run of one file under every policy, runs in the file's order. Never raises for what a file
+    holds.
+    """
     from tui_agent.sessions.importers.load import load_transcripts
     from tui_agent.sessions.importers.transcript import TranscriptError
 
@@ -216,8 +247,8 @@ def analyze(
 ) -> list[RunReport]:
     """All runs of all files (folders are searched) under all policies, in the order of the files.
 
-    `jobs`: processes to use; None: one a core where there is enough to do. Raises `KeyError` for a policy that
-    does not exist, `FileNotFoundError` where there is no file at all.
+    `jobs`: processes to use; None: one a core where there is enough to do. Raises `KeyError` for a policy
+    that does not exist, `FileNotFoundError` where there is no file at all.
     """
     from tui_agent.recovery.policy import PRESETS
     from tui_agent.sessions.importers.load import find_transcripts
@@ -228,10 +259,10 @@ def analyze(
     if not files:
         raise FileNotFoundError("no transcripts")
     rows: dict[int, list[RunReport]] = {}
-    done = 0
-    for position, reports in _worked(files, tuple(policies), _jobs(files, jobs), present):
+    for done, (position, reports) in enumerate(
+        _worked(files, tuple(policies), _jobs(files, jobs), present), 1
+    ):
         rows[position] = reports
-        done += 1
         if progress is not None:
             progress(done, len(files), files[position])
     return [report for position in sorted(rows) for report in rows[position]]
@@ -253,7 +284,8 @@ def _worked(
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         waiting: dict[Future[list[RunReport]], int] = {
-            pool.submit(analyze_file, file, policies, present): position for position, file in enumerate(files)
+            pool.submit(analyze_file, file, policies, present): position
+            for position, file in enumerate(files)
         }
         for future in as_completed(waiting):
             position = waiting[future]
@@ -270,7 +302,9 @@ def _worked(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `agent-tui analyze`."""
-    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|DIR", help="recorded runs, or folders of them")
+    parser.add_argument(
+        "paths", nargs="+", type=Path, metavar="FILE|DIR", help="recorded runs, or folders of them"
+    )
     parser.add_argument(
         "--policy",
         action="append",
@@ -289,7 +323,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the command. 0: every file was read; 1: some could not be (their rows say why); 2: nothing to read."""
+    """Run the command. 0: every file was read; 1: some could not be (their rows say why); 2: nothing to
+    read.
+    """
     from tui_agent.sessions import analyze_table
 
     policies = tuple(dict.fromkeys(args.policy or POLICIES))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent.events import Level
 from tui_agent.sessions.analyze import First, RunReport
 from tui_agent.sessions.export.plain import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 LEVELS = tuple(str(level) for level in Level if level is not Level.CONTINUE)
 TRIPS = ("escalate", "degrade", "stop")
@@ -66,7 +69,9 @@ def _summary(policy: str, rows: Sequence[RunReport]) -> Summary:
 
 
 def as_text(reports: Sequence[RunReport], *, everything: bool = False) -> str:
-    """Sums by policy, then a row a run and policy; runs in which nothing failed are left out unless asked for."""
+    """Sums by policy, then a row a run and policy; runs in which nothing failed are left out unless asked
+    for.
+    """
     parts = []
     totals = summaries(reports)
     if totals:
@@ -133,8 +138,12 @@ def _after(report: RunReport) -> str:
     return f"{strongest.ok_after} ok, {strongest.failed_after} failed{answer}"
 
 
-def _table(head: Sequence[str], body: Sequence[Sequence[str]], *, left: int, left_again: int | None = None) -> str:
-    """Columns as wide as their widest cell; the first `left` and those from `left_again` on begin at the left."""
+def _table(
+    head: Sequence[str], body: Sequence[Sequence[str]], *, left: int, left_again: int | None = None
+) -> str:
+    """Columns as wide as their widest cell; the first `left` and those from `left_again` on begin at the
+    left.
+    """
     widths = [max(len(row[column]) for row in [head, *body]) for column in range(len(head))]
 
     def line(cells: Sequence[str]) -> str:

@@ -1,16 +1,17 @@
 """Exports of a session: Markdown, HTML, JSON, OpenAI messages, and plain text for `replay --print`.
 
-`export_session` is the way in. Everything is drawn from the events and from nothing else; what a model or a tool
-wrote is hostile in each of these forms and is escaped for it.
+`export_session` is the way in. Everything is drawn from the events and from nothing else; what a model or a
+tool wrote is hostile in each of these forms and is escaped for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from tui_agent.events import Event
 
 Format = Literal["markdown", "html", "json", "messages", "text"]
@@ -25,13 +26,14 @@ SUFFIXES: dict[Format, str] = {
 }
 
 
-def export_session(source: Path | Sequence[Event], format: Format) -> str:  # noqa: A002 - the option's own name
+def export_session(source: Path | Sequence[Event], form: Format) -> str:
     """The session in one of `FORMATS`. `source` is its folder, its journal, or its events.
 
-    Raises `sessions.errors.JournalError` where the journal cannot be read, `ValueError` for an unknown format.
+    Raises `sessions.errors.JournalError` where the journal cannot be read, `ValueError` for an unknown
+    format.
     """
     events = _events(source)
-    match format:
+    match form:
         case "markdown":
             from tui_agent.sessions.export.markdown import to_markdown
 
@@ -51,7 +53,7 @@ def export_session(source: Path | Sequence[Event], format: Format) -> str:  # no
         case "text":
             return transcript_text(events)
         case _:
-            raise ValueError(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
+            raise ValueError(f"unknown format {form!r}; choose one of {', '.join(FORMATS)}")
 
 
 def transcript_text(events: Iterable[Event]) -> str:

@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent import __version__
 from tui_agent.events import SCHEMA_VERSION, Event, SessionStarted
 from tui_agent.sessions.importers.own import EXPORT_FORMAT
 from tui_agent.state import RunState, fold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def to_json(events: Sequence[Event]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tui_agent import events as e
 from tui_agent.folds.conversation import (
@@ -31,7 +31,11 @@ from tui_agent.sessions.export.story import (
     tell,
 )
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&:@=])")
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&#])")
+_AT_START = re.compile(r"^(\s*)([-+=]|\d{1,9}[.)])")
 _RUNS_OF_TICKS = re.compile(r"`+")
 
 
@@ -48,8 +52,21 @@ def to_markdown(events: Sequence[e.Event]) -> str:
 
 
 def inline(text: str) -> str:
-    """Foreign text inside a line: one line, every character that Markdown knows escaped."""
-    return _SPECIAL.sub(r"\\\1", " ".join(visible(text).split()))
+    """Foreign text inside a line: one line, without any meaning to Markdown."""
+    return escaped(" ".join(visible(text).split()))
+
+
+def escaped(line: str) -> str:
+    """One line of foreign text without any meaning to Markdown: no mark-up, no HTML, no list, no rule."""
+    line = _SPECIAL.sub(r"\\\1", line)
+    start = _AT_START.match(line)
+    if start is None:
+        return line
+    mark = start[2]
+    at = start.end(1)
+    if mark[0].isdigit():
+        return f"{line[: start.end() - 1]}\\{line[start.end() - 1 :]}"
+    return f"{line[:at]}\\{line[at:]}"
 
 
 def code(text: str) -> str:
@@ -72,8 +89,7 @@ def fenced(text: str, language: str = "text") -> str:
 def quoted(text: str) -> str:
     """Foreign prose as a quotation of escaped lines, its line breaks kept."""
     lines = visible(text).strip().splitlines() or [""]
-    escaped = (_SPECIAL.sub(r"\\\1", line) for line in lines)
-    return "  \n".join(f"> {line}".rstrip() for line in escaped)
+    return "  \n".join(f"> {escaped(line.expandtabs(4).lstrip())}".rstrip() for line in lines)
 
 
 def _facts(story: Story) -> str:
@@ -142,8 +158,12 @@ def _reply(reply: ReplyEntry) -> Iterator[str]:
 
 def _call(call: CallEntry) -> Iterator[str]:
     attempt = f", attempt {call.attempt}" if call.attempt > 1 else ""
-    yield f"**Tool** {code(call.tool)}: {call_state(call)}{attempt}, {call.duration:.1f} s"
-    yield fenced(json.dumps(call.input, ensure_ascii=False, indent=2) if call.input else call.arguments, "json")
+    yield f"**Tool** {code(call.tool)}: {call_state(call)}{attempt}" + (
+        f", {call.duration:.1f} s" if call.duration else ""
+    )
+    yield fenced(
+        json.dumps(call.input, ensure_ascii=False, indent=2) if call.input else call.arguments, "json"
+    )
     if call.diff:
         yield fenced(call.diff, "diff")
     if call.content:

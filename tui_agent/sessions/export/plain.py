@@ -1,18 +1,21 @@
 """Transcript and recovery timeline as plain text, for logs and diffs (`replay --print`).
 
 The same events give the same text, to the byte: times are relative to the session's start, and nothing
-depends on the machine. Control characters are made visible, so that printing a session cannot command a terminal.
+depends on the machine. Control characters are made visible, so that printing a session cannot command a
+terminal.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent import events as e
 from tui_agent.folds.timeline import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 _INDENT = "    "
 _TIMELINE_TEXT = 160
@@ -22,7 +25,9 @@ _CONTROL = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}\ud800-\udfff]")
 
 
 def visible(text: str) -> str:
-    """Text that no terminal acts on: controls as pictures (`␛`), invisible marks spelled out, tabs and breaks kept."""
+    """Text that no terminal acts on: controls as pictures (`␛`), invisible marks spelled out, tabs and
+    breaks kept.
+    """
     if _CONTROL.search(text) is None:
         return text
     return _CONTROL.sub(lambda found: _picture(ord(found[0])), text.replace("\r\n", "\n"))
@@ -57,10 +62,15 @@ def _timeline(events: Sequence[e.Event]) -> Iterator[str]:
     yield "RECOVERY TIMELINE"
     timeline = Timeline()
     run = told = 0
+    calm = False
     for event in events:
         timeline = timeline.apply(event)
         run = event.run if isinstance(event, e.RunStarted) else run
         for line in timeline.lines.tail(told):
+            if line.level is not None:
+                was_calm, calm = calm, line.level is e.Level.CONTINUE
+                if was_calm and calm:
+                    continue
             text = " ".join(line.text.split())
             text = text if len(text) <= _TIMELINE_TEXT else f"{text[: _TIMELINE_TEXT - 1]}…"
             what = f"{line.level} by {line.detector}" if line.level else line.kind
@@ -162,7 +172,9 @@ def _result(event: e.ToolResult, *, times: bool) -> Iterator[str]:
         more = f" ({event.failure.kind})"
     elif isinstance(event, e.ToolRefused):
         more = f" ({event.refusal}{f': {event.reason}' if event.reason else ''})"
-    yield f"TOOL {event.tool} {_ENDS.get(type(event), '?')}{more}" + (f" · {event.duration:.1f} s" if times else "")
+    yield f"TOOL {event.tool} {_ENDS.get(type(event), '?')}{more}" + (
+        f" · {event.duration:.1f} s" if times else ""
+    )
     yield from event.content.splitlines()
     if isinstance(event, e.ToolFailed) and event.failure.message not in event.content:
         yield from (f"error: {line}" for line in event.failure.message.splitlines())

@@ -5,14 +5,18 @@ The one place where exports for people fold the events; Markdown and HTML only d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent import events as e
 from tui_agent.folds.conversation import CallEntry, Entry, NoticeEntry, OperatorEntry, OutcomeEntry
-from tui_agent.folds.timeline import TimelineLine
+from tui_agent.sessions.export.plain import arguments_text
 from tui_agent.state import RunState, apply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tui_agent.folds.timeline import TimelineLine
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ class Story:
     runs: list[RunStory]
     samples: list[Sample]
     timeline: list[TimelineLine]
+    iterations: int
+    """Over all runs."""
 
     @property
     def title(self) -> str:
@@ -103,8 +109,28 @@ def tell(events: Iterable[e.Event]) -> Story:
     for event in events:
         teller.take(event)
     return Story(
-        teller.state, teller.before, teller.runs, teller.samples, list(teller.state.timeline.lines)
+        teller.state,
+        teller.before,
+        teller.runs,
+        teller.samples,
+        told_once(teller.state.timeline.lines),
+        teller.step,
     )
+
+
+def told_once(lines: Iterable[TimelineLine]) -> list[TimelineLine]:
+    """The timeline without remarks that go on unchanged: `continue` is told when it begins, not in every
+    iteration.
+    """
+    told: list[TimelineLine] = []
+    calm = False
+    for line in lines:
+        if line.level is not None:
+            was_calm, calm = calm, line.level is e.Level.CONTINUE
+            if was_calm and calm:
+                continue
+        told.append(line)
+    return told
 
 
 class _Teller:
@@ -117,6 +143,7 @@ class _Teller:
         self.samples: list[Sample] = []
         self.taken = 0
         self.failed = False
+        self.step = 0
 
     def take(self, event: e.Event) -> None:
         self.state = apply(self.state, event)
@@ -127,6 +154,7 @@ class _Teller:
         match event:
             case e.IterationStarted():
                 items.append(IterationItem(event.seq, event.iteration))
+                self.step += 1
                 self.failed = False
             case e.ToolFailed() | e.ReplyRejected() | e.ModelFaulted():
                 self.failed = True
@@ -153,9 +181,8 @@ class _Teller:
 
     def _verdict(self, event: e.VerdictReached, items: list[Item]) -> None:
         confidence = float(self.state.recovery.cognition.confidence)
-        step = len(self.samples) + 1
         run = self.runs[-1].number if self.runs else 0
-        self.samples.append(Sample(step, run, event.iteration, confidence, event.level, self.failed))
+        self.samples.append(Sample(self.step, run, event.iteration, confidence, event.level, self.failed))
         if event.level is e.Level.CONTINUE:
             return
         others = tuple(
@@ -181,6 +208,29 @@ class _Teller:
 def call_state(call: CallEntry) -> str:
     """A call's end in one word, for people."""
     return {"denied": "denied", "blocked": call.refusal or "blocked"}.get(str(call.state), str(call.state))
+
+
+_SUBJECTS = (
+    "command",
+    "cmd",
+    "file_path",
+    "path",
+    "pattern",
+    "query",
+    "url",
+    "question",
+    "arguments",
+    "lines",
+)
+
+
+def subject(call: CallEntry) -> str:
+    """What a call is about, for one line: its command, path or the like, else its whole input."""
+    for name in _SUBJECTS:
+        value = call.input.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return arguments_text(call.input) if call.input else call.arguments
 
 
 def facts(story: Story) -> list[tuple[str, str]]:

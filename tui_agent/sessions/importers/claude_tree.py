@@ -1,7 +1,8 @@
-"""Which records of a Claude Code session belong together: the main line of its tree, and each subagent's run.
+"""Which records of a Claude Code session belong together: the main line of its tree, and each subagent's
+run.
 
-Records hang on one another by `parentUuid`; this file follows these links and reads nothing else of a record but
-the ids of replies and calls.
+Records hang on one another by `parentUuid`; this file follows these links and reads nothing else of a
+record but the ids of replies and calls.
 """
 
 from __future__ import annotations

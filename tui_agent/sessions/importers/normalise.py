@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 NO_TASK = "(The recording begins without the operator's message.)"
 RECORDING_ENDS = "The recording ends here."
+NO_TIMES = "The recording keeps no times; its steps are set one second apart."
 _NEVER_RAN = {e.FailureKind.INVALID_TOOL_CALL, e.FailureKind.UNKNOWN_TOOL}
 _STEP_SECONDS = 1.0
 """Between two steps of a recording that keeps no times."""
@@ -47,6 +48,8 @@ def facts(
         title=transcript.title,
         source=source,
     )
+    if not builder.timed:
+        summary = f"{summary} {NO_TIMES}".strip()
     if summary:
         builder.emit(e.Notice, severity="info", text=summary, origin="import")
     builder.build()
@@ -196,7 +199,7 @@ class _Builder:
             prompt_tokens=turn.prompt_tokens,
             completion_tokens=turn.completion_tokens,
             cost=turn.cost,
-            duration=max(self.at - asked, 0.0),
+            duration=max(self.at - asked, 0.0) if self.timed else 0.0,
         )
         cancelled = self._results(turn, calls)
         if turn.rejected and not calls:
@@ -231,7 +234,9 @@ class _Builder:
         self.move(result.at)
         if result.at is None and not self.timed and result.duration:
             self.at += min(result.duration, 86_400.0)
-        duration = result.duration if result.duration is not None else max(self.at - started, 0.0)
+        duration = result.duration
+        if duration is None:
+            duration = max(self.at - started, 0.0) if self.timed else 0.0
         common: dict[str, Any] = {
             "call_id": key,
             "tool": call.name,

@@ -57,7 +57,9 @@ def _take_off_the_end(transcript: Transcript) -> None:
         text = last.text
         for mark in _ENDS:
             text = text.replace(mark, "")
-        transcript.steps[-1] = Remarked(f"The customer ended the conversation: {text.strip() or '(no words)'}", last.at)
+        transcript.steps[-1] = Remarked(
+            f"The customer ended the conversation: {text.strip() or '(no words)'}", last.at
+        )
 
 
 def _runs(recording: Recording) -> list[Record]:
