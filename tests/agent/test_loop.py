@@ -245,7 +245,7 @@ async def test_an_interrupt_ends_the_command_pauses_the_run_and_leaves_a_coheren
     await flight.session.submit("go")
     pid_file = Path(flight.state.session.workspace) / "pid"
     await flight.until(lambda state: any(c.state == "running" for c in state.conversation.calls))
-    while not pid_file.exists() or not pid_file.read_text().strip():  # noqa: ASYNC110 - another process writes it
+    while not pid_file.exists() or not pid_file.read_text().strip():
         await asyncio.sleep(0.01)
     await flight.session.interrupt()
     finished = await flight.ended()

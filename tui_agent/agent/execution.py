@@ -27,7 +27,10 @@ from tui_agent.tools.workspace import Workspace
 PROGRESS_INTERVAL = 0.1
 """Seconds between two `ToolProgress` events of one call."""
 
-UNKNOWN_EFFECT = "The call was interrupted before it ended. Whether it had an effect is unknown: verify before repeating it."
+UNKNOWN_EFFECT = (
+    "The call was interrupted before it ended. Whether it had an effect is unknown: "
+    "verify before repeating it."
+)
 NOT_STARTED = "The call was not started: the iteration was interrupted before its turn."
 RUN_OVER = "The call was not started: the run ended with an earlier call of the same reply."
 
