@@ -8,7 +8,7 @@ handled where it is compared (`recovery.signature`) or shown (`console.sanitize`
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
@@ -541,6 +541,9 @@ class Rewound(Event):
     type: Literal["rewound"] = "rewound"
     scope: Literal["conversation", "files", "both"]
     to_seq: int
+    """The last event that the conversation still holds; a place between iterations."""
+    undoes: int = 0
+    """`seq` of the rewind that this one takes back; 0: it takes none back."""
     ref: str = ""
     undo_ref: str = ""
     files: tuple[str, ...] = ()
@@ -586,11 +589,17 @@ AnyEvent = Annotated[
 ]
 
 _adapter: TypeAdapter[Any] = TypeAdapter(AnyEvent)
+_validate_json = _adapter.validator.validate_json
+
+EVENT_TYPES: dict[str, type[Event]] = {
+    model.model_fields["type"].default: model for model in get_args(get_args(AnyEvent)[0])
+}
+"""Every event's class by the `type` in its line."""
 
 
 def parse_event(line: str | bytes) -> Event:
     """One journal line back into its event. Raises `pydantic.ValidationError` for anything else."""
-    event: Event = _adapter.validate_json(line)
+    event: Event = _validate_json(line)
     return event
 
 

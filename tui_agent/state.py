@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from tui_agent import events as e
+from tui_agent.appendlog import AppendLog
 from tui_agent.evolve import evolve
 from tui_agent.folds.conversation import Conversation
 from tui_agent.folds.history import History
@@ -107,6 +108,9 @@ class RunState:
     hook_context: tuple[str, ...] = ()
     """What hooks said in this iteration; it joins the note."""
 
+    checkpoints: AppendLog[e.CheckpointSaved] = field(default_factory=AppendLog)
+    """Kept states of the workspace, oldest first."""
+
     @property
     def running(self) -> bool:
         """A run goes on (also while it waits)."""
@@ -152,6 +156,10 @@ def fold(events: Iterable[e.Event], state: RunState | None = None) -> RunState:
 
 
 Changes = dict[str, Any]
+
+
+def _checkpoint_saved(state: RunState, event: e.CheckpointSaved) -> Changes:
+    return {"checkpoints": state.checkpoints.append(event)}
 
 
 def _session_started(_: RunState, event: e.SessionStarted) -> Changes:
@@ -333,4 +341,5 @@ _HANDLERS: dict[type[e.Event], Callable[[RunState, Any], Changes]] = {
     e.EscalationRaised: _escalation_raised,
     e.EscalationAnswered: _escalation_answered,
     e.RunFinished: _run_finished,
+    e.CheckpointSaved: _checkpoint_saved,
 }

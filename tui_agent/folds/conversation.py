@@ -6,6 +6,7 @@ everything that still moves (a streaming reply, running calls) is in the two ope
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -143,6 +144,8 @@ class Conversation:
     calls: tuple[CallEntry, ...] = ()
     iteration: int = 0
     escalation: e.EscalationRaised | None = None
+    rewound_from: tuple[int, Conversation] | None = None
+    """The newest rewind's `seq` and the conversation before it, until the next run: what an undo brings back."""
 
     def apply(self, event: e.Event, attempt: int = 1) -> Conversation:
         """Fold one event. `attempt` is the attempts ledger's count for the call that the event starts."""
@@ -166,7 +169,7 @@ class Conversation:
 
 def _run_started(talk: Conversation, event: e.RunStarted, _: int) -> Conversation:
     entry = OperatorEntry(event.seq, event.at, 0, event.task)
-    return talk._closed(entry, reply=None, calls=(), iteration=0, escalation=None)
+    return talk._closed(entry, reply=None, calls=(), iteration=0, escalation=None, rewound_from=None)
 
 
 def _operator_spoke(talk: Conversation, event: e.OperatorSpoke, _: int) -> Conversation:
@@ -304,6 +307,36 @@ def _run_finished(talk: Conversation, event: e.RunFinished, _: int) -> Conversat
     )
 
 
+def _session_resumed(talk: Conversation, event: e.SessionResumed, _: int) -> Conversation:
+    if not event.dropped_bytes:
+        return talk
+    text = (
+        f"The journal ended in the middle of an event ({event.dropped_bytes:,} bytes): its process was killed or "
+        "the disk was full. That one event is lost; everything before it is here."
+    )
+    return talk._closed(NoticeEntry(event.seq, event.at, talk.iteration, "warning", text))
+
+
+def _rewound(talk: Conversation, event: e.Rewound, _: int) -> Conversation:
+    if event.scope == "files":
+        return talk
+    before = talk.rewound_from
+    if event.undoes:
+        if before is None or before[0] != event.undoes:
+            return talk
+        return before[1]._closed(_rewind_notice(event, "The rewind was taken back."))
+    # Between iterations nothing is open, so what was closed up to there is what was opened up to there.
+    length = bisect_right(talk.entries, event.to_seq, key=lambda entry: entry.seq)
+    cut = evolve(talk, entries=talk.entries.prefix(length), reply=None, calls=(), escalation=None)
+    return cut._closed(
+        _rewind_notice(event, "The conversation was rewound to here."), rewound_from=(event.seq, talk)
+    )
+
+
+def _rewind_notice(event: e.Rewound, text: str) -> NoticeEntry:
+    return NoticeEntry(event.seq, event.at, 0, "info", text)
+
+
 _HANDLERS: dict[type[e.Event], Callable[[Conversation, Any, int], Conversation]] = {
     e.RunStarted: _run_started,
     e.OperatorSpoke: _operator_spoke,
@@ -323,5 +356,7 @@ _HANDLERS: dict[type[e.Event], Callable[[Conversation, Any, int], Conversation]]
     e.EscalationRaised: _escalation_raised,
     e.EscalationAnswered: _escalation_answered,
     e.Notice: _notice,
+    e.SessionResumed: _session_resumed,
+    e.Rewound: _rewound,
     e.RunFinished: _run_finished,
 }

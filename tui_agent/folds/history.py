@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -51,6 +52,8 @@ class History:
     run: int = 0
     reply: e.ReplyFinished | None = None
     results: tuple[e.ToolResult, ...] = ()
+    rewound_from: tuple[int, History] | None = None
+    """The newest rewind's `seq` and the history before it, until the next run: what an undo brings back."""
 
     def apply(self, event: e.Event) -> History:
         """Fold one event."""
@@ -110,7 +113,7 @@ def _function(call: e.ToolCall) -> Message:
 
 
 def _run_started(history: History, event: e.RunStarted) -> History:
-    started = evolve(history, run=event.run, reply=None, results=())
+    started = evolve(history, run=event.run, reply=None, results=(), rewound_from=None)
     return started._said("task", event.task, event.seq)
 
 
@@ -134,6 +137,25 @@ def _iteration_finished(history: History, event: e.IterationFinished) -> History
     return history._exchange(event.seq)
 
 
+def _rewound(history: History, event: e.Rewound) -> History:
+    if event.scope == "files":
+        # The model believes in its edits; that they are gone is news which no other message brings.
+        names = ", ".join(event.files)
+        text = f"The operator brought these files of the workspace back to an earlier state: {names}."
+        return history._said("operator", text, event.seq) if event.files else history
+    before = history.rewound_from
+    if event.undoes:
+        return before[1] if before is not None and before[0] == event.undoes else history
+    length = bisect_right(history.groups, event.to_seq, key=lambda group: group.seq)
+    return evolve(
+        history,
+        groups=history.groups.prefix(length),
+        reply=None,
+        results=(),
+        rewound_from=(event.seq, history),
+    )
+
+
 _HANDLERS: dict[type[e.Event], Callable[[History, Any], History]] = {
     e.RunStarted: _run_started,
     e.OperatorSpoke: _operator_spoke,
@@ -144,4 +166,5 @@ _HANDLERS: dict[type[e.Event], Callable[[History, Any], History]] = {
     e.ToolRefused: _tool_ended,
     e.ToolCancelled: _tool_ended,
     e.IterationFinished: _iteration_finished,
+    e.Rewound: _rewound,
 }

@@ -69,6 +69,12 @@ def _verdict(event: e.VerdictReached) -> tuple[str, str] | None:
     return None if event.level is e.Level.CONTINUE and not event.reason else ("verdict", event.reason)
 
 
+def _rewound(event: e.Rewound) -> tuple[str, str]:
+    if event.undoes:
+        return "operator", f"took back the rewind of event {event.undoes}"
+    return "operator", f"rewound {event.scope} to event {event.to_seq}"
+
+
 def _hook(event: e.HookReported) -> tuple[str, str] | None:
     if event.status == "ok":
         return None
@@ -94,7 +100,7 @@ _TELLERS: dict[type[e.Event], Teller] = {
     e.SettingChanged: lambda event: ("operator", f"{event.setting} set to {event.value}"),
     e.HookReported: _hook,
     e.Notice: lambda event: ("notice", event.text),
-    e.Rewound: lambda event: ("operator", f"rewound {event.scope} to event {event.to_seq}"),
+    e.Rewound: _rewound,
     e.RunFinished: lambda event: (
         "outcome",
         f"{event.outcome}: {event.reason}" if event.reason else str(event.outcome),
