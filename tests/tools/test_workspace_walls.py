@@ -156,7 +156,9 @@ def test_a_second_root_is_readable_and_no_more(world: Path, tmp_path: Path) -> N
         workspace.resolve_for_writing(str(outputs / "file.txt"))
 
 
-@pytest.mark.parametrize("path", [".git/config", ".git/hooks/pre-commit", "sub/.git/config", ".agent-tui.toml", ".GIT/x"])
+@pytest.mark.parametrize(
+    "path", [".git/config", ".git/hooks/pre-commit", "sub/.git/config", ".agent-tui.toml", ".GIT/x"]
+)
 def test_files_that_make_commands_run_later_are_not_written(world: Path, path: str) -> None:
     with pytest.raises(WallError, match="not written by this tool"):
         Workspace(world).resolve_for_writing(path)
@@ -259,16 +261,51 @@ def test_a_fault_of_the_disk_is_told_from_a_mistake_of_the_model(number: int, tr
 
 @pytest.mark.parametrize(
     ("name", "shown"),
-    [("plain.txt", "plain.txt"), ("a\nb", "a\\nb"), ("\x1b[2J", "\\x1b[2J"), ("é", "é"), ("\udcff", "\\udcff")],
+    [
+        ("plain.txt", "plain.txt"),
+        ("a\nb", "a\\nb"),
+        ("\x1b[2J", "\\x1b[2J"),
+        ("é", "é"),
+        ("\udcff", "\\udcff"),
+    ],
 )
 def test_a_name_is_shown_on_one_line_without_control_characters(name: str, shown: str) -> None:
     assert visible(name) == shown
 
 
-PARTS = st.sampled_from([
-    *("..", ".", "", "src", "main.py", "link_dir", "link_file", "chain_1", "dangling", "loop_a", "inner", "up"),
-    *("root_link", "cwd_link", "new", "/", "~", "\0", "\n", "\udcff", "\ud800", "a" * 300, "proc", "etc", "passwd"),
-])
+PARTS = st.sampled_from(
+    [
+        *(
+            "..",
+            ".",
+            "",
+            "src",
+            "main.py",
+            "link_dir",
+            "link_file",
+            "chain_1",
+            "dangling",
+            "loop_a",
+            "inner",
+            "up",
+        ),
+        *(
+            "root_link",
+            "cwd_link",
+            "new",
+            "/",
+            "~",
+            "\0",
+            "\n",
+            "\udcff",
+            "\ud800",
+            "a" * 300,
+            "proc",
+            "etc",
+            "passwd",
+        ),
+    ]
+)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ repository.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from itertools import groupby
@@ -22,21 +23,18 @@ _LARGEST = 1_000_000
 
 @dataclass(frozen=True)
 class IgnoreRules:
-    """The rules of one `.gitignore`: runs of lines that all ignore or all keep, in order, each as one
-    expression.
-    """
+    """The rules of one `.gitignore`: runs of lines that all ignore or all keep, each run one expression."""
 
     runs: tuple[tuple[re.Pattern[str], bool], ...]
 
     @classmethod
     def parse(cls, text: str) -> IgnoreRules:
         """Rules from the text of a file; lines that are no pattern are left out, as git does."""
-        rules = [
-            rule for line in text.removeprefix("\ufeff").split("\n") if (rule := _rule(line)) is not None
-        ]
+        lines = _as_bytes(text.removeprefix("\ufeff")).split("\n")
+        rules = [rule for line in lines if (rule := _rule(line)) is not None]
         runs = []
         for ignores, run in groupby(rules, key=lambda rule: rule[1]):
-            runs.append((re.compile("|".join(source for source, _ in run), re.DOTALL), ignores))
+            runs.append((re.compile("|".join(source for source, _ in run), re.DOTALL | re.ASCII), ignores))
         return cls(tuple(runs))
 
     @classmethod
@@ -47,12 +45,12 @@ class IgnoreRules:
                 data = stream.read(_LARGEST)
         except OSError:
             return None
-        rules = cls.parse(data.decode("utf-8", "surrogateescape"))
+        rules = cls.parse(os.fsdecode(data))
         return rules if rules.runs else None
 
     def judge(self, path: str, *, directory: bool) -> bool | None:
         """Whether `path` (relative to the file's directory) is ignored; None where no rule speaks of it."""
-        subject = f"{path}/" if directory else path
+        subject = _as_bytes(f"{path}/" if directory else path)
         for pattern, ignores in reversed(self.runs):
             if pattern.fullmatch(subject):
                 return ignores
@@ -80,6 +78,11 @@ class IgnoreChain:
             if verdict is not None:
                 return verdict
         return False
+
+
+def _as_bytes(text: str) -> str:
+    """A character for each byte: git's wildcards stand for bytes, so that `?` is not `é`."""
+    return text if text.isascii() else os.fsencode(text).decode("latin-1")
 
 
 def _rule(line: str) -> tuple[str, bool] | None:

@@ -1,4 +1,4 @@
-"""Where a search looks: a directory or file, the top whose ignore rules count, and how its paths are shown."""
+"""Where a search looks: a directory or file, the top whose ignore rules count, how its paths are shown."""
 
 from __future__ import annotations
 
