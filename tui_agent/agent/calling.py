@@ -14,16 +14,14 @@ from typing import Any
 
 from tui_agent import events as e
 from tui_agent.agent import messages
+from tui_agent.agent.coalesce import ReplyStream
 from tui_agent.agent.ending import Ending, RunEnded
 from tui_agent.agent.operator import Operator
 from tui_agent.agent.recorder import Recorder
 from tui_agent.folds.history import estimate_tokens
-from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
+from tui_agent.models.protocol import Model, ModelFault, ModelRequest, Reply
 from tui_agent.recovery import model_faults
 from tui_agent.tools.registry import ToolRegistry
-
-DELTA_INTERVAL = 0.05
-"""Seconds between two `ReplyDelta` events: what a screen can show, and no more lines than that in the journal."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -163,7 +161,7 @@ class ModelCaller:
         return finished.stamped(ended.seq, ended.at)
 
     async def _stream(self, request: ModelRequest) -> Reply:
-        deltas = _Deltas(self._recorder)
+        deltas = ReplyStream(self._recorder)
         try:
             async with aclosing(self._model.stream(request)) as stream:
                 async for piece in stream:
@@ -207,33 +205,6 @@ class ModelCaller:
         return max(
             1_000, min(state.run.request_tokens, state.run.context_tokens or state.run.request_tokens) // 2
         )
-
-
-class _Deltas:
-    """Coalesces a stream's deltas into events at the screen's rate; a pause in the stream does not hold them back."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
-        self._timer: asyncio.TimerHandle | None = None
-
-    def add(self, delta: Delta) -> None:
-        if delta.text:
-            self._text.append(delta.text)
-        if delta.reasoning:
-            self._reasoning.append(delta.reasoning)
-        if self._timer is None and (self._text or self._reasoning):
-            self._timer = asyncio.get_running_loop().call_later(DELTA_INTERVAL, self.flush)
-
-    def flush(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._text or self._reasoning:
-            self._recorder.record(e.ReplyDelta(text="".join(self._text), reasoning="".join(self._reasoning)))
-            self._text.clear()
-            self._reasoning.clear()
 
 
 def _with_own_ids(calls: Sequence[e.ToolCall], iteration: int) -> tuple[e.ToolCall, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from tui_agent import events as e
 from tui_agent.agent.approvals import allowed_by, needs_approval, session_rule
+from tui_agent.agent.coalesce import ProgressStream
 from tui_agent.agent.ending import Ending
 from tui_agent.agent.hooks import HookName, HookRunner
 from tui_agent.agent.operator import Operator
@@ -23,9 +24,6 @@ from tui_agent.agent.recorder import Recorder
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
 from tui_agent.tools.tool import Effect, Tool, ToolContext, ToolError, ToolOutput
 from tui_agent.tools.workspace import Workspace
-
-PROGRESS_INTERVAL = 0.1
-"""Seconds between two `ToolProgress` events of one call."""
 
 UNKNOWN_EFFECT = (
     "The call was interrupted before it ended. Whether it had an effect is unknown: "
@@ -250,7 +248,7 @@ class Executor:
         if issued.tool.effect is not Effect.READ:
             await self._recorder.barrier()
         self._start(issued)
-        progress = _Progress(self._recorder, issued.call.id)
+        progress = ProgressStream(self._recorder, issued.call.id)
         context = ToolContext(self._workspace, self._output_dir, issued.call.id, progress.add)
         try:
             output = await issued.tool.run(issued.arguments, context)
@@ -269,7 +267,7 @@ class Executor:
                 self._succeed(issued, output)
                 await self._run_hooks("PostToolUse", issued, tool_response=output.content)
         finally:
-            progress.stop()
+            progress.drop()
 
     def _reports_error_in_text(self, content: str) -> bool:
         """HPD-Agent: any tool's output that begins with `Error:` is a failure; ours raise when they fail."""
@@ -366,34 +364,6 @@ class Executor:
                 }
             )
         )
-
-
-class _Progress:
-    """Coalesces a running command's output into events."""
-
-    def __init__(self, recorder: Recorder, call_id: str) -> None:
-        self._recorder = recorder
-        self._call_id = call_id
-        self._pieces: list[str] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._loop = asyncio.get_running_loop()
-
-    def add(self, text: str) -> None:
-        """Take a piece of output; must be called on the event loop's thread."""
-        self._pieces.append(text)
-        if self._timer is None:
-            self._timer = self._loop.call_later(PROGRESS_INTERVAL, self._flush)
-
-    def _flush(self) -> None:
-        self._timer = None
-        text = "".join(self._pieces)
-        self._pieces.clear()
-        self._recorder.record(e.ToolProgress(call_id=self._call_id, text=text[-4_000:]))
-
-    def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._pieces.clear()
 
 
 def _as_error(message: str) -> str:
