@@ -1,1 +1,4 @@
-"""The screen: it draws the state and asks the operator. Before it has painted it imports nothing heavier than Textual."""
+"""The screen: it draws the state and asks the operator.
+
+Before its first paint it imports nothing heavier than Textual.
+"""

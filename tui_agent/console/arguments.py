@@ -35,8 +35,8 @@ class ConsoleArguments:
     task: str | None = None
     demo: str | None = None
     """Name of a built-in scenario."""
-    replay: Path | str | None = None
-    """A session's id, or a file to play."""
+    replay: Path | str | Newest | None = None
+    """A session's id, the newest one, or a file to play."""
     replay_speed: float = 1.0
     """Times the recorded speed."""
     replay_at: int = 0

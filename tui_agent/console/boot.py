@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 from tui_agent.console.arguments import ConsoleArguments, Newest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tui_agent.agent.operator import Operator
     from tui_agent.config import Settings
+    from tui_agent.sessions.replay import Replay
     from tui_agent.sessions.session import Session
 
 LOOKS = (
@@ -124,7 +125,8 @@ async def _open_demo(
 ) -> Opened:
     """A scenario as the model, in a workspace of its own. What the command line says outweighs the scenario."""
     from tui_agent.models.scenario import materialise
-    from tui_agent.models.scenario_file import ScenarioError, load_scenario
+    from tui_agent.models.scenario_checks import ScenarioError
+    from tui_agent.models.scenario_file import load_scenario
     from tui_agent.models.scripted import ScriptedModel
     from tui_agent.sessions.session import open_session
 
@@ -144,6 +146,46 @@ async def _open_demo(
     adapted = settings.replaced(**chosen, model=f"scripted:{name}", workspace=scratch)
     session = await open_session(adapted, operator, model=ScriptedModel(scenario))
     return Opened(session, adapted, scenario.task, scratch)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the replay starts with. `path` is the file or folder that it came from."""
+
+    replay: Replay
+    path: Path
+    settings: Settings
+
+
+async def open_replay(arguments: ConsoleArguments, told: Callable[[float], None]) -> Recorded:
+    """A saved session or a recording of another program, folded once. `told` hears parts of 1, from a thread.
+
+    Raises `BootError`.
+    """
+    await load_modules((*MODULES, "tui_agent.sessions.replay"))
+    from tui_agent.config import load_settings
+    from tui_agent.config_errors import ConfigError
+    from tui_agent.sessions.errors import SessionError
+    from tui_agent.sessions.importers.transcript import TranscriptError
+
+    try:
+        settings = await asyncio.to_thread(load_settings, arguments.overrides, arguments.config)
+        wanted = arguments.replay if arguments.replay is not None else Newest.LATEST
+        path = wanted if isinstance(wanted, Path) else await asyncio.to_thread(_saved, wanted, settings)
+        return Recorded(await asyncio.to_thread(_read, path, told), path, settings)
+    except ConfigError as error:
+        raise BootError(error.message) from error
+    except (SessionError, TranscriptError) as error:
+        raise BootError(str(error)) from error
+
+
+def _read(path: Path, told: Callable[[float], None]) -> Replay:
+    from tui_agent.sessions.importers.load import load_transcript
+    from tui_agent.sessions.replay import Replay
+
+    if path.is_dir() or path.name == "events.jsonl":
+        return Replay.open(path, told)
+    return Replay.of(load_transcript(path).events)
 
 
 def _saved(wanted: str | Newest, settings: Settings) -> Path:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 TALL_HEIGHT = 36
 
-PANE_NAMES = ("conversation", "ring", "attempts", "confidence", "note", "timeline")
-
 
 def layout_classes(size: Size) -> dict[str, bool]:
     """Which layout holds for a terminal of this size, as classes of the cockpit."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from tui_agent.console.cockpit import PANE_NAMES
+from tui_agent.console.frame import PANE_NAMES
 
 if TYPE_CHECKING:
     from tui_agent.console.operator import ConsoleOperator
@@ -40,11 +40,66 @@ class Surface(Protocol):
     async def leave(self) -> None: ...
 
 
-class FlightDeck:
+class ScreenDeck:
+    """Commands that make sense over a live session and over a saved one."""
+
+    def __init__(self, surface: Surface) -> None:
+        self._surface = surface
+
+    def set_theme(self, name: str) -> None:
+        """Change the colours at once."""
+        if name in self._surface.themes():
+            self._surface.use_theme(name)
+        else:
+            self._surface.say(
+                f"There is no theme {name}. There are {', '.join(self._surface.themes())}.", "warning"
+            )
+
+    def theme_names(self) -> Sequence[str]:
+        """Themes that can be chosen."""
+        return self._surface.themes()
+
+    def pane_names(self) -> Sequence[str]:
+        """Where `/jump` can go."""
+        return (*PANE_NAMES, "prompt")
+
+    def jump(self, pane: str) -> None:
+        """Go to a pane by name, or choose one by its letter."""
+        if not pane:
+            self._surface.open_jump()
+        elif pane in self.pane_names():
+            self._surface.focus_pane(pane)
+        else:
+            self._surface.say(
+                f"There is no pane {pane}. There are {', '.join(self.pane_names())}.", "warning"
+            )
+
+    def toggle_panes(self) -> None:
+        """Show or hide the recovery panes."""
+        self._surface.toggle_panes()
+
+    def next_pane(self) -> None:
+        """Go to the next recovery pane."""
+        self._surface.next_pane()
+
+    def show_help(self) -> None:
+        """Keys, commands, panes."""
+        self._surface.open_help()
+
+    async def show_sessions(self) -> None:
+        """The saved sessions."""
+        await self._surface.open_sessions()
+
+    async def quit(self) -> None:
+        """Leave."""
+        await self._surface.leave()
+
+
+class FlightDeck(ScreenDeck):
     """Implements `commands.Deck` over a live session."""
 
     def __init__(self, surface: Surface, operator: ConsoleOperator) -> None:
-        self._surface = surface
+        super().__init__(surface)
         self._operator = operator
         self._waiting: list[Callable[[], None]] = []
         self._early: list[str] = []
@@ -157,6 +212,11 @@ class FlightDeck:
             self._operator.open_gate()
         self._surface.redraw()
 
+    def tool_names(self) -> Sequence[str]:
+        """Tools of the newest run."""
+        state = self.state
+        return () if state is None else state.run.tools
+
     # --- settings -------------------------------------------------------------------------------------------
 
     def set_policy(self, name: str) -> None:
@@ -191,15 +251,6 @@ class FlightDeck:
             lambda session: self._try(lambda: session.set_breaker(tool.strip(), open=what == "open"))
         )
 
-    def set_theme(self, name: str) -> None:
-        """Change the colours at once."""
-        if name in self._surface.themes():
-            self._surface.use_theme(name)
-        else:
-            self._surface.say(
-                f"There is no theme {name}. There are {', '.join(self._surface.themes())}.", "warning"
-            )
-
     def edit_note(self, text: str) -> None:
         """Open the pending note, replace it, or drop it."""
         state = self.state
@@ -219,47 +270,7 @@ class FlightDeck:
         if not self._operator.rewrite_note(new):
             self._with_session(lambda session: session.edit_note(new))
 
-    # --- the screen -----------------------------------------------------------------------------------------
-
-    def theme_names(self) -> Sequence[str]:
-        """Themes that can be chosen."""
-        return self._surface.themes()
-
-    def tool_names(self) -> Sequence[str]:
-        """Tools of the newest run."""
-        state = self.state
-        return () if state is None else state.run.tools
-
-    def pane_names(self) -> Sequence[str]:
-        """Where `/jump` can go."""
-        return (*PANE_NAMES, "prompt")
-
-    def jump(self, pane: str) -> None:
-        """Go to a pane by name, or choose one by its letter."""
-        if not pane:
-            self._surface.open_jump()
-        elif pane in self.pane_names():
-            self._surface.focus_pane(pane)
-        else:
-            self._surface.say(
-                f"There is no pane {pane}. There are {', '.join(self.pane_names())}.", "warning"
-            )
-
-    def toggle_panes(self) -> None:
-        """Show or hide the recovery panes."""
-        self._surface.toggle_panes()
-
-    def next_pane(self) -> None:
-        """Go to the next recovery pane."""
-        self._surface.next_pane()
-
-    def show_help(self) -> None:
-        """Keys, commands, panes."""
-        self._surface.open_help()
-
-    async def show_sessions(self) -> None:
-        """The saved sessions."""
-        await self._surface.open_sessions()
+    # --- the session ----------------------------------------------------------------------------------------
 
     async def fork(self) -> None:
         """Filled in below by the sessions' own functions."""

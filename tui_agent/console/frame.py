@@ -7,6 +7,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 TITLE = " Conversation "
+PANE_NAMES = ("conversation", "ring", "confidence", "attempts", "note", "timeline")
 
 
 class Frame(Widget):

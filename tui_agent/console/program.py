@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tui_agent.console.boot import Opened
 
 LEFT_BY_SIGNAL = 130
+HISTORY_FILE = "prompt-history.jsonl"
 
 
 def command_provider() -> type[Provider]:
@@ -115,16 +116,28 @@ class ConsoleApp(App[None]):
 
         await load_modules(LOOKS)
         await screen.complete()
-        await self._learn_themes()
         self.opened = opened = await boot(self.arguments, screen.operator)
         if opened.settings.theme in self.theme_names:
             self.theme = opened.settings.theme
         await screen.attach(opened.session)
         if opened.task:
             await screen.deck.submit(opened.task)
-        gc.enable()
-        gc.freeze()
-        await asyncio.to_thread(screen.load_history, opened.settings.state_dir / "prompt-history.jsonl")
+        await asyncio.to_thread(screen.load_history, opened.settings.state_dir / HISTORY_FILE)
+        await self._learn_themes()
+        _collect_garbage_again()
+
+    async def _open_replay(self) -> None:
+        from tui_agent.console.boot import LOOKS, load_modules, open_replay
+        from tui_agent.console.screens.replay import ReplayScreen
+
+        await load_modules(LOOKS)
+        screen = self.screen_stack[0]
+        if isinstance(screen, ReplayScreen):
+            await screen.complete()
+            recorded = await open_replay(self.arguments, screen.told)
+            await screen.attach(recorded, self.arguments.replay_speed, self.arguments.replay_at)
+        await self._learn_themes()
+        _collect_garbage_again()
 
     async def _learn_themes(self) -> None:
         """All other themes; a file that is wrong is told and left out."""
@@ -141,15 +154,11 @@ class ConsoleApp(App[None]):
         """Leave, as the screen has it: the live one asks while a run goes on."""
         await self.screen_stack[0].run_action("command('quit')")
 
-    async def action_help_quit(self) -> None:
+    def action_help_quit(self) -> None:
         """Ctrl+C interrupts what runs; it never ends the program by itself."""
         screen = self.screen_stack[0]
-        if (
-            isinstance(screen, FlightScreen)
-            and screen.deck.session is not None
-            and screen.deck.session.running
-        ):
-            await screen.deck.interrupt()
+        if isinstance(screen, FlightScreen) and screen.deck.session is not None and screen.deck.session.running:
+            self.run_worker(screen.deck.interrupt())
         else:
             self.notify("Ctrl+Q leaves the console.", markup=False)
 
@@ -185,6 +194,13 @@ class ConsoleApp(App[None]):
 
         self.exit_text = crash_text(sys.exc_info()[1])
         self._close_messages_no_wait()
+
+
+def _collect_garbage_again() -> None:
+    """The modules that start-up brought stay for good: they are not looked through again."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def first_theme(arguments: ConsoleArguments) -> Theme:

@@ -80,6 +80,9 @@ class Card(Vertical):
         """The widget that takes the focus when the card is entered."""
         return self.query_one(Choices)
 
+    async def update_subject(self) -> None:
+        """The subject of a card never changes; only what the operator changes in it himself may."""
+
     def settle(self, answer: object) -> None:
         """Give the answer, once the card is armed."""
         if self.armed:

@@ -87,8 +87,8 @@ class GateCard(Card):
         yield Choices([*CHOICES, DROP] if note else CHOICES)
         yield TextArea(reveal(note or ""), compact=True, soft_wrap=True, show_line_numbers=False)
 
-    async def refresh_note(self) -> None:
-        """Show the note that the question holds now."""
+    async def update_subject(self) -> None:
+        """Show the note as the operator has changed it."""
         if self.question.note == self._shown_note:
             return
         self._shown_note = self.question.note

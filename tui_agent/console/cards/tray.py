@@ -55,6 +55,7 @@ class CardTray(Vertical):
         if self.card is None and open_questions:
             await self._put(make_card(open_questions[0], state))
         if self.card is not None:
+            await self.card.update_subject()
             self.card.place(open_questions.index(self.card.question) + 1, len(open_questions))
 
     def typed(self) -> None:

@@ -1,0 +1,145 @@
+"""The session as one line: where errors, verdicts and escalations are, the course of the confidence, and the place
+that is shown. A click or a drag goes there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui_agent.console.panes.ink import Line, Palette, Span, justified, to_strip
+
+if TYPE_CHECKING:
+    from tui_agent.console.player import Player
+    from tui_agent.sessions.replay import Marks
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+class Scrubber(Widget):
+    """Three rows: what one sees and how fast it plays, the marks on the line, the confidence below it."""
+
+    DEFAULT_CSS = """
+    Scrubber { height: 3; padding: 0 1; background: $panel; color: $foreground; }
+    """
+
+    @dataclass
+    class Sought(Message):
+        """A place was clicked; positions as in `Player`."""
+
+        position: int
+
+    def __init__(self) -> None:
+        super().__init__(id="scrubber")
+        self._length = 0
+        self._position = 0
+        self._head: tuple[Line, Line] = ((), ())
+        self._marks: list[tuple[str, str]] = []
+        self._curve: list[tuple[str, str]] = []
+        self._source: Marks | None = None
+        self._width = 0
+
+    def show(self, player: Player) -> None:
+        """Show where the player is."""
+        width = self.content_region.width
+        if self._source is None or width != self._width or player.replay.length != self._length:
+            self._source = player.replay.marks()
+            self._length, self._width = player.replay.length, width
+            self._marks, self._curve = (
+                _marks(self._source, self._length, width),
+                _curve(self._source, self._length, width),
+            )
+        self._position = player.position
+        sign = "▶" if player.playing else "⏸"
+        kind = player.replay.event(player.position).type if player.position else "before the first event"  # type: ignore[attr-defined]
+        left = (
+            Span(f"{sign} ", "accent bold"),
+            Span(f"event {player.position}/{self._length} "),
+            Span(kind, "muted"),
+        )
+        right = (Span(f"×{player.speed:g}", "accent bold"),)
+        self._head = (left, right)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """A row."""
+        width = self.content_region.width
+        if y == 0:
+            line: Line = justified(*self._head, width)
+        else:
+            here = self._column(self._position)
+            cells = self._marks if y == 1 else self._curve
+            line = tuple(
+                Span("┃" if y == 1 else glyph, "accent bold" if column == here else style)
+                if column == here
+                else Span(glyph, style)
+                for column, (glyph, style) in enumerate(cells)
+            )
+        return to_strip(line, Palette.of(self.app), self.rich_style, width)
+
+    def _column(self, position: int) -> int:
+        return column_of(position, self._length, self._width)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Go to the place under the mouse."""
+        self.capture_mouse()
+        self._seek(event)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Drag."""
+        if event.button and self.app.mouse_captured is self:
+            self._seek(event)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Let go."""
+        self.release_mouse()
+
+    def _seek(self, event: events.MouseEvent) -> None:
+        column = max(0, min(self._width - 1, event.x - self.styles.padding.left))
+        if self._width > 1:
+            self.post_message(self.Sought(round(column * self._length / (self._width - 1))))
+
+
+def column_of(position: int, length: int, width: int) -> int:
+    """The column of a position: 0 is the first, `length` the last."""
+    return 0 if not length or width < 2 else round(position * (width - 1) / length)
+
+
+def _marks(marks: Marks, length: int, width: int) -> list[tuple[str, str]]:
+    """The line; where several marks fall on a column the gravest is shown."""
+    cells: list[tuple[str, str]] = [("─", "faint")] * width
+    for positions, glyph, style in (
+        (marks.iterations, "┬", "faint"),
+        ([mark.position for mark in marks.verdicts], "▽", "note"),
+        (marks.errors, "✗", "warn"),
+        (marks.escalations, "▲", "operator bold"),
+        (marks.runs, "├", "accent"),
+    ):
+        for position in positions:
+            column = column_of(position, length, width)
+            if 0 <= column < width:
+                cells[column] = (glyph, style)
+    return cells
+
+
+def _curve(marks: Marks, length: int, width: int) -> list[tuple[str, str]]:
+    """The confidence at each column."""
+    points = marks.confidence
+    starts = [point.position for point in points]
+    cells: list[tuple[str, str]] = []
+    for column in range(width):
+        position = round(column * length / max(1, width - 1))
+        place = bisect_right(starts, position) - 1
+        if place < 0:
+            cells.append((" ", ""))
+            continue
+        value = points[place].confidence
+        role = "ok" if value >= 0.7 else "warn" if value >= 0.3 else "error"
+        cells.append((BARS[min(len(BARS) - 1, int(value * len(BARS)))], role))
+    return cells
