@@ -130,7 +130,6 @@ class Player:
 
     def step(self, step: Mapping[str, Any]) -> None:
         """One step in the cases' own words."""
-        self.refused = []
         match step:
             case {"batch": calls}:
                 self.batch(*calls)
@@ -270,6 +269,7 @@ class Player:
 
     def _open(self, calls: int, text: str = "") -> None:
         self.iteration += 1
+        self.refused = []
         self.feed(
             e.IterationStarted(iteration=self.iteration),
             e.ModelCallStarted(iteration=self.iteration),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tui_agent.recovery.policy import RecoveryPolicy
     from collections.abc import Iterable, Mapping
 
-_KEPT = 400
+_KEPT = 200
 """Entries that are kept; beyond it the oldest that is not blocked goes."""
 
 

@@ -265,7 +265,7 @@ def _model_faulted(state: RecoveryState, event: e.ModelFaulted) -> RecoveryState
 
 
 def _operator_spoke(state: RecoveryState, _: e.OperatorSpoke) -> RecoveryState:
-    return evolve(state, stuck=state.stuck.next_epoch(), unmended=False)
+    return evolve(state, stuck=state.stuck.next_era(), unmended=False)
 
 
 def _escalation_raised(state: RecoveryState, event: e.EscalationRaised) -> RecoveryState:
@@ -277,7 +277,7 @@ def _escalation_answered(state: RecoveryState, event: e.EscalationAnswered) -> R
     if raised is not None and raised.source == "model":
         return evolve(state, raised=None)
     if raised is not None and raised.source == "ask_operator":
-        return evolve(state, raised=None, stuck=state.stuck.next_epoch())
+        return evolve(state, raised=None, stuck=state.stuck.next_era())
     attempts = state.attempts
     keys = _keys_asked_about(state, event, raised)
     if event.choice in {"answer", "retry", "edit"} and event.by == "operator":
@@ -292,7 +292,7 @@ def _escalation_answered(state: RecoveryState, event: e.EscalationAnswered) -> R
         attempts=attempts,
         streak=state.streak.answered(),
         cognition=state.cognition.answered(state.policy),
-        stuck=state.stuck.next_epoch(),
+        stuck=state.stuck.next_era(),
     )
 
 

@@ -71,6 +71,8 @@ class ErrorRing:
         """Fold a finished iteration: failures are pushed in call order, a success clears."""
         if not iteration.failed and not iteration.succeeded:
             return evolve(self, pushed=False) if self.pushed else self
+        if not iteration.failed and self.slots[0] is None:
+            return evolve(self, pushed=False) if self.pushed else self
         slots = [slot for slot in self.slots if slot is not None]
         pushed = False
         if iteration.rejected is not None:

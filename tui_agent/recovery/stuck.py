@@ -16,7 +16,7 @@ from tui_agent.recovery.verdict import STUCK, silent
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from tui_agent.recovery.policy import RecoveryPolicy
 
@@ -43,6 +43,7 @@ class Sighting:
     succeeded: bool
     content: str
     epoch: int
+    era: int
 
     def same_outcome(self, other: Sighting) -> bool:
         """Ended alike, volatile parts of the text left out."""
@@ -82,6 +83,9 @@ class StuckPatterns:
 
     window: tuple[Sighting, ...] = ()
     epoch: int = 0
+    era: int = 0
+    """Epochs that a change of the workspace or the operator began. Calls of one alternation share it, while the first
+    of each, being new, begins an epoch of its own."""
     patterns: tuple[Pattern, ...] = ()
     silent_replies: int = 0
     """Assistant messages in a row without a call."""
@@ -97,11 +101,13 @@ class StuckPatterns:
         for outcome in iteration.outcomes:
             if outcome.key in seen:
                 if outcome.changed:
-                    state = state.next_epoch()
+                    state = state.next_era()
                 continue
             seen.add(outcome.key)
             if outcome.status is Status.WITHHELD:
                 state = state._extended(outcome.key)
+            elif outcome.failure is not None and outcome.failure.transient:
+                continue  # infrastructure: the breaker's
             elif outcome.status is Status.SUCCEEDED or outcome.status is Status.FAILED:
                 state = state._with_call(outcome, policy)
         return state._with_monologue(policy)
@@ -122,9 +128,12 @@ class StuckPatterns:
         beyond = state.overflows - policy.stuck_overflows
         return state if beyond < 0 else state._noted(Pattern(OVERFLOW, extensions=beyond))
 
-    def next_epoch(self) -> StuckPatterns:
-        """Progress, or an operator's message: what was counted no longer tells anything."""
-        return evolve(self, epoch=self.epoch + 1, patterns=(), silent_replies=0)
+    def next_era(self) -> StuckPatterns:
+        """A change of the workspace or an operator's message: what was counted no longer tells anything."""
+        return evolve(self._next_epoch(), era=self.era + 1, silent_replies=0)
+
+    def _next_epoch(self) -> StuckPatterns:
+        return evolve(self, epoch=self.epoch + 1, patterns=())
 
     def _rested(self) -> StuckPatterns:
         if not any(pattern.moved for pattern in self.patterns):
@@ -134,29 +143,39 @@ class StuckPatterns:
     def _with_call(self, outcome: Outcome, policy: RecoveryPolicy) -> StuckPatterns:
         content = outcome.content if outcome.failure is None else outcome.failure.message
         call = Sighting(
-            outcome.key, outcome.tool, outcome.input, outcome.failure is None, content, self.epoch
+            outcome.key, outcome.tool, outcome.input, outcome.failure is None, content, self.epoch, self.era
         )
+        earlier = [other for other in self.window if other.key == call.key]
         state = self
-        if outcome.changed or self._moves(call):
-            state = self.next_epoch()
-            call = evolve(call, epoch=state.epoch)
-        window = (*state.window, call)[-policy.stuck_window :]
-        state = evolve(state, window=window)
+        if outcome.changed:
+            state = self.next_era()
+        elif self._moves(call, earlier) if earlier else self._is_new(call):
+            state = self._next_epoch()
+        progress = state is not self
+        if progress:
+            call = evolve(call, epoch=state.epoch, era=state.era)
+        state = evolve(state, window=(*state.window, call)[-policy.stuck_window :])
+        if not earlier or progress:
+            return state
         if any(call.key in pattern.keys for pattern in state.patterns):
             return state._extended(call.key)
         found = state._repeat(call, policy) or state._alternation(policy)
         return state if found is None else state._noted(found)
 
-    def _moves(self, call: Sighting) -> bool:
-        """An outcome that this call has not had in the window, or a call and an outcome that are both new."""
-        earlier = [other for other in self.window if other.key == call.key]
-        if earlier:
-            return not any(call.same_outcome(other) for other in earlier)
+    @staticmethod
+    def _moves(call: Sighting, earlier: Iterable[Sighting]) -> bool:
+        """An outcome that this call has not had in the window (polling)."""
+        return not any(call.same_outcome(other) for other in earlier)
+
+    def _is_new(self, call: Sighting) -> bool:
+        """A call not in the window with an outcome not in it, or one that may have done something unseen."""
         if call.succeeded and call.tool not in _LOOKING_ONLY:
             return True
-        return not any(
-            other.succeeded == call.succeeded and other.content == call.content for other in self.window
-        )
+        content, succeeded = call.content, call.succeeded
+        for other in self.window:
+            if other.content == content and other.succeeded == succeeded:
+                return False
+        return True
 
     def _repeat(self, call: Sighting, policy: RecoveryPolicy) -> Pattern | None:
         alike = sum(
@@ -170,7 +189,7 @@ class StuckPatterns:
     def _alternation(self, policy: RecoveryPolicy) -> Pattern | None:
         length = policy.stuck_alternation
         tail = self.window[-length:]
-        if len(tail) < length or any(call.epoch != self.epoch for call in tail):
+        if len(tail) < length or any(call.era != self.era for call in tail):
             return None
         first, second = tail[0], tail[1]
         if first.key == second.key:

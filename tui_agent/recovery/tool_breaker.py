@@ -121,6 +121,8 @@ def _after(
     if failure is None or failure.kind is not FailureKind.TOOL_EXECUTION:
         return old
     state = old or BreakerState()
+    if state.phase is BreakerPhase.OPEN:
+        return old
     if state.phase is BreakerPhase.HALF_OPEN:
         return _opened(state, iteration, state.span * 2)
     signature = failure_signature(failure)
@@ -136,7 +138,7 @@ def _after(
         signature=signature,
         changes=changes,
     )
-    if state.phase is BreakerPhase.CLOSED and state.failures >= policy.breaker_failures:
+    if state.failures >= policy.breaker_failures:
         return _opened(state, iteration, policy.breaker_iterations)
     return state
 

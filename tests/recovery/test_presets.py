@@ -1,0 +1,230 @@
+"""The five policies side by side: both tables of RECOVERY.md, 10, row by row."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tests.recovery.cases import Player
+from tui_agent import events as e
+from tui_agent.recovery import policy as policy_module
+from tui_agent.recovery.policy import PRESETS, RecoveryPolicy, policy_of_run, preset
+
+NAMES = ("forge", "gigi", "funnelcanary", "hpd", "combined")
+
+
+def fail(path: str = "a", tool: str = "read_file") -> dict[str, Any]:
+    return {"tool": tool, "input": {"path": path}, "ok": False, "error": f"file not found: {path}"}
+
+
+def ok(path: str = "z", tool: str = "read_file") -> dict[str, Any]:
+    return {"tool": tool, "input": {"path": path}, "ok": True, "content": f"text of {path}"}
+
+
+def levels(name: str, batches: list[list[dict[str, Any]]], *, operator: bool = False) -> list[str]:
+    """The strongest level after each batch; what ends a run is not acted on."""
+    player = Player(PRESETS[name], operator)
+    shown = []
+    for batch in batches:
+        player.batch(*batch)
+        shown.append(player.level)
+    return shown
+
+
+# --- what each preset switches on ------------------------------------------------------------------------------
+
+FEATURES = {
+    "text_only": ["failure", "answer", "answer", "answer", "failure_once"],
+    "ring": [True, False, False, False, True],
+    "attempts": ["off", "advise", "off", "off", "block"],
+    "streak": ["off", "off", "off", "stop", "escalate"],
+    "cognition": ["off", "off", "act", "off", "pivot"],
+    "model_faults": ["terminal", "terminal", "next_iteration", "terminal", "retry"],
+    "note": ["forge", "gigi", "funnelcanary", "none", "merged"],
+    "stuck": [False, False, False, False, True],
+    "breaker": [False, False, False, False, True],
+    "error_prefix": ["mute_tools", "mute_tools", "mute_tools", "every_tool", "mute_tools"],
+}
+
+
+@pytest.mark.parametrize(("feature", "values"), FEATURES.items(), ids=FEATURES)
+def test_each_preset_has_the_features_of_its_column(feature: str, values: list[object]) -> None:
+    assert [getattr(PRESETS[name], feature) for name in NAMES] == values
+
+
+def test_gigi_keys_by_the_json_as_sent_and_never_resets() -> None:
+    assert (PRESETS["gigi"].attempts_key, PRESETS["gigi"].attempts_reset) == ("as_sent", "never")
+    assert (PRESETS["combined"].attempts_key, PRESETS["combined"].attempts_reset) == ("canonical", "progress")
+
+
+def test_forge_compares_exact_notes_and_combined_normalised_signatures() -> None:
+    volatile = [[{**fail(), "error": f"gone at 12:00:{second}"}] for second in range(10, 15)]
+    for name, identical in (("forge", 1), ("combined", 5)):
+        player = Player(preset(name, attempts="off", stuck=False))
+        for batch in volatile:
+            player.batch(*batch)
+        assert player.state.ring.identical == identical
+
+
+# --- what each preset does -------------------------------------------------------------------------------------
+
+AGAIN = [[fail()]] * 5
+FOUR = [[fail(path)] for path in "abcd"]
+BETWEEN = [[fail()], [ok()], [fail()], [ok()], [fail()]]
+MIXED = [[ok("a"), fail("b"), ok("c")]] * 3
+CAGED = [[ok(f"a{turn}"), fail(f"b{turn}"), ok(f"c{turn}")] for turn in range(12)]
+
+ROWS: list[tuple[str, str, list[list[dict[str, Any]]], list[str]]] = [
+    ("same call for ever", "forge", AGAIN, ["guide"] * 4 + ["stop"]),
+    ("same call for ever", "gigi", AGAIN[:3], ["guide", "guide", "escalate"]),
+    ("same call for ever", "funnelcanary", AGAIN[:3], ["continue", "continue", "degrade"]),
+    ("same call for ever", "hpd", AGAIN[:4], ["continue"] * 3 + ["stop"]),
+    ("same call for ever", "combined", AGAIN[:3], ["guide", "guide", "escalate"]),
+    ("four different", "forge", FOUR, ["guide"] * 4),
+    ("four different", "gigi", FOUR, ["guide"] * 4),
+    ("four different", "funnelcanary", FOUR[:3], ["continue", "continue", "degrade"]),
+    ("four different", "hpd", FOUR, ["continue"] * 3 + ["stop"]),
+    ("four different", "combined", FOUR, ["guide", "guide", "pivot", "degrade"]),
+    ("success between", "forge", BETWEEN, ["guide", "continue", "guide", "continue", "guide"]),
+    ("success between", "gigi", BETWEEN, ["guide", "continue", "guide", "continue", "escalate"]),
+    ("success between", "funnelcanary", BETWEEN, ["continue"] * 5),
+    ("success between", "hpd", BETWEEN, ["continue"] * 5),
+    ("success between", "combined", BETWEEN, ["guide", "continue", "guide", "continue", "escalate"]),
+    ("one of three fails", "forge", MIXED, ["guide"] * 3),
+    ("one of three fails", "gigi", MIXED, ["guide", "guide", "escalate"]),
+    ("one of three fails", "funnelcanary", MIXED, ["continue"] * 3),
+    ("one of three fails", "hpd", MIXED, ["continue"] * 3),
+    ("one of three fails", "combined", CAGED, ["guide"] * 4),
+]
+
+
+@pytest.mark.parametrize(("row", "name", "batches", "expected"), ROWS, ids=lambda value: value if isinstance(value, str) else "")
+def test_the_table_of_sequences(
+    row: str, name: str, batches: list[list[dict[str, Any]]], expected: list[str]
+) -> None:
+    assert levels(name, batches)[: len(expected)] == expected
+
+
+def test_a_batch_in_which_one_of_three_fails_never_stops_combined_by_the_streak() -> None:
+    player = Player()
+    for batch in CAGED:
+        player.batch(*batch)
+        assert player.state.streak.count == 0
+        assert player.level not in {"stop", "degrade"}
+
+
+def test_aaaab_aaaa_does_not_stop_forge_and_one_more_a_does() -> None:
+    sequence = [[fail(path)] for path in "aaaabaaaaa"]
+    assert levels("forge", sequence) == ["guide"] * 9 + ["stop"]
+
+
+FAULTS = {"forge": "stop", "gigi": "stop", "funnelcanary": "guide", "hpd": "stop", "combined": "continue"}
+
+
+@pytest.mark.parametrize(("name", "level"), FAULTS.items(), ids=FAULTS)
+def test_a_model_fault_before_an_answer(name: str, level: str) -> None:
+    player = Player(PRESETS[name])
+    player.step({"model_fault": "server"})
+    assert player.level == level
+    if level != "stop":
+        player.text("done")
+        assert player.level == "continue"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_text_only_reply_first_is_a_failure_for_forge_alone(name: str) -> None:
+    player = Player(PRESETS[name])
+    assert player.state.takes_text_as_answer() is (name != "forge")
+    player.text("Hello.")
+    assert player.state.ring.filled == (1 if name == "forge" else 0)
+
+
+# --- switches --------------------------------------------------------------------------------------------------
+
+SWITCHES = {
+    "ring": {"ring": False},
+    "attempts": {"attempts": "off"},
+    "streak": {"streak": "off"},
+    "cognition": {"cognition": "off"},
+    "stuck": {"stuck": False},
+    "breaker": {"breaker": False},
+}
+
+
+def _trouble(player: Player) -> Iterator[None]:
+    """Something for every detector."""
+    for path in "aaabcd":
+        player.batch(fail(path))
+        yield
+    for _ in range(8):
+        player.batch(ok())
+        yield
+    for path in "efghij":
+        player.batch(fail(path), {**ok(path), "tool": "glob"})
+        yield
+    player.text("hm")
+    yield
+
+
+@pytest.mark.parametrize(("detector", "switch"), SWITCHES.items(), ids=SWITCHES)
+def test_a_detector_that_is_off_gives_no_verdict_and_one_that_is_on_gives_its_own(
+    detector: str, switch: dict[str, Any]
+) -> None:
+    for policy, speaks in ((preset("combined"), True), (preset("combined", **switch), False)):
+        player = Player(policy, operator_present=True)
+        spoken = {
+            verdict.detector
+            for _ in _trouble(player)
+            for verdict in player.state.verdicts()
+            if verdict.level is not e.Level.CONTINUE
+        }
+        assert (detector in spoken) is speaks
+
+
+@pytest.mark.parametrize("detector", SWITCHES)
+def test_detectors_that_are_off_still_fold_so_that_their_panes_show_them(detector: str) -> None:
+    on, off = Player(), Player(preset("combined", **SWITCHES[detector]))
+    for player in (on, off):
+        for path in "abc":
+            player.batch(fail(path))
+    for name in ("ring", "attempts", "streak", "cognition", "breakers"):
+        assert getattr(on.state, name) == getattr(off.state, name) or name == detector == "cognition"
+
+
+# --- a policy is data ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_policy_survives_the_journal(name: str) -> None:
+    policy = preset(name, attempts_limit=7)
+    assert RecoveryPolicy.model_validate_json(policy.model_dump_json()) == policy
+    player = Player(policy)
+    assert player.state.policy == policy
+    assert e.parse_event(player.events[0].model_dump_json()) == player.events[0]
+
+
+def test_a_run_of_a_newer_version_is_judged_by_the_preset_it_names() -> None:
+    assert policy_of_run("hpd", {"a_field_of_tomorrow": 1}) == PRESETS["hpd"]
+    assert policy_of_run("of tomorrow", {}) == PRESETS["combined"]
+
+
+@pytest.mark.parametrize("wrong", [{"attempt_limit": 3}, {"attempts_limit": 0}, {"confidence_start": 2}])
+def test_unknown_or_impossible_parameters_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        preset("combined", **wrong)
+    with pytest.raises(KeyError):
+        preset("no such policy")
+
+
+def test_every_parameter_says_what_it_is() -> None:
+    body = next(
+        node for node in ast.parse(inspect.getsource(policy_module)).body if getattr(node, "name", "") == "RecoveryPolicy"
+    ).body
+    for field, following in zip(body, [*body[1:], None], strict=True):
+        if isinstance(field, ast.AnnAssign):
+            assert isinstance(following, ast.Expr), f"{ast.unparse(field.target)} has no line of its own"
