@@ -104,7 +104,7 @@ class Settings(BaseSettings):
     """Longest time for a whole `run`; None: no limit."""
     command_timeout: Seconds = 120.0
     """Longest time for a command of the `bash` tool that names none itself."""
-    state_dir: Path = Field(default_factory=lambda: user_state_path(APP))
+    state_dir: Path = Field(default_factory=lambda: user_state_path(APP, appauthor=False))
     """Where sessions are kept."""
     retention_days: Annotated[int, Field(ge=1)] | None = None
     """Sessions older than this may be cleared away; None: never."""
@@ -181,7 +181,7 @@ def known_keys() -> dict[str, frozenset[str] | None]:
 
 def user_config_file() -> Path:
     """The user's own file, whether it exists or not."""
-    return user_config_path(APP) / "config.toml"
+    return user_config_path(APP, appauthor=False) / "config.toml"
 
 
 def load_settings(
