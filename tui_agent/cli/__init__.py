@@ -29,6 +29,7 @@ COMMANDS = {
     "replay": "the console over a saved session",
     "resume": "go on with a session",
     "sessions": "list, show, export, import, fork and delete sessions",
+    "analyze": "recorded runs, ours or others', judged by any policy",
     "doctor": "what is configured, reachable and missing, and how to mend it",
 }
 """Every command and what it is for, in the order of `--help`."""
@@ -110,8 +111,13 @@ def _tell_fault(fault: Exception) -> int:
     """Faults of sessions and of the system in words; anything else is a bug, and said to be one."""
     if os.environ.get("AGENT_TUI_DEBUG"):
         raise fault
-    if hasattr(fault, "what") and hasattr(fault, "todo"):  # a SessionError, known without importing sessions
+    from tui_agent.sessions.errors import SessionError
+    from tui_agent.sessions.importers.transcript import TranscriptError
+
+    if isinstance(fault, SessionError):
         return _tell(f"{fault.what}: {fault.why}.\n{fault.todo}", USAGE)
+    if isinstance(fault, TranscriptError):
+        return _tell(f"{fault.path}: {fault.why}\n{fault.advice}".strip(), USAGE)
     if isinstance(fault, OSError):
         where = f" ({fault.filename})" if fault.filename else ""
         return _tell(

@@ -38,6 +38,9 @@ VALUE_OPTIONS = frozenset(
         "--speed",
         "--at",
         "--resume",
+        "--format",
+        "--jobs",
+        "--operator",
     ]
 )
 """Options that take a value, so that what follows them is not mistaken for a command."""

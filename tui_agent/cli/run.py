@@ -67,9 +67,9 @@ def main(arguments: Sequence[str]) -> int:
 
     resume = None
     if namespace.resume is not None:
-        from tui_agent.sessions.session import sessions_folder
+        from tui_agent.cli.saved import saved_session
 
-        resume = sessions_folder(settings.state_dir) / namespace.resume
+        resume = saved_session(settings.state_dir, namespace.resume)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
