@@ -122,7 +122,11 @@ def calls(
     """Tool calls, (name, arguments as text) each, their arguments interleaved in pieces of `size` characters."""
     steps: list[bytes | Step] = [chunk({"role": "assistant", "content": say or None})]
     for index, (name, _) in enumerate(wanted):
-        opening: dict[str, Any] = {"index": index, "type": "function", "function": {"name": name, "arguments": ""}}
+        opening: dict[str, Any] = {
+            "index": index,
+            "type": "function",
+            "function": {"name": name, "arguments": ""},
+        }
         if ids:
             opening["id"] = f"call_{index}"
         steps.append(chunk({"tool_calls": [opening]}))
@@ -236,7 +240,10 @@ class OpenAIServer:
 
 
 async def _read(reader: asyncio.StreamReader) -> Recorded:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    start = await reader.readexactly(1)
+    if start == b"\x16":
+        raise ConnectionError("this server speaks no TLS")
+    head = (start + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.strip().split("\r\n")
     method, path, _ = first.split(" ", 2)
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}

@@ -117,7 +117,7 @@ GREEN_ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("reply, reaction", GREEN_ANSWERS.values(), ids=GREEN_ANSWERS)
+@pytest.mark.parametrize(("reply", "reaction"), GREEN_ANSWERS.values(), ids=GREEN_ANSWERS)
 async def test_the_recovery_demo_reacts_to_the_answer_and_ends_green(
     reply: EscalationReply, reaction: str, tmp_path: Path
 ) -> None:

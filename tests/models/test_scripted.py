@@ -32,6 +32,13 @@ async def answer(model: ScriptedModel, asked: ModelRequest | None = None) -> Rep
     return pieces[-1]
 
 
+async def listen(model: ScriptedModel, heard: list[str]) -> None:
+    """Stream a reply to its end; what was heard stays when it fails."""
+    stream = model.stream(request())
+    while (piece := await anext(stream, None)) is not None:
+        heard.append(piece.text)
+
+
 def exchange(reply: Reply, *results: str) -> list[dict[str, Any]]:
     """The reply as the history keeps it, with its results."""
     calls = [
@@ -157,10 +164,9 @@ async def test_a_fault_ends_its_turn_after_its_words_and_the_script_goes_on() ->
     fault = {"kind": "rate_limit", "status": 429, "retry_after": 2, "message": "busy", "advice": "wait"}
     model = ScriptedModel.from_turns([{"text": "half a", "fault": fault, "repeat": 2}, "whole"], pace=1.0)
     for _ in range(2):
-        heard = []
+        heard: list[str] = []
         with pytest.raises(ModelFault) as raised:
-            async for piece in model.stream(request()):
-                heard.append(piece.text)
+            await listen(model, heard)
         assert "".join(heard) == "half a"
         got = raised.value.fault
         assert (got.kind, got.status, got.retry_after, got.message, got.advice) == (

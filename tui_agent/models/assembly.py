@@ -22,36 +22,60 @@ class _Slot:
     arguments: list[str] = field(default_factory=list)
 
 
+class _Words:
+    """Text that grows by pieces; servers may cut between the two halves of a surrogate pair."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._half = ""
+
+    def add(self, piece: str) -> str:
+        """The piece as it can be shown: without a first half at its end, which waits for the second."""
+        piece = self._half + piece
+        self._half = piece[-1] if piece and "\ud800" <= piece[-1] <= "\udbff" else ""
+        whole = _mended(piece[: len(piece) - len(self._half)])
+        if whole:
+            self._pieces.append(whole)
+        return whole
+
+    def __str__(self) -> str:
+        return "".join(self._pieces)
+
+
+def _mended(text: str) -> str:
+    """Surrogate pairs joined, lone halves replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 class ReplyAssembler:
     """Collects one reply. Not a state machine of the session: it lives for one call only."""
 
     def __init__(self) -> None:
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
+        self._text = _Words()
+        self._reasoning = _Words()
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
 
     @property
     def text(self) -> str:
         """All text so far."""
-        return "".join(self._text)
+        return str(self._text)
 
     @property
     def reasoning(self) -> str:
         """All reasoning so far."""
-        return "".join(self._reasoning)
+        return str(self._reasoning)
 
     @property
     def empty(self) -> bool:
         """Nothing has come that a reader or a tool could use."""
         return not self._slots and not self.text.strip() and not self.reasoning.strip()
 
-    def add(self, text: str = "", reasoning: str = "") -> None:
-        """A piece of text or reasoning."""
-        if text:
-            self._text.append(text)
-        if reasoning:
-            self._reasoning.append(reasoning)
+    def add(self, text: str = "", reasoning: str = "") -> tuple[str, str]:
+        """A piece of text or reasoning; returns both as they can be shown."""
+        return self._text.add(text), self._reasoning.add(reasoning)
 
     def add_call(
         self, index: int | None, call_id: str | None, name: str | None, arguments: str | None
@@ -82,7 +106,7 @@ class ReplyAssembler:
             ToolCall(
                 id=slot.id or f"call_{uuid.uuid4().hex[:12]}",
                 name=slot.name,
-                arguments="".join(slot.arguments) or "{}",
+                arguments=_mended("".join(slot.arguments)) or "{}",
             )
             for slot in slots
         )

@@ -180,8 +180,8 @@ async def _deltas(response: Any, assembler: ReplyAssembler, watch: _Watch) -> As
             )
         if text or reasoning or calls:
             watch.content()
+        text, reasoning = assembler.add(text, reasoning)
         if text or reasoning:
-            assembler.add(text, reasoning)
             yield Delta(text=text, reasoning=reasoning)
 
 

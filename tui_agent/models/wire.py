@@ -5,9 +5,11 @@ Shared by `host` and `hosted`. A message about a call carries its `id`; what has
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic_core import PydanticSerializationError
 
 from tui_agent.events import Fault
 from tui_agent.models.protocol import ModelRequest, Reply
@@ -97,4 +99,11 @@ reports: TypeAdapter[Alive | Piece | Done | Failed | Budget] = TypeAdapter(Repor
 
 def line(message: BaseModel) -> bytes:
     """The message as its line. JSON escapes line breaks, so a line never holds two."""
-    return message.model_dump_json(exclude_defaults=False).encode("utf-8", "surrogatepass") + b"\n"
+    try:
+        return message.model_dump_json().encode() + b"\n"
+    except PydanticSerializationError:
+        # Half a surrogate pair is no text; it goes as a question mark, and all the rest as it is.
+        return (
+            json.dumps(message.model_dump(mode="python"), ensure_ascii=False).encode("utf-8", "replace")
+            + b"\n"
+        )

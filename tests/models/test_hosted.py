@@ -1,0 +1,443 @@
+"""The real litellm in the real model host, against a server that does everything a server can do wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests import openai_server as served
+from tests.openai_server import Answer, OpenAIServer, Step, chunk
+from tui_agent.events import Fault, FaultKind
+from tui_agent.models.hosted import HostedModel
+from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+BASH = {
+    "type": "function",
+    "function": {
+        "name": "bash",
+        "description": "run",
+        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}},
+    },
+}
+KEY = "sk-test-0123456789abcdef"
+
+
+def environment() -> dict[str, str]:
+    """No provider's key but one that messages must not show, and no proxy between us and the loopback."""
+    import os
+
+    kept = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
+    return {**{name: os.environ[name] for name in kept if name in os.environ}, "GROQ_API_KEY": KEY}
+
+
+@dataclass
+class Bench:
+    """One host and one server for all tests of this file: starting litellm takes seconds."""
+
+    model: HostedModel
+    server: OpenAIServer
+
+    def request(self, **changes: Any) -> ModelRequest:
+        fields = {
+            "model": "local-model",
+            "messages": [{"role": "user", "content": "hello"}],
+            "tools": [BASH],
+            "api_base": self.server.url,
+            "silence_timeout": 20.0,
+        }
+        return ModelRequest(**{**fields, **changes})
+
+
+@dataclass
+class Heard:
+    """What one call gave."""
+
+    deltas: list[Delta] = field(default_factory=list)
+    reply: Reply | None = None
+    fault: Fault | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(delta.text for delta in self.deltas)
+
+
+async def listen(model: HostedModel, request: ModelRequest) -> Heard:
+    heard = Heard()
+    try:
+        async with aclosing(model.stream(request)) as stream:
+            async for piece in stream:
+                if isinstance(piece, Reply):
+                    assert heard.reply is None
+                    heard.reply = piece
+                else:
+                    assert heard.reply is None
+                    heard.deltas.append(piece)
+    except ModelFault as raised:
+        heard.fault = raised.fault
+    return heard
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def bench() -> AsyncIterator[Bench]:
+    model = HostedModel(environment=environment())
+    async with OpenAIServer(served.text("x")) as server:
+        yield Bench(model, server)
+        await model.close()
+
+
+async def ask(bench: Bench, *script: Answer, **changes: Any) -> Heard:
+    bench.server.answer_with(script)
+    return await listen(bench.model, bench.request(**changes))
+
+
+# --- replies -------------------------------------------------------------------------------------------------
+
+
+async def test_text_and_reasoning_stream_apart_and_usage_is_the_server_s(bench: Bench) -> None:
+    heard = await ask(bench, served.text("Hello there, operator.", reasoning="A greeting is due."))
+    assert heard.reply is not None
+    assert heard.text == heard.reply.text == "Hello there, operator."
+    assert "".join(delta.reasoning for delta in heard.deltas) == heard.reply.reasoning == "A greeting is due."
+    assert heard.reply.finish_reason == "stop"
+    assert (heard.reply.prompt_tokens, heard.reply.completion_tokens) == (11, 7)
+    assert heard.reply.cost is None, "nobody knows the price of a server of one's own"
+
+
+async def test_a_bare_name_and_an_api_base_reach_any_server_without_a_key(bench: Bench) -> None:
+    for name in ("local-model", "Qwen/Qwen2.5-7B", "openai/local-model", "gpt-4o"):
+        heard = await ask(bench, served.text("fine"), model=name)
+        assert heard.text == "fine"
+        (sent,) = bench.server.requests
+        assert sent.path == "/v1/chat/completions"
+        assert sent.body["model"] == name.removeprefix("openai/")
+        assert heard.reply is not None
+        assert heard.reply.cost is None
+
+
+async def test_the_request_carries_tools_and_nothing_private(bench: Bench) -> None:
+    await ask(bench, served.text("fine"))
+    (sent,) = bench.server.requests
+    assert set(sent.body) == {"model", "messages", "tools", "stream", "stream_options"}
+    assert sent.body["tools"] == [BASH]
+    assert sent.body["stream_options"] == {"include_usage": True}
+
+
+async def test_without_tools_none_are_sent(bench: Bench) -> None:
+    await ask(bench, served.text("fine"), tools=[])
+    assert "tools" not in bench.server.requests[0].body
+
+
+async def test_calls_in_many_pieces_are_put_together_in_order(bench: Bench) -> None:
+    wanted = [("bash", '{"command": "ls -la"}'), ("bash", '{"command": "pwd"}'), ("grep", '{"pattern": "ä"}')]
+    heard = await ask(bench, served.calls(wanted, say="Look:"))
+    assert heard.reply is not None
+    assert [(call.name, call.arguments) for call in heard.reply.calls] == wanted
+    assert [call.id for call in heard.reply.calls] == ["call_0", "call_1", "call_2"]
+    assert heard.reply.text == "Look:"
+    assert heard.reply.finish_reason == "tool_calls"
+
+
+async def test_repeated_names_and_missing_ids_do_no_harm(bench: Bench) -> None:
+    heard = await ask(bench, served.calls([("bash", '{"command": "ls"}')], repeat_names=True, ids=False))
+    assert heard.reply is not None
+    (call,) = heard.reply.calls
+    assert (call.name, call.arguments) == ("bash", '{"command": "ls"}')
+    assert call.id
+
+
+async def test_broken_arguments_come_as_they_are_and_go_back_as_json(bench: Bench) -> None:
+    heard = await ask(bench, served.calls([("bash", '{"command": ')]))
+    assert heard.reply is not None
+    (call,) = heard.reply.calls
+    assert call.arguments == '{"command": '
+    function = {"name": call.name, "arguments": call.arguments}
+    history = [
+        {"role": "user", "content": "hello"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "a", "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": "a", "content": "Error"},
+    ]
+    await ask(bench, served.text("sorry"), messages=history)
+    (sent,) = bench.server.requests
+    arguments = sent.body["messages"][1]["tool_calls"][0]["function"]["arguments"]
+    assert json.loads(arguments) == {"not_json": '{"command": '}
+
+
+async def test_a_call_cut_at_the_length_limit_stays_broken(bench: Bench) -> None:
+    heard = await ask(bench, served.calls([("bash", '{"command": "rm -r')], finish="length"))
+    assert heard.reply is not None
+    assert heard.reply.finish_reason == "length"
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(heard.reply.calls[0].arguments)
+
+
+async def test_a_server_that_refuses_stream_options_is_asked_without_and_remembered(bench: Bench) -> None:
+    answer = served.text("fine", usage=None).refusing("stream_options")
+    for requests in (2, 1):
+        heard = await ask(bench, answer, model="without-options")
+        assert heard.text == "fine"
+        assert len(bench.server.requests) == requests
+        assert heard.reply is not None
+        assert (heard.reply.prompt_tokens, heard.reply.completion_tokens) == (None, None), "not estimated"
+
+
+async def test_a_burst_comes_in_few_pieces_and_whole(bench: Bench) -> None:
+    words = "".join(f"{number} " for number in range(2_000))
+    steps = [chunk({"content": f"{number} "}) for number in range(2_000)]
+    heard = await ask(bench, served.stream(*steps, chunk(finish="stop"), served.DONE))
+    assert heard.text == words
+    assert len(heard.deltas) < 400
+
+
+async def test_a_request_of_many_megabytes_goes_through(bench: Bench) -> None:
+    heard = await ask(bench, served.text("read"), messages=[{"role": "user", "content": "long " * 1_000_000}])
+    assert heard.text == "read"
+
+
+async def test_calls_at_the_same_time_do_not_mix(bench: Bench) -> None:
+    bench.server.answer_with([served.text(letter * 300, size=3) for letter in "abc"])
+    every = await asyncio.gather(*(listen(bench.model, bench.request()) for _ in range(3)))
+    assert sorted(heard.text for heard in every) == ["a" * 300, "b" * 300, "c" * 300]
+
+
+async def test_strange_text_survives_the_pipes(bench: Bench) -> None:
+    words = "zwei\nZeilen\r\n\u2028 \x00 \x1b[31m [/red] 🙂 "
+    steps = [chunk({"content": piece}) for piece in (words, "\ud83d", "\ude42 and \ud83d")]
+    asked = [{"role": "user", "content": words + "\ud83d"}]
+    heard = await ask(bench, served.stream(*steps, chunk(finish="stop"), served.DONE), messages=asked)
+    assert heard.reply is not None
+    assert heard.reply.text == heard.text == words + "🙂 and "
+    assert bench.server.requests[0].body["messages"][0]["content"] == words + "?"
+
+
+# --- faults --------------------------------------------------------------------------------------------------
+
+OVERFLOW = (
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
+)
+HTML = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>hotel wifi</body></html>"
+SAID = chunk({"content": "Hel"})
+
+FAULTS: dict[str, tuple[Answer, FaultKind, dict[str, Any]]] = {
+    "400": (
+        served.error(400, "tools.0: bad schema"),
+        FaultKind.BAD_REQUEST,
+        {"status": 400, "message": "tools.0: bad schema"},
+    ),
+    "401": (served.error(401, "wrong key"), FaultKind.AUTH, {"status": 401}),
+    "402": (served.error(402), FaultKind.QUOTA, {"status": 402}),
+    "403": (served.error(403), FaultKind.PERMISSION, {"status": 403}),
+    "404": (served.error(404), FaultKind.NOT_FOUND, {"status": 404}),
+    "408": (served.error(408), FaultKind.TIMEOUT, {"status": 408}),
+    "409": (served.error(409), FaultKind.SERVER, {"status": 409}),
+    "413": (served.error(413), FaultKind.CONTEXT_OVERFLOW, {"status": 413}),
+    "422": (served.error(422), FaultKind.BAD_REQUEST, {"status": 422}),
+    "429": (
+        served.error(429, "slow", retry_after=7),
+        FaultKind.RATE_LIMIT,
+        {"status": 429, "retry_after": 7.0, "message": "slow"},
+    ),
+    "429 without Retry-After": (served.error(429), FaultKind.RATE_LIMIT, {"retry_after": None}),
+    "429 empty purse": (served.error(429, code="insufficient_quota"), FaultKind.QUOTA, {"status": 429}),
+    "500": (served.error(500), FaultKind.SERVER, {"status": 500}),
+    "502 web page": (
+        served.raw(HTML, status=502),
+        FaultKind.SERVER,
+        {"message": "the server answered with a web page (Sign in)"},
+    ),
+    "503": (served.error(503, retry_after=2), FaultKind.SERVER, {"status": 503, "retry_after": 2.0}),
+    "504": (served.error(504), FaultKind.TIMEOUT, {"status": 504}),
+    "529": (served.error(529), FaultKind.OVERLOADED, {"status": 529}),
+    "context overflow": (
+        served.error(400, OVERFLOW, code="context_length_exceeded"),
+        FaultKind.CONTEXT_OVERFLOW,
+        {"message": OVERFLOW},
+    ),
+    "content policy": (
+        served.error(400, "content management policy", code="content_policy_violation"),
+        FaultKind.CONTENT_POLICY,
+        {},
+    ),
+    "web page as 200": (served.raw(HTML), FaultKind.BAD_OUTPUT, {}),
+    "other json as 200": (served.raw(b'{"a": 1}', content_type="application/json"), FaultKind.BAD_OUTPUT, {}),
+    "garbage": (served.raw(b"\x00\xff\xfe", content_type="text/event-stream"), FaultKind.BAD_OUTPUT, {}),
+    "nothing": (served.raw(b""), FaultKind.BAD_OUTPUT, {}),
+    "empty stream": (served.stream(), FaultKind.BAD_OUTPUT, {}),
+    "only the end": (served.stream(served.DONE), FaultKind.BAD_OUTPUT, {}),
+    "empty choices": (served.stream(chunk(choices=False), served.DONE), FaultKind.BAD_OUTPUT, {}),
+    "cut at once": (served.stream(Step.CUT), FaultKind.STREAM_CUT, {}),
+    "half a call at the limit": (served.calls([("bash", "")], finish="length"), FaultKind.BAD_OUTPUT, {}),
+}
+
+FAULTS_IN_STREAM = {
+    "closed cleanly without a finish": (served.stream(SAID), FaultKind.STREAM_CUT),
+    "ended without a finish": (served.stream(SAID, served.DONE), FaultKind.STREAM_CUT),
+    "reset": (served.stream(SAID, Step.CUT), FaultKind.STREAM_CUT),
+    "dropped": (served.stream(SAID, Step.DROP), FaultKind.STREAM_CUT),
+    "silence": (served.stream(SAID, Step.HANG), FaultKind.TIMEOUT),
+    "keep-alives only": (served.stream(SAID, Step.KEEP_ALIVE), FaultKind.TIMEOUT),
+    "broken json": (served.stream(SAID, b"data: {oops\n\n", served.DONE), FaultKind.BAD_OUTPUT),
+    "an error event": (
+        served.stream(
+            SAID, b'data: {"error": {"message": "it broke", "type": "server_error"}}\n\n', served.DONE
+        ),
+        FaultKind.STREAM_CUT,
+    ),
+}
+
+
+@pytest.mark.parametrize(("answer", "kind", "details"), FAULTS.values(), ids=FAULTS)
+async def test_a_failed_call_is_one_typed_fault_and_one_request(
+    bench: Bench, answer: Answer, kind: FaultKind, details: dict[str, Any]
+) -> None:
+    heard = await ask(bench, answer)
+    assert heard.fault is not None
+    assert heard.fault.kind is kind
+    assert {name: getattr(heard.fault, name) for name in details} == details
+    assert heard.fault.message
+    assert heard.fault.advice
+    assert heard.text == ""
+    assert len(bench.server.requests) == 1, "litellm does not retry by itself"
+
+
+@pytest.mark.parametrize(("answer", "kind"), FAULTS_IN_STREAM.values(), ids=FAULTS_IN_STREAM)
+async def test_a_stream_that_breaks_is_a_typed_fault_after_what_was_said(
+    bench: Bench, answer: Answer, kind: FaultKind
+) -> None:
+    heard = await ask(bench, answer, silence_timeout=0.4)
+    assert heard.text == "Hel"
+    assert heard.fault is not None
+    assert heard.fault.kind is kind
+    assert len(bench.server.requests) == 1
+
+
+async def test_silence_before_the_first_word_is_a_timeout_and_the_server_sees_us_go(bench: Bench) -> None:
+    heard = await ask(bench, served.stream(Step.HANG), silence_timeout=0.3)
+    assert heard.fault is not None
+    assert heard.fault.kind is FaultKind.TIMEOUT
+    assert heard.fault.message == "the model was silent for 0.3 s"
+    await asyncio.wait_for(bench.server.requests[0].gone.wait(), 10)
+
+
+async def test_a_reply_that_never_ends_is_stopped_by_the_total(bench: Bench) -> None:
+    heard = await ask(bench, served.stream(SAID, Step.HANG), total_timeout=0.4)
+    assert heard.fault is not None
+    assert heard.fault.message == "the reply was not complete after 0.4 s"
+
+
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1", "https://127.0.0.1:{port}/v1"]
+)
+async def test_a_server_that_is_not_there_is_a_connection_fault(bench: Bench, address: str) -> None:
+    port = bench.server.url.split(":")[2].split("/")[0]
+    heard = await ask(bench, served.text("x"), api_base=address.format(port=port))
+    assert heard.fault is not None
+    assert heard.fault.kind is FaultKind.CONNECTION
+    assert heard.fault.status is None, "no invented 500"
+    assert "--api-base" in heard.fault.advice
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("gpt-4o", "OPENAI_API_KEY"),
+        ("openai/anything", "OPENAI_API_KEY"),
+        ("claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+    ],
+)
+async def test_a_missing_key_is_named_before_anything_is_sent(
+    bench: Bench, model: str, variable: str
+) -> None:
+    heard = await ask(bench, served.text("x"), model=model, api_base=None)
+    assert heard.fault is not None
+    assert heard.fault.kind is FaultKind.AUTH
+    assert variable in heard.fault.message
+    assert variable in heard.fault.advice
+    assert bench.server.requests == []
+
+
+async def test_a_name_that_nobody_knows_is_not_found(bench: Bench) -> None:
+    heard = await ask(bench, served.text("x"), model="gtp-11", api_base=None)
+    assert heard.fault is not None
+    assert heard.fault.kind is FaultKind.NOT_FOUND
+    assert "gtp-11" in heard.fault.advice
+    assert "--api-base" in heard.fault.advice
+
+
+async def test_a_key_that_a_server_repeats_is_not_shown(bench: Bench) -> None:
+    heard = await ask(bench, served.error(401, f"the key {KEY} is wrong"))
+    assert heard.fault is not None
+    assert KEY not in heard.fault.message
+    assert "the key" in heard.fault.message
+
+
+async def test_anthropic_s_protocol_gets_its_base_without_v1(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ask(bench, served.error(529), model="anthropic/claude-sonnet-4-5")
+    assert bench.server.requests[0].path == "/v1/messages"
+
+
+# --- cancelling ----------------------------------------------------------------------------------------------
+
+
+async def test_closing_the_stream_closes_the_connection(bench: Bench) -> None:
+    bench.server.answer_with(served.stream(SAID, Step.HANG))
+    async with aclosing(bench.model.stream(bench.request())) as stream:
+        first = await anext(stream)
+        assert isinstance(first, Delta)
+    await asyncio.wait_for(bench.server.requests[0].gone.wait(), 10)
+
+
+async def test_cancelling_the_caller_closes_the_connection_and_the_next_call_works(bench: Bench) -> None:
+    bench.server.answer_with(served.stream(SAID, Step.HANG), served.text("next"))
+    task = asyncio.ensure_future(listen(bench.model, bench.request()))
+    while not bench.server.requests:
+        await asyncio.sleep(0.01)
+    (sent,) = bench.server.requests
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(sent.gone.wait(), 10)
+    assert (await listen(bench.model, bench.request())).text == "next"
+
+
+# --- what the host knows -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "known"), [("gpt-4o", True), ("claude-sonnet-4-5", True), ("nobody-s-model", False)]
+)
+async def test_the_window_of_a_known_model_is_told_less_room_for_the_reply(
+    bench: Bench, model: str, known: bool
+) -> None:
+    tokens = await bench.model.context_tokens(model)
+    if known:
+        assert tokens is not None
+        assert 50_000 < tokens < 1_000_000
+    else:
+        assert tokens is None
+    if model == "gpt-4o":
+        assert tokens == 128_000 - 16_384
+
+
+async def test_the_host_printed_nothing_and_is_still_the_first_one(
+    bench: Bench, capfd: pytest.CaptureFixture[str]
+) -> None:
+    first = bench.model.pid
+    await ask(bench, served.error(500))
+    await ask(bench, served.stream(SAID, Step.CUT))
+    assert bench.model.pid == first
+    assert capfd.readouterr() == ("", "")
