@@ -399,3 +399,22 @@ async def test_every_detector_ends_the_run_that_it_alone_can_end(
     monkeypatch.setattr("tui_agent.sessions.session.preset", lambda _, **__: disconnected)
     finished = await (await fly(turns, operator=ScriptedOperator(present=False), max_iterations=9)).run()
     assert finished.detector != detector
+
+
+async def test_the_workspace_is_kept_before_the_first_change_and_after_each_iteration_that_changed_files(
+    fly: TakeOff,
+) -> None:
+    writes = [turn(call("write_file", path="a", content=str(n))) for n in range(2)]
+    flight = await fly([*writes, turn(call("bash", command="true")), "ok"], files={"a": "before"})
+    await flight.run()
+    kept = flight.of(e.CheckpointSaved)
+    assert [checkpoint.files for checkpoint in kept[1:]] == [("a",), ("a",)]
+    await flight.session.checkpoints.restore(kept[0].ref)
+    assert (Path(flight.state.session.workspace) / "a").read_text() == "before"
+
+
+async def test_the_users_own_repository_is_not_touched_by_checkpoints(fly: TakeOff) -> None:
+    commands = ["git init -q . && git status --porcelain > before", "echo x > new; git log --all > log 2>&1; true"]
+    flight = await fly([*(turn(call("bash", command=command)) for command in commands), "ok"])
+    await flight.run()
+    assert "does not have any commits yet" in (Path(flight.state.session.workspace) / "log").read_text()

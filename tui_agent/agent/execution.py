@@ -19,6 +19,7 @@ from tui_agent.agent.approvals import allowed_by, needs_approval, session_rule
 from tui_agent.agent.coalesce import ProgressStream
 from tui_agent.agent.ending import Ending
 from tui_agent.agent.hooks import HookName, HookRunner
+from tui_agent.agent.keeper import KeepsNothing, WorkspaceKeeper
 from tui_agent.agent.operator import Operator
 from tui_agent.agent.recorder import Recorder
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
@@ -55,6 +56,7 @@ class Executor:
         workspace: Workspace,
         output_dir: Path,
         hooks: HookRunner | None = None,
+        keeper: WorkspaceKeeper | None = None,
     ) -> None:
         self._recorder = recorder
         self._tools = tools
@@ -62,6 +64,7 @@ class Executor:
         self._workspace = workspace
         self._output_dir = output_dir
         self._hooks = hooks
+        self._keeper = keeper or KeepsNothing()
 
     async def run(self, calls: Sequence[e.ToolCall]) -> Ending | None:
         """Execute `calls` in the reply's order; an ending where `finish` or the operator ended the run."""
@@ -246,6 +249,7 @@ class Executor:
         if not await self._hook_allows(issued):
             return
         if issued.tool.effect is not Effect.READ:
+            await self._keeper.before_effect()
             await self._recorder.barrier()
         self._start(issued)
         progress = ProgressStream(self._recorder, issued.call.id)

@@ -17,6 +17,7 @@ from tui_agent.agent.calling import ModelCaller
 from tui_agent.agent.ending import Ending, RunEnded
 from tui_agent.agent.escalation import settle
 from tui_agent.agent.execution import Executor
+from tui_agent.agent.keeper import KeepsNothing, WorkspaceKeeper
 from tui_agent.agent.operator import Operator, RequestOutline
 from tui_agent.agent.recorder import Recorder, RecordingFailed
 from tui_agent.recovery import note, partial_answer
@@ -38,12 +39,18 @@ class Agent:
     """Runs tasks against a recorder, a model, tools and an operator. One run at a time."""
 
     def __init__(
-        self, recorder: Recorder, caller: ModelCaller, executor: Executor, operator: Operator
+        self,
+        recorder: Recorder,
+        caller: ModelCaller,
+        executor: Executor,
+        operator: Operator,
+        keeper: WorkspaceKeeper | None = None,
     ) -> None:
         self._recorder = recorder
         self._caller = caller
         self._executor = executor
         self._operator = operator
+        self._keeper = keeper or KeepsNothing()
         self._work: asyncio.Task[Any] | None = None
         self._interruption: _Interruption | None = None
         self._cost_unknown_told = False
@@ -81,7 +88,9 @@ class Agent:
             except Exception as bug:
                 logger.exception("the run broke")
                 ending = Ending(e.Outcome.ERROR, f"Internal error: {type(bug).__name__}: {bug}")
-        return self._finish(ending)
+        finished = self._finish(ending)
+        await self._keeper.settle()
+        return finished
 
     def interrupt(self) -> None:
         """Cut short the model call, tool or question that is under way; the run pauses and can go on."""
@@ -195,7 +204,12 @@ class Agent:
         if asked is not None:
             self._recorder.record(
                 e.EscalationAnswered(
-                    id=asked.id, choice="skip", text="interrupted", tool=asked.tool, input=asked.input
+                    id=asked.id,
+                    choice="skip",
+                    text="interrupted",
+                    tool=asked.tool,
+                    input=asked.input,
+                    by="policy",
                 )
             )
 
@@ -206,6 +220,7 @@ class Agent:
             self._recorder.record(
                 e.IterationFinished(iteration=self._state.run.iteration, cancelled=cancelled)
             )
+            self._keeper.after_iteration()
         self._recorder.sync_soon()
 
     def _finish(self, ending: Ending) -> e.RunFinished:

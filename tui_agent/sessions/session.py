@@ -27,9 +27,12 @@ from tui_agent.config_sections import HookEvent, HookSettings
 from tui_agent.models.choose import create_model
 from tui_agent.models.protocol import Model
 from tui_agent.recovery.policy import preset
+from tui_agent.sessions.checkpoints import Checkpoints
 from tui_agent.sessions.journal import Journal
+from tui_agent.sessions.keeping import CheckpointKeeper
 from tui_agent.sessions.recorder import Listener, SessionRecorder
 from tui_agent.sessions.redaction import Redactor
+from tui_agent.sessions.repair import repair_events
 from tui_agent.state import RunState, fold
 from tui_agent.tools.registry import ToolRegistry, default_tools
 from tui_agent.tools.workspace import Workspace
@@ -85,8 +88,6 @@ async def open_session(
         if settings.step:
             recorder.record(e.ModeChanged(mode=e.Mode.STEP))
     else:
-        from tui_agent.sessions.repair import repair_events
-
         recorder.record(
             e.SessionResumed(app_version=__version__, dropped_bytes=journal.contents.dropped_bytes)
         )
@@ -124,6 +125,8 @@ class Session:
         workspace = Path(recorder.state.session.workspace)
         output_dir = folder / OUTPUT_FOLDER
         self._workspace = workspace
+        self.checkpoints = Checkpoints(settings.state_dir, workspace, self.id)
+        self._keeper = CheckpointKeeper(recorder, self.checkpoints)
         executor = Executor(
             recorder,
             self._tools,
@@ -131,6 +134,7 @@ class Session:
             Workspace(workspace),
             output_dir,
             HookRunner(_hooks(settings.hooks), self.id, workspace),
+            self._keeper,
         )
         caller = ModelCaller(
             recorder,
@@ -141,7 +145,7 @@ class Session:
             silence_timeout=settings.model_timeout,
             fallback_models=settings.fallback_models,
         )
-        self._agent = Agent(recorder, caller, executor, operator)
+        self._agent = Agent(recorder, caller, executor, operator, self._keeper)
         self._run: asyncio.Task[e.RunFinished] | None = None
 
     @property
@@ -229,6 +233,7 @@ class Session:
         try:
             await self.stop("The session was closed.")
         finally:
+            await self._keeper.settle()
             await self._model.close()
             await self._recorder.close()
 
