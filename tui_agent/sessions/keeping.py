@@ -30,7 +30,8 @@ class CheckpointKeeper:
         run = self._recorder.state.run.number
         if self._kept_run != run:
             self._kept_run = run
-            await self._save(f"before run {run}", changed_only=False)
+            iteration = self._recorder.state.run.iteration
+            await self._save(f"before run {run}", iteration, changed_only=False)
         self._touched = True
 
     def after_iteration(self) -> None:
@@ -38,7 +39,7 @@ class CheckpointKeeper:
         if self._touched:
             self._touched = False
             iteration = self._recorder.state.run.iteration
-            saving = self._save(f"after iteration {iteration}", changed_only=True)
+            saving = self._save(f"after iteration {iteration}", iteration, changed_only=True)
             self._saving = asyncio.get_running_loop().create_task(saving, name="checkpoint")
 
     async def settle(self) -> None:
@@ -46,7 +47,7 @@ class CheckpointKeeper:
         if self._saving is not None:
             await asyncio.shield(self._saving)
 
-    async def _save(self, label: str, *, changed_only: bool) -> None:
+    async def _save(self, label: str, iteration: int, *, changed_only: bool) -> None:
         reason = self._checkpoints.unavailable
         if reason is not None:
             self._tell(f"No checkpoints are kept here: {reason}")
@@ -59,7 +60,6 @@ class CheckpointKeeper:
         if kept.skipped:
             self._tell(f"Not everything is in the checkpoints: {'; '.join(kept.skipped)}")
         if kept.files or not changed_only:
-            iteration = self._recorder.state.run.iteration
             self._recorder.record(
                 e.CheckpointSaved(ref=kept.ref, iteration=iteration, files=kept.files, before=label)
             )
