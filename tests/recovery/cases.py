@@ -25,9 +25,7 @@ from tui_agent.recovery import model_faults
 from tui_agent.recovery.engine import RecoveryState
 from tui_agent.recovery.policy import PRESETS, RecoveryPolicy
 
-SHARED = Path(
-    os.environ.get("AGENT_TUI_SHARED", "") or Path(__file__).resolve().parents[2].parent / "shared"
-)
+SHARED = Path(os.environ.get("AGENT_TUI_SHARED", "") or Path(__file__).resolve().parents[2].parent / "shared")
 CASES_DIR = SHARED / "cases"
 
 TOOLS = ("read_file", "write_file", "edit_file", "glob", "grep", "list_dir", "bash", "ask_operator", "finish")
@@ -82,6 +80,21 @@ def load_peer_cases() -> list[PeerCase]:
         return []
     raw = json.loads(path.read_text(encoding="utf-8"))
     return [PeerCase(one["id"], tuple(one["events"]), one["expected"]) for one in raw["cases"]]
+
+
+def fail(path: str = "a", tool: str = "read_file", **facts: Any) -> dict[str, Any]:
+    """A call that fails, for `Player.batch`."""
+    return {"tool": tool, "input": {"path": path}, "ok": False, "error": f"file not found: {path}", **facts}
+
+
+def ok(path: str = "z", tool: str = "read_file", **facts: Any) -> dict[str, Any]:
+    """A call that succeeds, for `Player.batch`."""
+    return {"tool": tool, "input": {"path": path}, "ok": True, "content": f"text of {path}", **facts}
+
+
+def named(value: object) -> str:
+    """The id of a row of a table: its words."""
+    return value if isinstance(value, str) else ""
 
 
 @dataclass
@@ -161,7 +174,9 @@ class Player:
             place = {"call_id": f"{self.iteration}.{index}", "tool": tool, "input": arguments, "index": index}
             if not permit.allowed:
                 self.refused.append(permit.refusal)
-                results.append(e.ToolRefused(**place, refusal=permit.refusal or "denied", reason=permit.reason))
+                results.append(
+                    e.ToolRefused(**place, refusal=permit.refusal or "denied", reason=permit.reason)
+                )
                 continue
             if call.get("denied"):
                 results.append(e.ToolRefused(**place, refusal="denied", reason="no"))

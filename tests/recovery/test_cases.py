@@ -55,7 +55,7 @@ DISCONNECTED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "change"), DISCONNECTED, ids=lambda value: str(value))
+@pytest.mark.parametrize(("name", "change"), DISCONNECTED, ids=str)
 def test_a_case_fails_once_its_detector_or_rule_is_taken_away(name: str, change: dict[str, object]) -> None:
     case = next(case for case in CASES if case.id == name)
     assert broken_expectations(case, preset(case.preset, **change)) != []

@@ -15,7 +15,9 @@ from tui_agent.recovery.policy import PRESETS, preset
 TERMINAL = sorted(set(e.FaultKind) - TRANSIENT - {e.FaultKind.CONTEXT_OVERFLOW, e.FaultKind.BAD_OUTPUT})
 
 
-def planned(kind: e.FaultKind, *, present: bool = False, retry_after: float | None = None, **facts: Any) -> FaultPlan:
+def planned(
+    kind: e.FaultKind, *, present: bool = False, retry_after: float | None = None, **facts: Any
+) -> FaultPlan:
     state = RecoveryState(operator_present=present)
     fault = e.Fault(kind=kind, message="went wrong.", advice="Mend it.", retry_after=retry_after)
     return plan(state, fault, **{"tries": 1, "jitter": 0.5, **facts})
@@ -70,7 +72,12 @@ def test_a_provider_that_asks_for_too_long_a_wait_is_out_of_retries() -> None:
 
 @pytest.mark.parametrize("kind", list(e.FaultKind))
 def test_the_other_policies_do_not_retry(kind: e.FaultKind) -> None:
-    for name, action in (("forge", "stop"), ("gigi", "stop"), ("hpd", "stop"), ("funnelcanary", "next_iteration")):
+    for name, action in (
+        ("forge", "stop"),
+        ("gigi", "stop"),
+        ("hpd", "stop"),
+        ("funnelcanary", "next_iteration"),
+    ):
         made = plan(RecoveryState(policy=PRESETS[name]), e.Fault(kind=kind, message="no"), tries=1)
         assert (made.action, made.delay) == (action, 0.0)
 

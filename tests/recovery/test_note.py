@@ -6,21 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.recovery.cases import Player
+from tests.recovery.cases import Player, fail, ok
 from tui_agent import events as e
 from tui_agent.recovery import note, partial_answer
 from tui_agent.recovery.policy import PRESETS
 
 HEAD = "The previous iteration failed with the following error:\n\n"
 ANALYZE = "\n\nPlease analyze what went wrong and try a different approach.\n"
-
-
-def fail(path: str = "a", tool: str = "read_file", **facts: Any) -> dict[str, Any]:
-    return {"tool": tool, "input": {"path": path}, "ok": False, "error": f"file not found: {path}", **facts}
-
-
-def ok(path: str = "z", tool: str = "read_file") -> dict[str, Any]:
-    return {"tool": tool, "input": {"path": path}, "ok": True, "content": f"text of {path}"}
 
 
 def after(preset: str, *steps: dict[str, Any], operator: bool = False) -> Player:
@@ -140,7 +132,9 @@ def test_what_hooks_say_comes_last_in_paragraphs_of_its_own() -> None:
 
 @pytest.mark.parametrize("preset", ["forge", "gigi", "combined"])
 def test_the_note_stays_bounded_and_keeps_both_ends_of_a_long_error(preset: str) -> None:
-    long = {"batch": [fail(f"{n}", error=f"BEGIN{n} " + "x" * 100_000 + f" END{n}") for n in range(50)]}
+    long = {
+        "batch": [{**fail(f"{n}"), "error": f"BEGIN{n} " + "x" * 100_000 + f" END{n}"} for n in range(50)]
+    }
     text = told(preset, long)
     assert len(text) < 45_000
     assert "BEGIN0" in text
@@ -189,4 +183,4 @@ def test_a_fault_is_among_the_open_problems() -> None:
     player = after("combined", {"model_fault": "auth"})
     text = partial_answer.compose("no", player.state, 0)
     assert "- API error: auth" in text
-    assert e.FaultKind.AUTH == player.state.faults.last.fault.kind
+    assert player.state.faults.last.fault.kind == e.FaultKind.AUTH

@@ -10,20 +10,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tests.recovery.cases import Player
+from tests.recovery.cases import Player, fail, named, ok
 from tui_agent import events as e
 from tui_agent.recovery import policy as policy_module
 from tui_agent.recovery.policy import PRESETS, RecoveryPolicy, policy_of_run, preset
 
 NAMES = ("forge", "gigi", "funnelcanary", "hpd", "combined")
-
-
-def fail(path: str = "a", tool: str = "read_file") -> dict[str, Any]:
-    return {"tool": tool, "input": {"path": path}, "ok": False, "error": f"file not found: {path}"}
-
-
-def ok(path: str = "z", tool: str = "read_file") -> dict[str, Any]:
-    return {"tool": tool, "input": {"path": path}, "ok": True, "content": f"text of {path}"}
 
 
 def levels(name: str, batches: list[list[dict[str, Any]]], *, operator: bool = False) -> list[str]:
@@ -103,7 +95,7 @@ ROWS: list[tuple[str, str, list[list[dict[str, Any]]], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("row", "name", "batches", "expected"), ROWS, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(("row", "name", "batches", "expected"), ROWS, ids=named)
 def test_the_table_of_sequences(
     row: str, name: str, batches: list[list[dict[str, Any]]], expected: list[str]
 ) -> None:
@@ -223,7 +215,9 @@ def test_unknown_or_impossible_parameters_are_refused(wrong: dict[str, Any]) -> 
 
 def test_every_parameter_says_what_it_is() -> None:
     body = next(
-        node for node in ast.parse(inspect.getsource(policy_module)).body if getattr(node, "name", "") == "RecoveryPolicy"
+        node
+        for node in ast.parse(inspect.getsource(policy_module)).body
+        if getattr(node, "name", "") == "RecoveryPolicy"
     ).body
     for field, following in zip(body, [*body[1:], None], strict=True):
         if isinstance(field, ast.AnnAssign):

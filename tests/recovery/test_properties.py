@@ -130,7 +130,12 @@ def test_policies_without_a_block_let_every_call_through(name: str, steps: list[
 
 
 FAILING = st.fixed_dictionaries(
-    {"tool": st.sampled_from(["read_file", "bash", "grep"]), "input": INPUT, "ok": st.just(False), "error": TEXT}
+    {
+        "tool": st.sampled_from(["read_file", "bash", "grep"]),
+        "input": INPUT,
+        "ok": st.just(False),
+        "error": TEXT,
+    }
 )
 
 
@@ -153,7 +158,9 @@ def test_a_run_in_which_nothing_succeeds_climbs_the_ladder_and_never_comes_down(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(FAILING, min_size=1, max_size=3), st.integers(5, 30))
-def test_an_operator_who_always_says_retry_is_not_asked_for_ever(calls: list[dict[str, Any]], turns: int) -> None:
+def test_an_operator_who_always_says_retry_is_not_asked_for_ever(
+    calls: list[dict[str, Any]], turns: int
+) -> None:
     player = Player(preset("combined", breaker=False), operator_present=True)
     for _ in range(turns * 3):
         player.batch(calls[0])
@@ -165,7 +172,9 @@ def test_an_operator_who_always_says_retry_is_not_asked_for_ever(calls: list[dic
     assert player.state.attempts.highest == 5
 
 
-@pytest.mark.parametrize("event", [e.ReplyDelta(text="x"), e.ToolProgress(call_id="1", text="x"), e.Notice(text="x")])
+@pytest.mark.parametrize(
+    "event", [e.ReplyDelta(text="x"), e.ToolProgress(call_id="1", text="x"), e.Notice(text="x")]
+)
 def test_events_that_do_not_concern_recovery_give_the_very_same_state(event: e.Event) -> None:
     state = Player().state
     assert state.apply(event) is state

@@ -78,7 +78,8 @@ def test_a_signature_is_kind_tool_and_normalised_message() -> None:
 
 def test_long_messages_differ_by_their_ends_and_their_signatures_stay_short() -> None:
     failures = [
-        Failure(kind=FailureKind.TOOL_EXECUTION, message="x y " * 20_000 + end) for end in ("5 failed", "4 failed")
+        Failure(kind=FailureKind.TOOL_EXECUTION, message="x y " * 20_000 + end)
+        for end in ("5 failed", "4 failed")
     ]
     one, other = (failure_signature(failure) for failure in failures)
     assert one != other

@@ -203,7 +203,9 @@ FILES = st.sampled_from(["a", "b", "c"])
 NOISE = st.lists(
     st.one_of(
         FILES.map(lambda path: call(path=path)),
-        st.sampled_from([LOOK, NOTHING, call("bash", "ok", command="make"), call("bash", "", command="true")]),
+        st.sampled_from(
+            [LOOK, NOTHING, call("bash", "ok", command="make"), call("bash", "", command="true")]
+        ),
     ),
     max_size=3,
 )

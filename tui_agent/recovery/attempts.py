@@ -7,7 +7,7 @@ last failure *and* it now fails in another way.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.events import FailureKind, Level, VerdictRecord
 from tui_agent.evolve import evolve
@@ -16,8 +16,9 @@ from tui_agent.recovery.signature import call_key, failure_signature, sent_key
 from tui_agent.recovery.verdict import ATTEMPTS, silent
 
 if TYPE_CHECKING:
-    from tui_agent.recovery.policy import RecoveryPolicy
     from collections.abc import Iterable, Mapping
+
+    from tui_agent.recovery.policy import RecoveryPolicy
 
 _KEPT = 200
 """Entries that are kept; beyond it the oldest that is not blocked goes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.events import FailureKind, Level, ModelFaulted, VerdictRecord
 from tui_agent.evolve import evolve

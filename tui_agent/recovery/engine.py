@@ -8,7 +8,7 @@ policy switches on have a say. The engine asks nobody and changes nothing: it is
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from tui_agent import events as e
 from tui_agent.evolve import evolve
@@ -114,7 +114,7 @@ class RecoveryState:
                 times = self.attempts.entries[key].count
                 reason = (
                     f"This call of {tool} was not executed: it has failed {times} times and is blocked until the "
-                    "operator answers. Do something else, or ask the operator."
+                    "operator answers. Reach the goal in another way."
                 )
                 return Permit(allowed=False, refusal="blocked", reason=reason)
         if self.policy.stuck and self.stuck.patterns:
@@ -125,9 +125,7 @@ class RecoveryState:
                     f"This call of {tool} was not executed again: it {ended} several times with the same outcome, "
                     "and nothing has changed since. Do something else."
                 )
-                return Permit(
-                    allowed=False, refusal="withheld", reason=reason, earlier_result=known.content
-                )
+                return Permit(allowed=False, refusal="withheld", reason=reason, earlier_result=known.content)
         return ALLOWED
 
     def _breaker_refusal(self, tool: str, earlier: Sequence[tuple[str, Mapping[str, Any]]]) -> Permit | None:

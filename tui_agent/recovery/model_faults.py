@@ -13,9 +13,10 @@ from tui_agent.evolve import evolve
 from tui_agent.recovery.verdict import MODEL, silent
 
 if TYPE_CHECKING:
-    from tui_agent.recovery.policy import RecoveryPolicy
     from collections.abc import Sequence
+
     from tui_agent.recovery.engine import RecoveryState
+    from tui_agent.recovery.policy import RecoveryPolicy
 
 Action = Literal["retry", "fallback", "shrink", "next_iteration", "degrade", "stop", "ask"]
 

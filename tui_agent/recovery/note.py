@@ -12,6 +12,7 @@ from tui_agent.events import Failure, FailureKind, Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
     from tui_agent.recovery.attempts import AttemptEntry
     from tui_agent.recovery.engine import RecoveryState
 
@@ -221,7 +222,9 @@ def _closing(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[str]
                 yield "Choose a different next step."
         case Level.PIVOT:
             yield "Your next step must differ in kind from the ones that failed."
-        case Level.ESCALATE:
+        case Level.ESCALATE if state.operator_present:
             yield "The operator was asked: follow the operator's answer, and work round what stays blocked."
+        case Level.ESCALATE:
+            yield "Nobody can answer now: work round what is blocked, and reach the goal in another way."
         case _:
             yield "Stop here, and say what was done, what is open and why."

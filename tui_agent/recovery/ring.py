@@ -6,6 +6,7 @@ Five slots, oldest first. A success empties them; a different failure breaks the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tui_agent.events import Failure, FailureKind, Level, VerdictRecord
 from tui_agent.evolve import evolve
@@ -13,7 +14,6 @@ from tui_agent.recovery.iteration import Iteration, Status
 from tui_agent.recovery.note import forge_note
 from tui_agent.recovery.signature import exact_signature, failure_signature
 from tui_agent.recovery.verdict import RING, silent
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tui_agent.recovery.policy import RecoveryPolicy

@@ -10,12 +10,12 @@ import json
 import re
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, TYPE_CHECKING
-
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tui_agent.events import Failure
     from collections.abc import Mapping
+
+    from tui_agent.events import Failure
 
 _LONGEST = 1_000
 """Characters of a key or signature that are kept as they are; longer ones end in a digest."""
@@ -86,7 +86,8 @@ _NUMBER = re.compile(
     [0-9](?<![\w.:][0-9])
     (?:
         (?P<time>
-            \d{{3}}-\d{{2}}-\d{{2}}(?:[T\ _]\d{{2}}:?\d{{2}}(?::?\d{{2}}(?:[.,]\d+)?)?)?(?:Z\b|\ ?[+-]\d{{2}}:?\d{{2}}\b)?
+            \d{{3}}-\d{{2}}-\d{{2}}
+            (?:[T\ _]\d{{2}}:?\d{{2}}(?::?\d{{2}}(?:[.,]\d+)?)?)?(?:Z\b|\ ?[+-]\d{{2}}:?\d{{2}}\b)?
           | \d?:\d{{2}}:\d{{2}}(?:[.,]\d+)?(?:\ ?[AP]M\b)?
           | \d?/{_MONTH}/\d{{4}}:\d{{2}}:\d{{2}}:\d{{2}}(?:\ [+-]\d{{4}})?
           | \d?\ {_MONTH}(?:\ \d{{4}})?\ \d{{2}}:\d{{2}}:\d{{2}}
@@ -109,10 +110,15 @@ _DATED = re.compile(
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]+\b")
 
 _PROCESS = re.compile(
-    r"(?:\b(?:p?pid|tid|process)(?: id)?[ =:#(\[]{1,2}\d+|==\d+==|(?<=\w)\[\d{2,}\](?=:)|\bthread-\d+\b)", re.IGNORECASE
+    r"(?:\b(?:p?pid|tid|process)(?: id)?[ =:#(\[]{1,2}\d+|==\d+==|(?<=\w)\[\d{2,}\](?=:)|\bthread-\d+\b)",
+    re.IGNORECASE,
 )
 
-_PORT = re.compile(r":(?:3[3-9]|[45]\d|6[0-5])\d{3}\b(?:(?<=localhost.{6})|(?<=\.\d.{6})|(?<=\.\d\d.{6})|(?<=\.\d\d\d.{6})|(?<=\].{6}))")
+_PORT = re.compile(
+    r":(?:3[3-9]|[45]\d|6[0-5])\d{3}\b"
+    r"(?:(?<=localhost.{6})|(?<=\.\d.{6})|(?<=\.\d\d.{6})|(?<=\.\d\d\d.{6})|(?<=\].{6}))"
+)
+"""Ports that the system hands out, behind a local name or a numeric address."""
 
 _HEX = re.compile(r"[0-9a-f]{7,128}|[0-9A-F]{16,128}")
 

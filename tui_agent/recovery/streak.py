@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tui_agent.events import Level, VerdictRecord
 from tui_agent.evolve import evolve
 from tui_agent.recovery.verdict import STREAK, silent
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tui_agent.recovery.policy import RecoveryPolicy
     from tui_agent.recovery.iteration import Iteration
+    from tui_agent.recovery.policy import RecoveryPolicy
 
 
 def exceeded_reason(limit: int) -> str:
@@ -56,10 +56,8 @@ class ErrorStreak:
         if not self.moved:
             return silent(STREAK)
         if self.exceeded:
-            if policy.streak == "stop":
-                level = Level.STOP
-            else:
-                level = Level.ESCALATE if operator_present else Level.DEGRADE
+            otherwise = Level.ESCALATE if operator_present else Level.DEGRADE
+            level = Level.STOP if policy.streak == "stop" else otherwise
             return VerdictRecord(level=level, detector=STREAK, reason=exceeded_reason(self.limit))
         if policy.streak == "stop":
             return silent(STREAK)

@@ -7,13 +7,13 @@ are work and not loops. The ladder of a pattern: seen (guide), its call withheld
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.events import Level, VerdictRecord
 from tui_agent.evolve import evolve
 from tui_agent.recovery.iteration import Iteration, Outcome, Status
 from tui_agent.recovery.signature import same_text
 from tui_agent.recovery.verdict import STUCK, silent
-from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -52,7 +52,10 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern that was seen in this epoch. `extensions`: how often it went on since; `moved`: in the last iteration."""
+    """A pattern that was seen in this epoch.
+
+    `extensions`: calls by which it went on since it was seen; `moved`: it was seen or went on in the last iteration.
+    """
 
     name: str
     keys: frozenset[str] = frozenset()
@@ -172,10 +175,7 @@ class StuckPatterns:
         if call.succeeded and call.tool not in _LOOKING_ONLY:
             return True
         content, succeeded = call.content, call.succeeded
-        for other in self.window:
-            if other.content == content and other.succeeded == succeeded:
-                return False
-        return True
+        return not any(other.content == content and other.succeeded == succeeded for other in self.window)
 
     def _repeat(self, call: Sighting, policy: RecoveryPolicy) -> Pattern | None:
         alike = sum(
@@ -247,4 +247,3 @@ class StuckPatterns:
             return VerdictRecord(level=Level.GUIDE, detector=STUCK, reason=f"Stuck: {pattern.told}")
         level = Level.ESCALATE if operator_present else Level.STOP
         return VerdictRecord(level=level, detector=STUCK, reason=f"Still stuck: {pattern.told}")
-

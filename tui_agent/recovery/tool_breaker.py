@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from tui_agent.events import FailureKind, Level, VerdictRecord
 from tui_agent.evolve import evolve
 from tui_agent.recovery.iteration import Iteration, Outcome, Status
 from tui_agent.recovery.signature import failure_signature
 from tui_agent.recovery.verdict import BREAKER, silent
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tui_agent.recovery.policy import RecoveryPolicy

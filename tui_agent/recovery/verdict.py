@@ -6,9 +6,9 @@ A verdict is a value with a level, the detector's name and a reason in words. No
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from tui_agent.events import Level, VerdictRecord
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
