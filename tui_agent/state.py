@@ -201,7 +201,7 @@ def _run_started(state: RunState, event: e.RunStarted) -> Changes:
         policy=event.policy,
         model=event.model,
         approve=event.approve,
-        title=state.session.title or _title_of(event.task),
+        title=state.session.title or title_of(event.task),
     )
     return {
         "run": run,
@@ -218,7 +218,8 @@ def _run_started(state: RunState, event: e.RunStarted) -> Changes:
     }
 
 
-def _title_of(task: str, limit: int = 72) -> str:
+def title_of(task: str, limit: int = 72) -> str:
+    """A session's title where nobody gave one: the task's first line, shortened to `limit` characters."""
     line = next((line.strip() for line in task.splitlines() if line.strip()), "")
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 

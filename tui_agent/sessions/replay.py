@@ -78,7 +78,16 @@ _STOPS: dict[str, Stop] = {
 # Events between which a reply may stream; a delta matters to later states only if no whole reply takes its
 # place.
 _REPLY_BOUNDS = frozenset(
-    ["model_call_started", "reply_finished", "model_faulted", "iteration_started", "iteration_finished", "run_started", "run_finished", "rewound"]
+    [
+        "model_call_started",
+        "reply_finished",
+        "model_faulted",
+        "iteration_started",
+        "iteration_finished",
+        "run_started",
+        "run_finished",
+        "rewound",
+    ]
 )
 _SNAPSHOT_AFTER = frozenset({"note_prepared", "iteration_finished", "run_finished", "run_started"})
 
