@@ -1,0 +1,117 @@
+"""`agent-tui doctor`: findings with their mending, sources of settings, and no key anywhere."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import CommandLine
+from tui_agent import doctor
+
+
+def report_of(cli: CommandLine, *options: str, code: int, **environ: str) -> dict[str, Any]:
+    ended = cli("doctor", "--json", *options, **environ)
+    assert ended.code == code, ended
+    report = json.loads(ended.out)
+    assert isinstance(report, dict)
+    assert report["healthy"] is (code == 0)
+    return report
+
+
+def check_of(report: dict[str, Any], name: str) -> dict[str, str]:
+    (check,) = [check for check in report["checks"] if check["name"] == name]
+    assert isinstance(check, dict)
+    return check
+
+
+def test_a_machine_without_a_key_is_healthy_and_told_what_it_lacks(cli: CommandLine) -> None:
+    report = report_of(cli, code=0)
+    assert check_of(report, "model")["status"] == "advice"
+    assert "--model" in check_of(report, "model")["mend"]
+    assert check_of(report, "keys")["status"] == "advice"
+    assert str(cli.config_file) in check_of(report, "configuration")["says"]
+
+
+def test_every_finding_that_is_not_fine_says_how_to_mend_it(cli: CommandLine) -> None:
+    ended = cli("doctor", "--model", "openai/m", "--workspace", "missing")
+    assert ended.code == 1
+    assert "2 to mend" in ended.out
+    lines = ended.out.splitlines()
+    for line, after in itertools.pairwise(lines):
+        if line.startswith("✗"):
+            assert "→" in after
+
+
+def test_keys_are_named_and_never_shown(cli: CommandLine) -> None:
+    key = "sk-secret-0123456789"
+    address = "http://user:hunter2@127.0.0.1:9/v1?token=hunter3"
+    ended = cli("doctor", "--json", "--model", "openai/m", "--api-base", address, OPENAI_API_KEY=key)
+    assert "OPENAI_API_KEY" in ended.out
+    for secret in (key, "hunter2", "hunter3"):
+        assert secret not in ended.out + ended.err
+
+
+def test_a_model_whose_key_is_missing_is_something_to_mend(cli: CommandLine) -> None:
+    report = report_of(cli, "--model", "anthropic/x", code=1)
+    assert check_of(report, "keys")["mend"] == "export ANTHROPIC_API_KEY=…"
+    report_of(cli, "--model", "anthropic/x", code=0, ANTHROPIC_API_KEY="sk-x")
+
+
+def test_a_server_is_reached_for_and_told_when_nothing_listens(cli: CommandLine) -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        down = check_of(report_of(cli, "--api-base", address, code=1), "server")
+        assert address in down["says"]
+        server.listen()
+        up = check_of(report_of(cli, "--api-base", address, code=0), "server")
+        assert "accepts connections" in up["says"]
+
+
+def test_settings_are_shown_with_the_place_they_come_from(cli: CommandLine) -> None:
+    cli.config_file.parent.mkdir(parents=True)
+    cli.config_file.write_text("max_iterations = 9\n[recovery]\nstreak_limit = 4\n")
+    settings = report_of(cli, "--policy", "hpd", code=0, AGENT_TUI_THEME="paper")["settings"]
+    assert settings["max_iterations"] == {"value": "9", "source": str(cli.config_file)}
+    assert settings["recovery"]["value"] == '{"streak_limit": 4}'
+    assert settings["policy"] == {"value": "hpd", "source": "--policy"}
+    assert settings["theme"] == {"value": "paper", "source": "AGENT_TUI_THEME"}
+    assert settings["model_timeout"]["source"] == "default"
+    shown = cli("doctor").out
+    assert "max_iterations = 9" in shown
+    assert "model_timeout" not in shown
+
+
+def test_a_wrong_configuration_is_a_finding_and_not_the_end(cli: CommandLine) -> None:
+    cli.config_file.parent.mkdir(parents=True)
+    cli.config_file.write_text("polcy = 1")
+    report = report_of(cli, code=1)
+    assert "polcy" in check_of(report, "configuration")["says"]
+    assert check_of(report, "git")
+
+
+@pytest.mark.parametrize("version", sorted(doctor.COMPROMISED_LITELLM))
+def test_a_compromised_litellm_is_something_to_mend(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda _: version)
+    check = doctor._litellm()
+    assert check.status == "broken"
+    assert "change every key" in check.mend
+
+
+def test_sessions_and_the_disk_they_use_are_counted(cli: CommandLine) -> None:
+    cli("run", "x", "--model", cli.scenario('[[turns]]\ntext = "Done."\n'))
+    assert "1 sessions" in check_of(report_of(cli, code=0), "sessions")["says"]
+
+
+def test_a_program_that_does_not_run_is_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "rg"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "exit code 3" in doctor._program("rg").says
+    assert doctor._program("git").says == "not found"

@@ -1,0 +1,76 @@
+"""`agent-tui replay --print` and the finding of sessions by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tui_agent.cli.options import UsageError
+from tui_agent.cli.saved import saved_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.cli.conftest import CommandLine, Ended
+
+TURNS = """
+[[turns]]
+calls = [{ tool = "read_file", args = { path = "missing.txt" } }]
+[[turns]]
+calls = [{ tool = "list_dir", args = {} }]
+[[turns]]
+text = "It is \\u001b[31mdone."
+"""
+
+
+@pytest.fixture
+def session(cli: CommandLine) -> Path:
+    assert cli("run", "look around", "--model", cli.scenario(TURNS)).code == 0
+    (folder,) = (cli.state / "sessions").iterdir()
+    return folder
+
+
+def test_the_newest_session_is_printed_as_text_without_a_terminal(cli: CommandLine, session: Path) -> None:
+    ended = cli("replay", "--print")
+    assert ended.code == 0
+    for words in ("look around", "missing.txt", "guide", "done."):
+        assert words in ended.out
+    assert "\x1b" not in ended.out
+    assert cli("replay", session.name[:12], "--print").out == ended.out
+    assert cli("replay", str(session / "events.jsonl"), "--print").out == ended.out
+    assert cli("replay", session.name, AGENT_TUI_PRINT="1").out == ended.out
+
+
+def test_printing_stops_at_the_event_that_is_asked_for(cli: CommandLine, session: Path) -> None:
+    assert "done." not in cli("replay", "--print", "--at", "8").out
+    assert "look around" in cli("replay", "--print", "--at", "8").out
+
+
+def test_a_torn_end_is_told_and_what_comes_before_it_is_printed(cli: CommandLine, session: Path) -> None:
+    journal = session / "events.jsonl"
+    whole = cli("replay", "--print").out
+    journal.write_bytes(journal.read_bytes() + b'{"seq": 99, "ty')
+    ended = cli("replay", "--print")
+    assert (ended.code, ended.out) == (0, whole)
+    assert "15 bytes" in ended.err
+
+
+def test_without_any_session_the_demo_is_recommended(
+    cli: CommandLine, told: Callable[[Ended, int], str]
+) -> None:
+    assert "agent-tui demo" in told(cli("replay", "--print"), 2)
+
+
+def test_a_session_is_found_by_its_name_or_the_beginning_of_it(tmp_path: Path) -> None:
+    for name in ("20260101-1", "20260102-1", "20260102-2"):
+        folder = tmp_path / "sessions" / name
+        folder.mkdir(parents=True)
+        (folder / "events.jsonl").touch()
+    assert saved_session(tmp_path, "20260101").name == "20260101-1"
+    assert saved_session(tmp_path, "20260102-2").name == "20260102-2"
+    with pytest.raises(UsageError, match="more than one session begins with '20260102'"):
+        saved_session(tmp_path, "20260102")
+    with pytest.raises(UsageError, match="the nearest is 20260101-1"):
+        saved_session(tmp_path, "20260101-2")
