@@ -55,11 +55,22 @@ class Story:
             self.tell(e.IterationStarted(iteration=self.iteration), 0.1)
         return self.tell(
             e.ModelCallStarted(
-                iteration=self.iteration, attempt=attempt, model=self.model, messages=6, tokens=3200, note=note
+                iteration=self.iteration,
+                attempt=attempt,
+                model=self.model,
+                messages=6,
+                tokens=3200,
+                note=note,
             )
         )
 
-    def reply(self, text: str = "", *calls: tuple[str, dict[str, Any]], reasoning: str = "", cost: float | None = 0.0021) -> list[str]:
+    def reply(
+        self,
+        text: str = "",
+        *calls: tuple[str, dict[str, Any]],
+        reasoning: str = "",
+        cost: float | None = 0.0021,
+    ) -> list[str]:
         """A complete reply; gives the ids of its calls."""
         made = []
         for tool, arguments in calls:
@@ -67,8 +78,14 @@ class Story:
             made.append(e.ToolCall(id=f"c{self.calls}", name=tool, arguments=json.dumps(arguments)))
         self.tell(
             e.ReplyFinished(
-                text=text, reasoning=reasoning, calls=tuple(made), model=self.model, prompt_tokens=3100,
-                completion_tokens=180, cost=cost, duration=1.4,
+                text=text,
+                reasoning=reasoning,
+                calls=tuple(made),
+                model=self.model,
+                prompt_tokens=3100,
+                completion_tokens=180,
+                cost=cost,
+                duration=1.4,
             ),
             1.4,
         )
@@ -80,22 +97,50 @@ class Story:
         tool, arguments, index = self._open[call_id]
         return self.tell(e.ToolStarted(call_id=call_id, tool=tool, input=arguments, index=index), 0.1)
 
-    def succeed(self, call_id: str, content: str = "", diff: str = "", changed: tuple[str, ...] = (), duration: float = 0.4) -> Story:
+    def succeed(
+        self,
+        call_id: str,
+        content: str = "",
+        diff: str = "",
+        changed: tuple[str, ...] = (),
+        duration: float = 0.4,
+    ) -> Story:
         """A call ends well."""
         tool, arguments, index = self._open[call_id]
         return self.start(call_id).tell(
             e.ToolSucceeded(
-                call_id=call_id, tool=tool, input=arguments, index=index, content=content, diff=diff, changed=changed, duration=duration
+                call_id=call_id,
+                tool=tool,
+                input=arguments,
+                index=index,
+                content=content,
+                diff=diff,
+                changed=changed,
+                duration=duration,
             ),
             duration,
         )
 
-    def fail(self, call_id: str, message: str, kind: e.FailureKind = e.FailureKind.TOOL_EXECUTION, duration: float = 1.3) -> Story:
+    def fail(
+        self,
+        call_id: str,
+        message: str,
+        kind: e.FailureKind = e.FailureKind.TOOL_EXECUTION,
+        duration: float = 1.3,
+    ) -> Story:
         """A call fails."""
         tool, arguments, index = self._open[call_id]
         failure = e.Failure(kind=kind, message=message, tool=tool, input=arguments, iteration=self.iteration)
         return self.start(call_id).tell(
-            e.ToolFailed(call_id=call_id, tool=tool, input=arguments, index=index, content=message, duration=duration, failure=failure),
+            e.ToolFailed(
+                call_id=call_id,
+                tool=tool,
+                input=arguments,
+                index=index,
+                content=message,
+                duration=duration,
+                failure=failure,
+            ),
             duration,
         )
 
@@ -103,7 +148,15 @@ class Story:
         """A call is not executed."""
         tool, arguments, index = self._open[call_id]
         return self.tell(
-            e.ToolRefused(call_id=call_id, tool=tool, input=arguments, index=index, content=reason, refusal=refusal, reason=reason)  # type: ignore[arg-type]
+            e.ToolRefused(
+                call_id=call_id,
+                tool=tool,
+                input=arguments,
+                index=index,
+                content=reason,
+                refusal=refusal,
+                reason=reason,
+            )  # type: ignore[arg-type]
         )
 
     def judge(self, note: str | None = None) -> Story:
@@ -113,7 +166,11 @@ class Story:
         top = recovery.strongest()
         self.tell(
             e.VerdictReached(
-                iteration=self.iteration, level=top.level, detector=top.detector, reason=top.reason, verdicts=recovery.verdicts()
+                iteration=self.iteration,
+                level=top.level,
+                detector=top.detector,
+                reason=top.reason,
+                verdicts=recovery.verdicts(),
             ),
             0.01,
         )
@@ -188,26 +245,60 @@ def troubled() -> Story:
         ("read_file", {"path": "tests/test_stats.py"}),
         reasoning="The user wants the suite green. First I should see what is there before running anything at all.",
     )
-    story.succeed(look, 'import pytest\n\nfrom statistics_helpers import median\n\n\ndef test_median():\n    assert median([1, 2]) == 1.5\n' + "# …\n" * 30, duration=0.02)
+    story.succeed(
+        look,
+        "import pytest\n\nfrom statistics_helpers import median\n\n\ndef test_median():\n    assert median([1, 2]) == 1.5\n"
+        + "# …\n" * 30,
+        duration=0.02,
+    )
     story.judge()
     for attempt in range(3):
         story.ask_model(NOTE if attempt else None)
         (call,) = story.reply("Let me run the tests." if not attempt else "", pytest)
         story.fail(call, PYTEST)
         story.judge(NOTE)
-    story.tell(e.EscalationRaised(id="q1", question="bash has failed 3 times with: python -m pytest -q tests\nHow shall it go on?", source="attempts", tool="bash", input=pytest[1]))
-    story.tell(e.EscalationAnswered(id="q1", choice="answer", text="The module was renamed to stats.core, fix the import.", message="The module was renamed to stats.core, fix the import.", tool="bash", input=pytest[1]), 14)
+    story.tell(
+        e.EscalationRaised(
+            id="q1",
+            question="bash has failed 3 times with: python -m pytest -q tests\nHow shall it go on?",
+            source="attempts",
+            tool="bash",
+            input=pytest[1],
+        )
+    )
+    story.tell(
+        e.EscalationAnswered(
+            id="q1",
+            choice="answer",
+            text="The module was renamed to stats.core, fix the import.",
+            message="The module was renamed to stats.core, fix the import.",
+            tool="bash",
+            input=pytest[1],
+        ),
+        14,
+    )
     story.ask_model(NOTE)
     first, second = story.reply(
         "Thanks. I'll fix the import and look for other uses of the old name.",
-        ("edit_file", {"path": "tests/test_stats.py", "old": "from statistics_helpers import median", "new": "from stats.core import mean, median"}),
+        (
+            "edit_file",
+            {
+                "path": "tests/test_stats.py",
+                "old": "from statistics_helpers import median",
+                "new": "from stats.core import mean, median",
+            },
+        ),
         ("grep", {"pattern": "statistics_helpers", "path": "."}),
     )
     story.succeed(first, "1 replacement", DIFF, ("tests/test_stats.py",), 0.03)
     story.fail(second, "exit code 1: no match", duration=0.1)
     story.judge("Call of grep failed.")
     story.ask_model(NOTE)
-    run, deny = story.reply("", ("bash", {"command": "python -m pytest -q tests --maxfail=1"}), ("bash", {"command": "rm -rf build && git clean -fdx"}))
+    run, deny = story.reply(
+        "",
+        ("bash", {"command": "python -m pytest -q tests --maxfail=1"}),
+        ("bash", {"command": "rm -rf build && git clean -fdx"}),
+    )
     story.refuse(deny, "denied", "Leave untracked files alone.")
     story.start(run)
     story.tell(e.ToolProgress(call_id=run, text="collected 7 items\n\ntests/test_stats.py ...F"), 1.2)
@@ -222,7 +313,9 @@ def answered() -> Story:
     (call,) = story.reply("", ("bash", {"command": "pytest -q"}))
     story.fail(call, PYTEST).judge(NOTE)
     story.ask_model(NOTE)
-    (edit,) = story.reply("The import is wrong.", ("edit_file", {"path": "tests/test_stats.py", "old": "a", "new": "b"}))
+    (edit,) = story.reply(
+        "The import is wrong.", ("edit_file", {"path": "tests/test_stats.py", "old": "a", "new": "b"})
+    )
     story.succeed(edit, "1 replacement", DIFF, ("tests/test_stats.py",)).judge()
     story.ask_model()
     (call,) = story.reply("", ("bash", {"command": "pytest -q"}))
@@ -241,7 +334,14 @@ def tripped() -> Story:
         (call,) = story.reply("", ("bash", {"command": "make deploy"}), cost=None)
         story.fail(call, "exit code 2: make: *** No rule to make target 'deploy'.  Stop.").judge(NOTE)
     partial = "I could not deploy: the Makefile has no such target. Confidence 0.0 after 5 iterations."
-    return story.tell(e.RunFinished(outcome=e.Outcome.STOPPED, reason="tool_execution: 5 identical consecutive errors", answer=partial, detector="ring"))
+    return story.tell(
+        e.RunFinished(
+            outcome=e.Outcome.STOPPED,
+            reason="tool_execution: 5 identical consecutive errors",
+            answer=partial,
+            detector="ring",
+        )
+    )
 
 
 def backing_off() -> Story:
@@ -249,11 +349,32 @@ def backing_off() -> Story:
     story = Story().run("Summarise the changelog.")
     story.ask_model()
     story.tell(e.ReplyDelta(text="The changelog begins with "), 0.8)
-    fault = e.Fault(kind=e.FaultKind.STREAM_CUT, message="the stream ended before the reply was complete", advice="Nothing to do: it is tried again.")
-    story.tell(e.ModelFaulted(fault=fault, iteration=1, attempt=1, model=story.model, action="retry", delay=1.2, partial_text="The changelog begins with "))
+    fault = e.Fault(
+        kind=e.FaultKind.STREAM_CUT,
+        message="the stream ended before the reply was complete",
+        advice="Nothing to do: it is tried again.",
+    )
+    story.tell(
+        e.ModelFaulted(
+            fault=fault,
+            iteration=1,
+            attempt=1,
+            model=story.model,
+            action="retry",
+            delay=1.2,
+            partial_text="The changelog begins with ",
+        )
+    )
     story.ask_model(attempt=2)
-    fault = e.Fault(kind=e.FaultKind.RATE_LIMIT, message="Rate limit reached for gpt-5-mini: 3 requests a minute", status=429, retry_after=8.0)
-    story.tell(e.ModelFaulted(fault=fault, iteration=1, attempt=2, model=story.model, action="retry", delay=8.0))
+    fault = e.Fault(
+        kind=e.FaultKind.RATE_LIMIT,
+        message="Rate limit reached for gpt-5-mini: 3 requests a minute",
+        status=429,
+        retry_after=8.0,
+    )
+    story.tell(
+        e.ModelFaulted(fault=fault, iteration=1, attempt=2, model=story.model, action="retry", delay=8.0)
+    )
     story.now += 3.1
     return story
 
@@ -267,4 +388,10 @@ def streaming() -> Story:
     return story.tell(e.ReplyDelta(text=ANSWER[: ANSWER.index("| check")]))
 
 
-STORIES = {"troubled": troubled, "answered": answered, "tripped": tripped, "backing_off": backing_off, "streaming": streaming}
+STORIES = {
+    "troubled": troubled,
+    "answered": answered,
+    "tripped": tripped,
+    "backing_off": backing_off,
+    "streaming": streaming,
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.content import Content
 
@@ -30,8 +30,8 @@ class AttemptsPane(LinePane):
     AttemptsPane { height: 8; min-height: 3; }
     """
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._attempts: object = None
         self._policy: object = None
         self._entries: list[AttemptEntry] = []
@@ -81,4 +81,13 @@ class AttemptsPane(LinePane):
             Span(pad(one_line(entry.tool), tool_width) + " ", "bold"),
             Span(fit_middle(call, room)),
         )
-        return justified(left, (Span(status, f"{role} bold" if last or entry.blocked else "blocked" if entry.denials else "muted"),), width)
+        return justified(
+            left,
+            (
+                Span(
+                    status,
+                    f"{role} bold" if last or entry.blocked else "blocked" if entry.denials else "muted",
+                ),
+            ),
+            width,
+        )

@@ -6,17 +6,18 @@ of a closed entry can be kept for as long as the width and its `Setting` stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.console.panes.call_block import draw_call
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE, seconds
 from tui_agent.console.panes.ink import Line, Span, clip, wrap, wrap_spans
 from tui_agent.console.panes.prose import Prose
-from tui_agent.console.panes.setting import Setting
 from tui_agent.console.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tui_agent.console.panes.setting import Setting
     from tui_agent.folds import conversation as talk
 
 _REASONING_WORDS = 4_000
@@ -66,7 +67,10 @@ def iteration_rule(iteration: int, width: int) -> Line:
     label = f"── iteration {iteration} "
     if width < len(label) + 4:
         label = f"── {iteration} "
-    return clip((Span("── ", "faint"), Span(label[3:], "muted"), Span("─" * max(0, width - len(label)), "faint")), width)
+    return clip(
+        (Span("── ", "faint"), Span(label[3:], "muted"), Span("─" * max(0, width - len(label)), "faint")),
+        width,
+    )
 
 
 def prefixed(lines: list[Line], first: Span, later: Span) -> list[Line]:
@@ -110,7 +114,9 @@ def _reasoning(reasoning: str, width: int, expanded: bool, thinking: bool) -> li
         label = "thinking  "
         room = width - 2 - len(label)
         shown = tail if len(tail) <= room else "…" + tail[-max(1, room - 1) :]
-        return [clip((Span("∴ ", "muted bold"), Span(label, "muted bold"), Span(shown, "muted italic")), width)]
+        return [
+            clip((Span("∴ ", "muted bold"), Span(label, "muted bold"), Span(shown, "muted italic")), width)
+        ]
     words = len(reasoning[:_REASONING_WORDS].split())
     more = "+" if len(reasoning) > _REASONING_WORDS else ""
     label = f"reasoned in {words}{more} words"
@@ -122,7 +128,16 @@ def _reply(entry: talk.ReplyEntry, width: int, setting: Setting) -> list[Line]:
     prose = setting.prose or Prose(width - 2).finish(entry.text)
     lines = draw_reply(prose, entry.reasoning, width, setting.expanded)
     if entry.partial:
-        lines.append(clip((Span("  ╌╌ ", "warn"), Span("partial — cut", "warn bold"), Span(", not kept in the history", "muted")), width))
+        lines.append(
+            clip(
+                (
+                    Span("  ╌╌ ", "warn"),
+                    Span("partial — cut", "warn bold"),
+                    Span(", not kept in the history", "muted"),
+                ),
+                width,
+            )
+        )
     return lines
 
 
@@ -135,13 +150,19 @@ def _fault(entry: talk.FaultEntry, width: int, setting: Setting) -> list[Line]:
     status = f" ({entry.fault.status})" if entry.fault.status else ""
     name = str(entry.fault.kind).replace("_", " ")
     back = " on:error-background" if final else ""
-    head = [Span("✗ " if final else "≈ ", f"{role} bold{back}"), Span(f"{name}{status}: ", f"{role} bold{back}")]
+    head = [
+        Span("✗ " if final else "≈ ", f"{role} bold{back}"),
+        Span(f"{name}{status}: ", f"{role} bold{back}"),
+    ]
     lines = wrap_spans([*head, Span(one_line(entry.fault.message, 600), back.strip())], width, width)
     shown: list[Line] = [(*line, Span("", back.strip())) for line in lines[:4]]
     then = _what_then(entry, setting)
     shown.append(clip((Span("  "), *then), width))
     if entry.fault.advice and (final or entry.action == "ask" or setting.expanded):
-        shown.extend((Span("  → ", "note") if not number else Span("    "), Span(text)) for number, text in enumerate(wrap(sanitize(entry.fault.advice), width - 4)))
+        shown.extend(
+            (Span("  → ", "note") if not number else Span("    "), Span(text))
+            for number, text in enumerate(wrap(sanitize(entry.fault.advice), width - 4))
+        )
     return shown
 
 
@@ -154,10 +175,21 @@ def _what_then(entry: talk.FaultEntry, setting: Setting) -> list[Span]:
                 total = max(0.001, entry.until - entry.at)
                 done = min(10, max(0, round(10 * (1 - left / total))))
                 bar = Span("▰" * done + "▱" * (10 - done), "warn")
-                return [Span(f"{tried} failed, next in {seconds(left)} ", "warn"), bar, Span("  Esc stops the wait", "muted")]
-            return [Span(f"{tried} failed, tried again after {seconds(max(0.0, entry.until - entry.at))}", "muted")]
+                return [
+                    Span(f"{tried} failed, next in {seconds(left)} ", "warn"),
+                    bar,
+                    Span("  Esc stops the wait", "muted"),
+                ]
+            return [
+                Span(
+                    f"{tried} failed, tried again after {seconds(max(0.0, entry.until - entry.at))}", "muted"
+                )
+            ]
         case "fallback":
-            return [Span(f"{tried} failed, falling back to ", "muted"), Span(one_line(entry.next_model), "model")]
+            return [
+                Span(f"{tried} failed, falling back to ", "muted"),
+                Span(one_line(entry.next_model), "model"),
+            ]
         case "shrink":
             return [Span("the window is shrunk and the call made again", "muted")]
         case "next_iteration":
@@ -181,7 +213,14 @@ def _escalation(entry: talk.EscalationEntry, width: int, setting: Setting) -> li
     sign = LEVELS["escalate"]
     source = one_line(entry.source.replace("_", " "))
     asked: list[Line] = [(Span(text),) for text in wrap(sanitize(entry.question).strip("\n"), width - 2)]
-    head = clip((Span(f"{sign.glyph} ", "operator bold"), Span("asked you", "operator bold"), Span(f"  {source}", "muted")), width)
+    head = clip(
+        (
+            Span(f"{sign.glyph} ", "operator bold"),
+            Span("asked you", "operator bold"),
+            Span(f"  {source}", "muted"),
+        ),
+        width,
+    )
     if not setting.expanded and len(asked) > 6:
         left = len(asked) - 5
         asked = [*asked[:5], (Span(f"… {left} more lines (Enter or click)", "muted"),)]
@@ -201,10 +240,16 @@ def _outcome(entry: talk.OutcomeEntry, width: int, setting: Setting) -> list[Lin
     loud = sign.role == "error"
     back = " on:error-background" if loud else ""
     count = f"{entry.iteration} iteration{'' if entry.iteration == 1 else 's'}" if entry.iteration else ""
-    title = (Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold{back}"), Span(f"  {count}" if count else "", f"muted{back}"))
+    title = (
+        Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold{back}"),
+        Span(f"  {count}" if count else "", f"muted{back}"),
+    )
     lines: list[Line] = [(Span("━" * width, sign.role),), (*clip(title, width), Span("", back.strip()))]
     if entry.reason and str(entry.outcome) != "answered":
-        lines.extend((Span(text, f"{'' if loud else 'muted'}{back}".strip()), Span("", back.strip())) for text in wrap(sanitize(entry.reason), width))
+        lines.extend(
+            (Span(text, f"{'' if loud else 'muted'}{back}".strip()), Span("", back.strip()))
+            for text in wrap(sanitize(entry.reason), width)
+        )
     if entry.answer.strip() and not _said_already(entry.answer, setting.previous):
         lines.append(())
         lines.extend(prefixed(Prose(width - 2).finish(entry.answer), Span("◆ ", "model bold"), Span("  ")))

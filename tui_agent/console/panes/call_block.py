@@ -71,7 +71,9 @@ def _headline(entry: CallEntry, width: int, setting: Setting, state: str) -> Lin
         Span(fit_middle(call, max(4, room)), f"{'' if state != 'requested' else 'muted'}{back}".strip()),
     )
     line = justified(left, meta, width, 2)
-    return tuple(Span(span.text, span.style or back.strip()) for span in line) + ((Span("", back.strip()),) if back else ())
+    return tuple(Span(span.text, span.style or back.strip()) for span in line) + (
+        (Span("", back.strip()),) if back else ()
+    )
 
 
 def _meta(entry: CallEntry, setting: Setting, state: str, role: str, back: str) -> tuple[Span, ...]:
@@ -79,7 +81,11 @@ def _meta(entry: CallEntry, setting: Setting, state: str, role: str, back: str) 
     parts: list[tuple[str, str]] = []
     sign = CALL_STATES.get(state, CALL_STATES["requested"])
     word = entry.refusal if state == "blocked" and entry.refusal else sign.word
-    counted = f" {entry.attempt}/{setting.limit}" if setting.limit and state in ("failed", "running", "waiting") else ""
+    counted = (
+        f" {entry.attempt}/{setting.limit}"
+        if setting.limit and state in ("failed", "running", "waiting")
+        else ""
+    )
     if state == "failed":
         parts.append((f"failed{counted}", f"{role} bold"))
         if setting.mended:
@@ -97,7 +103,7 @@ def _meta(entry: CallEntry, setting: Setting, state: str, role: str, back: str) 
     if state == "running" and entry.started is not None:
         passed = max(0.0, setting.now - entry.started)
     if passed or state in ("running", "succeeded", "failed"):
-        parts.append((seconds(passed) if passed >= 0.05 else "0 s", "muted"))
+        parts.append((seconds(passed) if passed else "0 s", "muted"))
     spans: list[Span] = []
     for number, (text, style) in enumerate(parts):
         if number:
@@ -114,7 +120,9 @@ def _input(entry: CallEntry, width: int) -> list[Line]:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         label = f"  {one_line(str(key))}: "
         for number, piece in enumerate(wrap(reveal(text), max(4, width - len(label)))[:OPENED]):
-            lines.append(clip((Span(label if not number else " " * len(label), "muted"), Span(piece, "code")), width))
+            lines.append(
+                clip((Span(label if not number else " " * len(label), "muted"), Span(piece, "code")), width)
+            )
     return lines
 
 
@@ -137,7 +145,12 @@ def _body(entry: CallEntry, width: int, setting: Setting, state: str) -> list[Li
     if tool in _QUIET_TOOLS and not setting.expanded:
         return []
     return _text(
-        entry.content, width, FOLDED.get(tool, _FOLDED_OTHER), setting.expanded, at_end=tool == "bash", style="muted"
+        entry.content,
+        width,
+        FOLDED.get(tool, _FOLDED_OTHER),
+        setting.expanded,
+        at_end=tool == "bash",
+        style="muted",
     )
 
 

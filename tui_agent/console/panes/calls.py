@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.console.sanitize import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _TELLING = {
     "read_file": "path",
@@ -33,7 +35,9 @@ def short_input(tool: str, arguments: Mapping[str, Any], raw: str = "") -> str:
     if isinstance(telling, str) and telling:
         rest = _rest(tool, arguments)
         return one_line(telling, _LIMIT) + rest
-    return one_line(json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)[: _LIMIT + 1], _LIMIT)
+    return one_line(
+        json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)[: _LIMIT + 1], _LIMIT
+    )
 
 
 def _rest(tool: str, arguments: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.content import Content
 
@@ -38,7 +38,7 @@ def gauge(value: float, width: int, low: float = LOW, high: float = HIGH) -> Lin
     filled = round(value * width)
     marks = {min(width - 1, round(threshold * width)) for threshold in (low, high)}
     role = confidence_role(value, low, high)
-    spans = []
+    spans: list[Span] = []
     for cell in range(width):
         full = cell < filled
         glyph = ("╋" if full else "┼") if cell in marks else ("━" if full else "─")
@@ -78,8 +78,8 @@ class ConfidencePane(LinePane):
     ConfidencePane { height: 8; min-height: 3; }
     """
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._parts: tuple[object, ...] = ()
         self._value = 0.0
         self._history: list[float] = []
@@ -153,10 +153,16 @@ class ConfidencePane(LinePane):
         stalled = self._stall >= self._stall_limit
         spans = (
             Span("stall ", "muted"),
-            Span(f"{self._stall}/{self._stall_limit}", "warn bold" if stalled else "warn" if self._stall else ""),
+            Span(
+                f"{self._stall}/{self._stall_limit}",
+                "warn bold" if stalled else "warn" if self._stall else "",
+            ),
             Span(" · ", "faint"),
             Span("streak ", "muted"),
-            Span(f"{self._streak}/{self._streak_limit}", "error bold" if over else "warn" if self._streak else ""),
+            Span(
+                f"{self._streak}/{self._streak_limit}",
+                "error bold" if over else "warn" if self._streak else "",
+            ),
             Span(" · ", "faint"),
             Span("open ", "muted"),
             Span(f"{len(self._open)}/{self._open_limit}", "warn" if self._open else ""),
@@ -174,5 +180,9 @@ class ConfidencePane(LinePane):
     def _uncertainties(self, width: int) -> list[Line]:
         lines = [clip((Span("? ", "warn bold"), Span(one_line(text))), width) for text in self._open]
         for tool, phase in self._breakers:
-            lines.append(clip((Span("⊘ ", "blocked bold"), Span(f"{one_line(tool)} breaker {phase}", "blocked")), width))
+            lines.append(
+                clip(
+                    (Span("⊘ ", "blocked bold"), Span(f"{one_line(tool)} breaker {phase}", "blocked")), width
+                )
+            )
         return lines

@@ -6,7 +6,7 @@ is `blocks`' matter, which blocks lie where is `transcript`'s.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
@@ -52,8 +52,8 @@ class ConversationPane(LinePane):
         Binding("end,G", "follow", "End, and follow", show=False),
     ]
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._transcript = Transcript()
         self._talk: Conversation | None = None
         self._phase = ""
@@ -177,7 +177,9 @@ class ConversationPane(LinePane):
     def on_resize(self, _: Resize) -> None:
         """Another width: blocks are drawn anew as they are looked at, the place is kept."""
         index, inner = self._anchor
-        before = self._transcript.measure(index) if index < len(self._transcript) and self._transcript.width else 0
+        before = (
+            self._transcript.measure(index) if index < len(self._transcript) and self._transcript.width else 0
+        )
         self._transcript.resize(max(0, self._width - _MARGIN))
         if before and self._transcript.width and index < len(self._transcript):
             self._anchor = (index, inner * self._transcript.measure(index) // before)
@@ -207,7 +209,13 @@ class ConversationPane(LinePane):
             return strip
         style = Palette.of(self.app).style("accent reverse bold")
         room = self._width - len(hint) - 1
-        return Strip.join([strip.crop(0, room), Strip([Segment(hint, self.rich_style + style)]), strip.crop(self._width - 1)])
+        return Strip.join(
+            [
+                strip.crop(0, room),
+                Strip([Segment(hint, self.rich_style + style)]),
+                strip.crop(self._width - 1),
+            ]
+        )
 
     def _row_strip(self, y: int) -> Strip:
         row = y + self.scroll_offset.y
@@ -236,7 +244,7 @@ class ConversationPane(LinePane):
 
     def _with_margin(self, index: int, number: int) -> Line:
         line = self._transcript.line(index, number)
-        if index == self._cursor and line:
+        if index == self._cursor and number >= self._transcript.head(index):
             return (Span("▌", "accent bold"), *line)
         return (Span(" "), *line)
 
@@ -372,5 +380,3 @@ class ConversationPane(LinePane):
         text = text_of(self._transcript.line(*place))
         if "(Enter or click)" in text or not text.startswith("  "):
             self._toggle(place[0])
-
-

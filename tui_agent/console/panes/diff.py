@@ -65,9 +65,10 @@ def _rows(diff: str) -> list[tuple[str, str, str]]:
 def _draw(kind: str, number: str, text: str, width: int) -> list[Line]:
     if kind == "@":
         return [(Span(fit(f"{' ' * len(number)} ⋯ {text}".rstrip(), width), "faint"),)]
-    role, back = {"+": ("diff-add", "on:diff-add-background"), "-": ("diff-remove", "on:diff-remove-background")}.get(
-        kind, ("code", "")
-    )
+    role, back = {
+        "+": ("diff-add", "on:diff-add-background"),
+        "-": ("diff-remove", "on:diff-remove-background"),
+    }.get(kind, ("code", ""))
     room = max(1, width - len(number) - 3)
     lines: list[Line] = []
     for position, piece in enumerate(wrap(text, room)):

@@ -10,7 +10,10 @@ _LOOKED_AT = 6_000
 """Characters from either end of a message that are looked at."""
 
 _NAMED = re.compile(r"\b[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit)\b(?::|$)")
-_SAID = re.compile(r"\b(?:error|fatal|failed|failure|denied|not found|no such|cannot|unknown|timed out|panic)\b", re.IGNORECASE)
+_SAID = re.compile(
+    r"\b(?:error|fatal|failed|failure|denied|not found|no such|cannot|unknown|timed out|panic)\b",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\W_]{2}")
 _DECORATION = re.compile(r"^(?:E\s{2,}|>\s+|[-=_*#~ ]{3,})")
 

@@ -110,8 +110,10 @@ def sparkline(values: list[float], width: int) -> str:
 
 
 def seconds(value: float) -> str:
-    """A duration as people read it: `0.4 s`, `12 s`, `3m 05s`, `1h 02m`."""
+    """A duration as people read it: `20 ms`, `0.4 s`, `12 s`, `3m 05s`, `1h 02m`."""
     value = max(0.0, value)
+    if 0.0 < value < 0.095:
+        return f"{max(1, round(value * 1000))} ms"
     if value < 9.95:
         return f"{value:.1f} s"
     whole = round(value)

@@ -6,7 +6,10 @@ it is drawn, without walking over the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class HeightIndex:

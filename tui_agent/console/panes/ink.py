@@ -6,7 +6,6 @@ the theme's variables, so a pane never names a colour and every theme works on e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -16,6 +15,8 @@ from textual.color import Color, ColorParseError
 from textual.strip import Strip
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from textual.app import App
 
 ELLIPSIS = "…"

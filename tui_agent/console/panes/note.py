@@ -39,7 +39,9 @@ class NotePane(LinePane):
     def draw(self, width: int, height: int) -> list[Line]:
         """A line that says when it goes out, then the text as it will be sent."""
         if self._pending is not None:
-            heading = "✎ edited by you, goes with the next call" if self._edited else "→ goes with the next call"
+            heading = (
+                "✎ edited by you, goes with the next call" if self._edited else "→ goes with the next call"
+            )
             role, text = "note bold", self._pending
         elif self._edited:
             return [(Span(fit("✎ dropped by you: nothing will be sent", width), "note bold"),)]

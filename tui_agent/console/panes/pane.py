@@ -6,7 +6,7 @@ second on the clock changed. It never reaches for anything beyond what `show` wa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
 from textual.geometry import Size
@@ -44,8 +44,8 @@ class LinePane(ScrollView, can_focus=True):
     }
     """
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._lines: list[Line] = []
         self._strips: dict[int, Strip] = {}
         self._drawn: tuple[object, int, int] | None = None
@@ -125,5 +125,9 @@ def highlighted(strip: Strip, text: str, start: int, end: int, style: Style) -> 
     """The strip with the characters from `start` to `end` of its text in another style."""
     left, right = cell_len(text[:start]), cell_len(text[:end])
     return Strip.join(
-        [strip.crop(0, left), strip.crop(left, right).apply_style(style), strip.crop(right, strip.cell_length)]
+        [
+            strip.crop(0, left),
+            strip.crop(left, right).apply_style(style),
+            strip.crop(right, strip.cell_length),
+        ]
     )

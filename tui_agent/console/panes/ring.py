@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.content import Content
 
@@ -36,10 +36,10 @@ class RingPane(LinePane):
     RingPane.-tripped.-flash:ansi { background: ansi_default; border: heavy ansi_bright_yellow; }
     """
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._ring: object = None
-        self._slots: Sequence[RingSlot] = ()
+        self._slots: Sequence[RingSlot | None] = ()
         self._identical = 0
         self._tripped = False
         self._iteration = 0
@@ -58,7 +58,12 @@ class RingPane(LinePane):
         tripped = bool(ring.tripped)
         if tripped and not self._tripped:
             self._flash()
-        self._ring, self._slots, self._identical, self._tripped = ring, ring.slots, int(ring.identical), tripped
+        self._ring, self._slots, self._identical, self._tripped = (
+            ring,
+            ring.slots,
+            int(ring.identical),
+            tripped,
+        )
         self._iteration, self._second = key[1], key[2]
         self.set_class(tripped, "-tripped")
         watching = "" if state.recovery.policy.ring else "watching only"
@@ -100,7 +105,12 @@ class RingPane(LinePane):
 
     def _slot(self, number: int, slot: RingSlot | None, width: int, rows: int) -> list[Line]:
         if slot is None:
-            empty: Line = (Span(f"{number} ", "faint"), Span(EMPTY, "faint"), Span("   "), Span(fit("empty", width - 6), "faint"))
+            empty: Line = (
+                Span(f"{number} ", "faint"),
+                Span(EMPTY, "faint"),
+                Span("   "),
+                Span(fit("empty", width - 6), "faint"),
+            )
             return [clip(empty, width), *[()] * (rows - 1)]
         same = self._identical > 1 and number > self._filled - self._identical
         role = "error" if same else "warn"

@@ -82,7 +82,13 @@ class StatusLine(LineWidget):
         badge = Span(f" {mode.glyph} {mode.word} ", f"{mode.role} reverse bold")
         model = one_line(run.model or state.session.model) or "no model"
         tokens = usage.prompt_tokens + usage.completion_tokens
-        cost = "cost ?" if usage.cost is None else f"${usage.cost:.4f}" if usage.cost < 1 else f"${usage.cost:.2f}"
+        cost = (
+            "cost ?"
+            if usage.cost is None
+            else f"${usage.cost:.4f}"
+            if usage.cost < 1
+            else f"${usage.cost:.2f}"
+        )
         # (weight, spans): the heaviest stay.
         fields: list[tuple[int, tuple[Span, ...]]] = [
             (9, (Span("it ", "muted"), Span(f"{run.iteration}/{run.max_iterations}", "bold"))),

@@ -31,7 +31,11 @@ def draw_table(rows: list[str], width: int) -> list[Line]:
         for at in range(columns):
             if at:
                 spans.append(Span(" │ ", "faint"))
-            spans.append(Span(pad(row[at] if at < len(row) else "", widths[at]), "bold" if ruled and not number else ""))
+            spans.append(
+                Span(
+                    pad(row[at] if at < len(row) else "", widths[at]), "bold" if ruled and not number else ""
+                )
+            )
         lines.append(clip(spans, width))
         if ruled and not number:
             lines.append(clip((Span("─┼─".join("─" * size for size in widths), "faint"),), width))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
@@ -54,8 +54,8 @@ class TimelinePane(LinePane):
 
         seq: int
 
-    def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(name=name, id=id, classes=classes)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
         self._log: AppendLog[TimelineLine] | tuple[()] = ()
         self._started = 0.0
         self._follow = True
@@ -154,7 +154,10 @@ class TimelinePane(LinePane):
         drawn = clip(spans, width)
         if not current:
             return drawn
-        return (*(Span(span.text, f"{span.style} on:cursor-background") for span in drawn), Span("", "on:cursor-background"))
+        return (
+            *(Span(span.text, f"{span.style} on:cursor-background") for span in drawn),
+            Span("", "on:cursor-background"),
+        )
 
     def _open_detail(self) -> None:
         """The whole text of the line under the cursor, in as many rows as it needs (up to a few)."""
@@ -225,7 +228,9 @@ class TimelinePane(LinePane):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text."""
-        return selection.extract("\n".join(text_of(self._line(row)).rstrip() for row in range(self._rows))), "\n"
+        return selection.extract(
+            "\n".join(text_of(self._line(row)).rstrip() for row in range(self._rows))
+        ), "\n"
 
     def render_line(self, y: int) -> Strip:
         """One visible row."""

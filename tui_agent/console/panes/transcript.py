@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from tui_agent.folds.conversation import CallEntry, Conversation, Entry, OpenReply
 
+_OPENING = frozenset({"CallEntry", "EscalationEntry", "FaultEntry"})
+
 KEPT = 300
 """Drawn blocks that are kept in memory; the others are drawn again when they are looked at."""
 
@@ -40,14 +42,18 @@ class Drawn:
     """A block's lines and the strips made of them so far."""
 
     lines: list[Line]
+    head: int = 0
+    """Lines before the block itself: a rule, a blank."""
     strips: dict[tuple[int, bool], Strip] = field(default_factory=dict)
 
 
 class OpenReplyBlock:
     """The reply that comes in: only lines that are looked at are put together."""
 
-    def __init__(self, head: list[Line], prose: Prose) -> None:
+    def __init__(self, head: list[Line], prose: Prose, before: int) -> None:
+        """`head`: the lines before the text, of which `before` are no part of the reply."""
         self._head = head
+        self.head = before
         self._prose = prose
 
     def __len__(self) -> int:
@@ -223,8 +229,8 @@ class Transcript:
             self.drawings += 1
             entry = self._log[index]
             setting = self._setting(index, entry)
-            lines = [*head_of(entry, setting, self.width), *draw_block(entry, self.width, setting)]
-            drawn = self._cache[index] = Drawn(lines)
+            drawn = self._cache[index] = self._draw(entry, setting)
+            lines = drawn.lines
             self.heights.set(index, len(lines))
             self._exact.add(index)
             while len(self._cache) > KEPT:
@@ -232,6 +238,10 @@ class Transcript:
         else:
             self._cache.move_to_end(index)
         return drawn
+
+    def _draw(self, entry: Entry, setting: Setting) -> Drawn:
+        head = head_of(entry, setting, self.width)
+        return Drawn([*head, *draw_block(entry, self.width, setting)], len(head))
 
     def _setting(self, index: int, entry: Entry) -> Setting:
         mark = self._marks.get(index, ("", 0))[0]
@@ -265,7 +275,7 @@ class Transcript:
                 now=self._now,
                 frame=self._frame,
             )
-            blocks.append(Drawn([*head_of(call, setting, self.width), *draw_block(call, self.width, setting)]))
+            blocks.append(self._draw(call, setting))
             previous = call
         return blocks
 
@@ -276,6 +286,7 @@ class Transcript:
         head: list[Line] = [()] if previous is not None else []
         if self._iteration and (previous is None or previous.iteration != self._iteration):
             head.append(iteration_rule(self._iteration, self.width))
+        before = len(head)
         if reply.reasoning:
             expanded = (reply.seq, "") in self._expanded
             head.extend(draw_reply([], reply.reasoning, self.width, expanded, thinking=not reply.text))
@@ -283,7 +294,7 @@ class Transcript:
             passed = seconds(self._now - reply.at)
             label = f"waiting for the model  {passed}" if self._now > reply.at else "waiting for the model"
             head.append(clip((Span(f"{self._frame} ", "model"), Span(label, "muted")), self.width))
-        return OpenReplyBlock(head, self._prose)
+        return OpenReplyBlock(head, self._prose, before)
 
     def _tail_height(self, block: Drawn | OpenReplyBlock) -> int:
         return len(block.lines) if isinstance(block, Drawn) else len(block)
@@ -311,6 +322,12 @@ class Transcript:
             return self.heights.offset(index)
         return self.heights.total + sum(self._tail_height(block) for block in self._tail[: index - closed])
 
+    def head(self, index: int) -> int:
+        """Lines of a block that stand before the block itself."""
+        closed = len(self._log)
+        block = self.drawn(index) if index < closed else self._tail[index - closed]
+        return block.head
+
     def line(self, index: int, number: int) -> Line:
         """One line of a block."""
         closed = len(self._log)
@@ -337,7 +354,7 @@ class Transcript:
             if self._reply is None or not self._reply.reasoning:
                 return False
             self._expanded ^= {(self._reply.seq, "")}
-        elif kind_of(entry) in ("CallEntry", "EscalationEntry", "FaultEntry") or getattr(entry, "reasoning", ""):
+        elif kind_of(entry) in _OPENING or getattr(entry, "reasoning", None):
             self._expanded ^= {_key(entry)}
         else:
             return False
