@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,8 +36,6 @@ KEY = "sk-test-0123456789abcdef"
 
 def environment() -> dict[str, str]:
     """No provider's key but one that messages must not show, and no proxy between us and the loopback."""
-    import os
-
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
     return {**{name: os.environ[name] for name in kept if name in os.environ}, "GROQ_API_KEY": KEY}
 
@@ -441,3 +442,26 @@ async def test_the_host_printed_nothing_and_is_still_the_first_one(
     await ask(bench, served.stream(SAID, Step.CUT))
     assert bench.model.pid == first
     assert capfd.readouterr() == ("", "")
+
+
+async def test_a_host_killed_in_mid_stream_is_a_fault_and_the_next_one_starts_clean(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.server.answer_with(served.stream(SAID, Step.HANG), served.text("again"))
+    first = bench.model.pid
+    assert first is not None
+    async with aclosing(bench.model.stream(bench.request())) as stream:
+        await anext(stream)
+        os.kill(first, signal.SIGKILL)
+        with pytest.raises(ModelFault, match="by signal 9") as raised:
+            await anext(stream)
+    assert raised.value.fault.kind is FaultKind.CONNECTION
+    # The folder that it starts in gives it neither modules nor keys.
+    (tmp_path / "litellm.py").write_text("raise SystemExit('a trap')")
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=sk-from-the-project\n")
+    monkeypatch.chdir(tmp_path)
+    assert (await listen(bench.model, bench.request())).text == "again"
+    assert bench.server.requests[1].headers["authorization"] == "Bearer none"
+    assert bench.model.pid not in {None, first}
+    with pytest.raises(ProcessLookupError):
+        os.kill(first, 0)

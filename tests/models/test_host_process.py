@@ -1,0 +1,327 @@
+"""The host as a process: it dies, hangs, prints and lies, and our side stays whole and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from contextlib import aclosing, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.models.test_hosted import environment
+from tui_agent.events import Fault, FaultKind
+from tui_agent.models.hosted import HostedModel, host_command, host_environment
+from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def request(api_base: str | None = None, words: str = "hello") -> ModelRequest:
+    return ModelRequest(model="local-model", messages=[{"role": "user", "content": words}], api_base=api_base)
+
+
+async def reply_of(model: HostedModel, asked: ModelRequest) -> Reply:
+    pieces = [piece async for piece in model.stream(asked)]
+    assert isinstance(pieces[-1], Reply)
+    return pieces[-1]
+
+
+async def fault_of(model: HostedModel, asked: ModelRequest | None = None) -> Fault:
+    with pytest.raises(ModelFault) as raised:
+        await reply_of(model, asked or request())
+    return raised.value.fault
+
+
+def exists(pid: int) -> bool:
+    """A process of this id is there, as a zombie too."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return True
+    return False
+
+
+async def gone(pid: int) -> None:
+    while exists(pid):
+        await asyncio.sleep(0.01)
+
+
+# --- a host of our own making: what no real one should do ------------------------------------------------------
+
+PARTS = """
+import json, os, sys, time
+from tui_agent.models import wire
+def say(message):
+    sys.stdout.buffer.write(wire.line(message)); sys.stdout.buffer.flush()
+def command():
+    line = sys.stdin.buffer.readline()
+    if not line: sys.exit(0)
+    return wire.commands.validate_json(line)
+from tui_agent.models.protocol import Reply
+"""
+
+HOSTS = {
+    "dies at once": (
+        "sys.stderr.write('cannot load: disk on fire\\n'); sys.exit(3)",
+        FaultKind.CONNECTION,
+        "disk on fire",
+    ),
+    "dies in mid-stream": (
+        "c = command(); say(wire.Piece(id=c.id, text='Hel')); os._exit(9)",
+        FaultKind.CONNECTION,
+        "exit code 9",
+    ),
+    "is killed": ("c = command(); os.kill(os.getpid(), 9)", FaultKind.CONNECTION, "by signal 9"),
+    "hangs": ("command(); time.sleep(600)", FaultKind.TIMEOUT, "no sign of life"),
+    "hangs and ignores signals": (
+        "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); command(); time.sleep(600)",
+        FaultKind.TIMEOUT,
+        "no sign of life",
+    ),
+    "says rubbish": (
+        "command(); print('Traceback (most recent call last):', flush=True); time.sleep(600)",
+        FaultKind.BAD_OUTPUT,
+        "no report",
+    ),
+    "says something unknown": (
+        'command(); print(\'{"type": "dance"}\', flush=True); time.sleep(600)',
+        FaultKind.BAD_OUTPUT,
+        "no report",
+    ),
+    "closes its mouth": ("command(); os.close(1); time.sleep(0.1)", FaultKind.CONNECTION, "ended"),
+    "prints a key and dies": (
+        "sys.stderr.write('bad key sk-abcdefghijklmnop0123\\n'); sys.exit(1)",
+        FaultKind.CONNECTION,
+        "bad key •••",
+    ),
+}
+
+
+def pretended(program: str, *, hang_timeout: float = 60.0) -> HostedModel:
+    return HostedModel(
+        command=[sys.executable, "-c", PARTS + program], hang_timeout=hang_timeout, environment=environment()
+    )
+
+
+@pytest.mark.parametrize(("program", "kind", "words"), HOSTS.values(), ids=HOSTS)
+async def test_a_host_that_fails_is_a_typed_fault_and_leaves_no_process(
+    program: str, kind: FaultKind, words: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model = pretended(program, hang_timeout=0.5 if kind is FaultKind.TIMEOUT else 60.0)
+    await model.start()
+    pid = model.pid
+    assert pid is not None
+    fault = await fault_of(model)
+    assert fault.kind is kind
+    assert words in fault.message
+    assert fault.advice
+    # The next try starts another one.
+    assert (await fault_of(model)).kind is kind
+    await model.close()
+    assert model.pid is None
+    await asyncio.wait_for(gone(pid), 10)
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_a_host_that_cannot_be_started_is_a_fault_that_is_not_retried() -> None:
+    fault = await fault_of(HostedModel(command=["/no/such/interpreter"]))
+    assert fault.kind is FaultKind.BAD_REQUEST
+    assert "/no/such/interpreter" in fault.message
+    assert "/no/such/interpreter" in fault.advice
+
+
+async def test_every_call_that_waits_gets_the_fault_of_a_dead_host() -> None:
+    model = pretended("command(); command(); command(); sys.exit(4)")
+    faults = await asyncio.gather(*(fault_of(model) for _ in range(3)))
+    assert [fault.kind for fault in faults] == [FaultKind.CONNECTION] * 3
+    await model.close()
+
+
+async def test_a_host_that_lives_but_waits_long_is_left_alone() -> None:
+    # It lives for longer than the time-out; without our imports, so that it is there at once.
+    program = """
+import sys, time
+sys.stdin.readline()
+for _ in range(25):
+    time.sleep(0.1)
+    print('{"type": "alive"}', flush=True)
+print('{"type": "done", "id": 1, "reply": {"text": "late"}}', flush=True)
+sys.stdin.readline()
+"""
+    command = [sys.executable, "-S", "-E", "-c", program]
+    model = HostedModel(command=command, hang_timeout=2.0, environment=environment())
+    assert (await reply_of(model, request())).text == "late"
+    await model.close()
+
+
+async def test_a_host_that_talks_while_it_is_talked_to_does_not_lock_up() -> None:
+    # It says a megabyte before it reads the request, which is larger than the pipe as well.
+    program = (
+        "say(wire.Piece(id=1, text='x' * 1_000_000))\nc = command()\n"
+        "say(wire.Done(id=c.id, reply=Reply(text=str(len(c.request.messages[0]['content'])))))"
+    )
+    model = pretended(program)
+    assert (await asyncio.wait_for(reply_of(model, request(words="y" * 5_000_000)), 60)).text == "5000000"
+    await model.close()
+
+
+async def test_what_is_said_about_a_forgotten_call_is_dropped() -> None:
+    program = (
+        "c = command(); say(wire.Piece(id=c.id, text='a'))\n"
+        "x = command(); say(wire.Piece(id=c.id, text='b')); n = command()\n"
+        "say(wire.Done(id=n.id, reply=Reply(text=x.type)))"
+    )
+    model = pretended(program)
+    async with aclosing(model.stream(request())) as stream:
+        await anext(stream)
+    assert (await reply_of(model, request())).text == "cancel"
+    await model.close()
+
+
+async def test_a_noisy_host_is_kept_off_the_screen_and_bounded(capfd: pytest.CaptureFixture[str]) -> None:
+    program = (
+        "c = command()\nfor n in range(20_000): sys.stderr.write(f'warning {n} ' + 'x' * 100 + '\\n')\n"
+        "say(wire.Done(id=c.id, reply=Reply(text='ok'))); command()"
+    )
+    model = pretended(program)
+    assert (await reply_of(model, request())).text == "ok"
+    await model.close()
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_a_closed_model_starts_nothing_again() -> None:
+    model = pretended("command()")
+    await model.close()
+    await model.close()
+    fault = await fault_of(model)
+    assert "closed" in fault.message
+    assert await model.context_tokens("any") is None
+    assert model.pid is None
+
+
+# --- the real host --------------------------------------------------------------------------------------------
+
+
+async def test_closing_while_litellm_still_loads_is_quick_and_complete() -> None:
+    model = HostedModel(environment=environment())
+    await model.start()
+    pid = model.pid
+    assert pid is not None
+    await asyncio.wait_for(model.close(), 15)
+    assert not exists(pid)
+
+
+PARENT = """
+import asyncio, sys
+from tui_agent.models.hosted import HostedModel
+async def main():
+    model = HostedModel()
+    await model.start()
+    print(model.pid, flush=True)
+    await asyncio.sleep(600)
+asyncio.run(main())
+"""
+
+
+async def test_the_host_ends_when_its_parent_is_killed() -> None:
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PARENT, stdout=asyncio.subprocess.PIPE, env=host_environment(environment())
+    )
+    assert parent.stdout is not None
+    pid = int(await asyncio.wait_for(parent.stdout.readline(), 60))
+    assert exists(pid)
+    parent.kill()
+    await parent.wait()
+    await asyncio.wait_for(gone_or_zombie(pid), 20)
+
+
+async def gone_or_zombie(pid: int) -> None:
+    """An orphan is buried by whoever adopts it, which is not ours to wait for."""
+    status = Path(f"/proc/{pid}/status")
+    while exists(pid) and not (status.exists() and "State:\tZ" in status.read_text()):
+        await asyncio.sleep(0.02)
+
+
+def test_the_host_s_command_keeps_the_working_folder_off_the_path() -> None:
+    assert "-P" in host_command()
+    assert host_environment({"PYTHONPATH": "/else"})["PYTHONPATH"] == f"{ROOT}{os.pathsep}/else"
+
+
+# --- what litellm needs, in a process where it can be spoilt ------------------------------------------------------
+
+WITHOUT_FLAG = """
+import asyncio, sys
+from tests.openai_server import OpenAIServer, text
+from tui_agent.models import litellm_setup
+from tui_agent.models.litellm_client import LitellmClient
+from tui_agent.models.protocol import ModelRequest, Reply
+TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object", "properties": {}}}}
+
+class Refusing:
+    '''A later release: the flag is refused, as an unknown argument would be.'''
+    def __init__(self, litellm): self._litellm = litellm
+    def __getattr__(self, name): return getattr(self._litellm, name)
+    async def acompletion(self, **arguments):
+        if "_skip_mcp_handler" in arguments:
+            raise TypeError("unexpected keyword argument '_skip_mcp_handler'")
+        return await self._litellm.acompletion(**arguments)
+
+async def main():
+    client = LitellmClient(Refusing(litellm_setup.load()))
+    async with OpenAIServer(text("works")) as server:
+        messages = [{"role": "user", "content": "x"}]
+        request = ModelRequest(model="m", messages=messages, tools=[TOOL], api_base=server.url)
+        for _ in range(2):
+            last = None
+            async for piece in client.stream(request):
+                last = piece
+            print(last.text, len(server.requests))
+asyncio.run(main())
+"""
+
+
+def test_calls_with_tools_work_in_a_release_that_refuses_the_private_flag() -> None:
+    """litellm 1.106.2 wants the `mcp` package for every call with tools unless the flag is given."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_FLAG],
+        cwd=ROOT,
+        env=host_environment(environment()),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout.split() == ["works", "1", "works", "2"]
+
+
+HEAVY = """
+import sys
+import tui_agent.models.choose, tui_agent.models.scenario_file
+tui_agent.models.scenario_file.load_scenario("recovery")
+print(sorted({"litellm", "pydantic", "asyncio", "textual", "httpx"} & set(sys.modules)))
+"""
+
+
+def test_choosing_a_model_and_reading_a_demo_s_title_import_nothing_heavy() -> None:
+    done = subprocess.run([sys.executable, "-c", HEAVY], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+async def test_a_name_chooses_the_model() -> None:
+    from types import SimpleNamespace
+
+    from tui_agent.models.choose import create_model
+    from tui_agent.models.scenario_checks import ScenarioError
+    from tui_agent.models.scripted import ScriptedModel
+
+    scripted = create_model(SimpleNamespace(model="scripted:breaker", api_base=None))
+    assert isinstance(scripted, ScriptedModel)
+    assert scripted.scenario.name == "breaker"
+    hosted = create_model(SimpleNamespace(model="gpt-4o", api_base=None))
+    assert isinstance(hosted, HostedModel)
+    assert hosted.pid is None, "nothing is started yet"
+    with pytest.raises(ScenarioError):
+        create_model(SimpleNamespace(model="scripted:none", api_base=None))
