@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tui_agent.cli.options import UsageError
 from tui_agent.cli.saved import saved_session
+from tui_agent.sessions.errors import SessionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ def test_a_session_is_found_by_its_name_or_the_beginning_of_it(tmp_path: Path) -
         (folder / "events.jsonl").touch()
     assert saved_session(tmp_path, "20260101").name == "20260101-1"
     assert saved_session(tmp_path, "20260102-2").name == "20260102-2"
-    with pytest.raises(UsageError, match="more than one session begins with '20260102'"):
+    with pytest.raises(SessionError, match="More than one session is called '20260102'"):
         saved_session(tmp_path, "20260102")
-    with pytest.raises(UsageError, match="the nearest is 20260101-1"):
-        saved_session(tmp_path, "20260101-2")
+    with pytest.raises(SessionError, match="There is no session '2026-nope'"):
+        saved_session(tmp_path, "2026-nope")

@@ -41,6 +41,8 @@ VALUE_OPTIONS = frozenset(
         "--format",
         "--jobs",
         "--operator",
+        "--limit",
+        "--in",
     ]
 )
 """Options that take a value, so that what follows them is not mistaken for a command."""

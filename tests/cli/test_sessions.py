@@ -1,0 +1,156 @@
+"""`agent-tui sessions`: every verb through the real command line, over a session that was really run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tui_agent.cli import main
+from tui_agent.cli.sessions import VERBS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.cli.conftest import CommandLine, Ended
+
+TURNS = '[[turns]]\ntext = "The walrus is \\u001b[31mhere."\nrepeat = 9\n'
+
+
+@pytest.fixture
+def session(cli: CommandLine) -> str:
+    """A session that was run in a process of its own."""
+    assert cli("run", "look for the walrus", "--model", cli.scenario(TURNS)).code == 0
+    (folder,) = (cli.state / "sessions").iterdir()
+    return folder.name
+
+
+@pytest.fixture
+def sessions(
+    cli: CommandLine, session: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
+    """`agent-tui sessions …` in this process, on the same state folder: exit code, output, errors."""
+    monkeypatch.chdir(cli.workspace)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(cli.home / "config"))
+    monkeypatch.setenv("AGENT_TUI_STATE_DIR", str(cli.state))
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = main(["sessions", *words])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+Sessions = Any
+
+
+def test_sessions_are_listed_with_outcome_and_title(sessions: Sessions, session: str) -> None:
+    for words in ((), ("list",), ("list", "--in", ".")):
+        code, out, _ = sessions(*words)
+        assert code == 0
+        assert session in out
+        assert "answered" in out
+        assert "look for the walrus" in out
+    assert json.loads(sessions("list", "--json")[1])["id"] == session
+    assert "No session" in sessions("list", "--in", "/")[1]
+
+
+def test_a_session_is_shown_by_the_beginning_of_its_id_or_by_its_title(
+    sessions: Sessions, session: str
+) -> None:
+    shown = sessions("show", session[:10])[1]
+    assert f"agent-tui replay {session}" in shown
+    assert sessions("show", "look for the walrus")[1] == shown
+    assert json.loads(sessions("show", session, "--json")[1])["outcome"] == "answered"
+
+
+@pytest.mark.parametrize("form", ["markdown", "html", "json", "messages", "text"])
+def test_a_session_is_exported_in_every_form_without_control_characters(
+    sessions: Sessions, session: str, form: str
+) -> None:
+    code, out, _ = sessions("export", session, "--format", form)
+    assert code == 0
+    assert "walrus" in out
+    assert "\x1b" not in out
+
+
+def test_an_export_never_overwrites_a_file_unasked(sessions: Sessions, session: str) -> None:
+    assert sessions("export", session, "--to", "out.md")[0] == 0
+    assert "walrus" in Path("out.md").read_text()
+    Path("out.md").write_text("mine")
+    code, _, err = sessions("export", session, "--to", "out.md")
+    assert (code, Path("out.md").read_text()) == (2, "mine")
+    assert "--force" in err
+    assert sessions("export", session, "--to", "out.md", "--force")[0] == 0
+    assert "walrus" in Path("out.md").read_text()
+
+
+def test_an_exported_session_can_be_imported_where_it_was_deleted(sessions: Sessions, session: str) -> None:
+    sessions("export", session, "--format", "json", "--to", "session.json")
+    sessions("delete", session)
+    sessions("trash", "--empty")
+    assert session not in sessions("list")[1]
+    code, out, _ = sessions("import", "session.json")
+    assert code == 0
+    assert session in out
+    assert session in sessions("list")[1]
+    assert "imported before" in sessions("import", "session.json")[1]
+
+
+def test_a_deleted_session_can_be_brought_back(sessions: Sessions, session: str) -> None:
+    assert "restore" in sessions("delete", session[:12])[1]
+    assert session not in sessions("list")[1]
+    assert session in sessions("trash")[1]
+    assert sessions("restore", session)[0] == 0
+    assert session in sessions("list")[1]
+    assert "empty" in sessions("trash")[1]
+
+
+def test_a_session_is_renamed_in_its_journal(sessions: Sessions, session: str) -> None:
+    assert sessions("rename", session, "the walrus hunt")[0] == 0
+    assert "the walrus hunt" in sessions("list")[1]
+    assert sessions("rename", session, " ")[0] == 2
+
+
+def test_words_are_found_in_conversations(sessions: Sessions, session: str) -> None:
+    code, out, _ = sessions("search", "walrus", "look")
+    assert code == 0
+    assert session in out
+    assert sessions("search", "giraffe")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (("lst",), ["there is no verb 'lst'", "agent-tui sessions list"]),
+        (("show",), ["SESSION"]),
+        (("show", "nope"), ["There is no session 'nope'", "agent-tui sessions"]),
+        (("export", "nope"), ["There is no session 'nope'"]),
+        (("export", "x", "--format", "pdf"), ["is not one of markdown, html"]),
+        (("import", "missing.json"), ["missing.json"]),
+        (("restore", "nope"), ["is not in the trash"]),
+        (("list", "--limt", "3"), ["there is no option --limt", "the nearest is --limit"]),
+    ],
+)
+def test_a_slip_is_told(sessions: Sessions, words: tuple[str, ...], parts: list[str]) -> None:
+    code, out, err = sessions(*words)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    for part in parts:
+        assert part in err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sessions", verb, "--help"]) == 0
+    said = capsys.readouterr().out
+    assert f"agent-tui sessions {verb}" in said.split("example:")[1]
+
+
+def test_without_any_session_the_list_says_so(cli: CommandLine) -> None:
+    ended: Ended = cli("sessions")
+    assert ended.code == 0
+    assert "agent-tui demo" in ended.out
