@@ -20,6 +20,7 @@ from tui_agent.tools.globs import GlobError, path_pattern
 from tui_agent.tools.place import Place
 from tui_agent.tools.registry import ToolRegistry
 from tui_agent.tools.search import Search
+from tui_agent.tools.tool import ToolError
 from tui_agent.tools.walk import walk
 
 needs_ripgrep = pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
@@ -217,8 +218,6 @@ async def test_an_expression_that_never_ends_is_stopped_and_its_process_gone(box
     grep = Grep(search=Search("python", timeout=1.0))
     registry = ToolRegistry([grep])
     parsed = registry.parse(ToolCall(id="1", name="grep", arguments='{"pattern": "(a+)+$"}'))
-    from tui_agent.tools.tool import ToolError
-
     with pytest.raises(ToolError, match="took longer than 1 s"):
         await parsed.tool.run(parsed.arguments, box.context)
     assert await wait_until(lambda: not _searches_in(box.root))
@@ -292,13 +291,11 @@ async def test_a_long_listing_is_capped_and_counted(box: Box) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "words"), [("nope", "Did you mean src"), ("src/main.py", "read_file"), ("..", "leads out")]
+    ("path", "words"), [("scr", "Did you mean src"), ("src/main.py", "read_file"), ("..", "leads out")]
 )
 async def test_a_listing_that_cannot_be_says_why(box: Box, path: str, words: str) -> None:
     box.put("src/main.py")
-    box.put("nop/src.txt")
-    message = (await box.fail("list_dir", path=path)).message
-    assert words in message or "Did you mean nop" in message
+    assert words in (await box.fail("list_dir", path=path)).message
 
 
 async def test_an_empty_directory_is_said_to_be_empty(box: Box) -> None:
@@ -309,63 +306,49 @@ async def test_an_empty_directory_is_said_to_be_empty(box: Box) -> None:
 
 NAME = st.sampled_from(["a", "b", "ab", "a.py", "b.py", "build", "x.log", ".h", "A", "a b", "[a]", "é"])
 TREE = st.lists(st.lists(NAME, min_size=1, max_size=4).map("/".join), min_size=1, max_size=25)
-RULE = st.one_of(
-    st.sampled_from(
-        [
-            *(
-                "*",
-                "!*/",
-                "!*.py",
-                "*.py",
-                "/a",
-                "a/",
-                "!a",
-                "a/b",
-                "**/b",
-                "a/**",
-                "a/**/b",
-                "**",
-                "build",
-                "/build/",
-            ),
-            *(
-                "!build",
-                "[ab]",
-                "[!a]",
-                "a*",
-                "?",
-                ".*",
-                "!.h",
-                "# no",
-                "",
-                "  ",
-                "x.log ",
-                r"\!a",
-                r"\#",
-                "a\\ b",
-                "/*",
-            ),
-            *(
-                "!/a/",
-                "*/b",
-                "a/*",
-                "!a/b",
-                "/",
-                "!",
-                "[",
-                "[a",
-                "**a",
-                "a**",
-                "a/**/",
-                "[[]a]",
-                "[a-z]",
-                "é",
-            ),
-        ]
-    ),
-    st.text(alphabet="ab*?/![].\\", max_size=6),
+USUAL = st.sampled_from(
+    [
+        *(
+            "*",
+            "!*/",
+            "!*.py",
+            "*.py",
+            "/a",
+            "a/",
+            "!a",
+            "a/b",
+            "**/b",
+            "a/**",
+            "a/**/b",
+            "**",
+            "build",
+            "/build/",
+        ),
+        *(
+            "!build",
+            "[ab]",
+            "[!a]",
+            "a*",
+            "?",
+            ".*",
+            "!.h",
+            "# no",
+            "",
+            "  ",
+            "x.log ",
+            r"\!a",
+            r"\#",
+            "a\\ b",
+            "/*",
+        ),
+        *("!/a/", "*/b", "a/*", "!a/b", "[[]a]", "[a-z]", "é"),
+    ]
 )
-RULES = st.lists(RULE, max_size=5).map("\n".join)
+ODD = st.one_of(
+    st.sampled_from(["/", "!", "[", "[a", "**a", "a**", "a/**/"]), st.text("ab*?/![].\\", max_size=6)
+)
+RULES = st.lists(USUAL, max_size=5).map("\n".join)
+ANY_RULES = st.lists(st.one_of(USUAL, ODD), max_size=5).map("\n".join)
 
 
 def grow(root: Path, tree: list[str], ignores: list[tuple[str, str]]) -> None:
@@ -400,7 +383,7 @@ def test_both_engines_list_the_same_files(
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(tree=TREE, top=RULES, below=RULES, where=NAME)
+@given(tree=TREE, top=ANY_RULES, below=ANY_RULES, where=NAME)
 def test_what_is_ignored_is_what_git_ignores(
     tmp_path_factory: pytest.TempPathFactory, tree: list[str], top: str, below: str, where: str
 ) -> None:

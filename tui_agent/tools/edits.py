@@ -102,8 +102,8 @@ def _not_found(text: str, old: str) -> str:
     same = _same_but_for_space(lines, wanted)
     if same is not None:
         return (
-            f"{head}Lines {same + 1}-{same + len(wanted)} differ from it only in white space; they are "
-            f"exactly:\n{_numbered(lines, same, len(wanted))}"
+            f"{head}What begins at line {same + 1} differs from it only in white space; it is exactly:\n"
+            f"{_numbered(lines, same, len(wanted))}"
         )
     near = _closest(lines, wanted)
     if near is None:

@@ -317,7 +317,7 @@ def _numbered_lines(text: io.TextIOWrapper, shown: str, offset: int, limit: int,
         line, size, number = piece, size + 7, number + 1
         dropped = 0
         while not piece.endswith("\n") and (piece := text.readline(_LINE_CHARACTERS * 100)):
-            dropped += len(piece)
+            dropped += len(piece.removesuffix("\n"))
         line = line.removesuffix("\n").removesuffix("\r")
         if len(line) > _LINE_CHARACTERS or dropped:
             cut = len(line) - _LINE_CHARACTERS + dropped
@@ -332,19 +332,18 @@ def _numbered_lines(text: io.TextIOWrapper, shown: str, offset: int, limit: int,
             return f"({shown} is empty)"
         raise ToolError(f"{shown} has only {number} lines, so there is nothing from line {offset}.")
     content = "\n".join(lines)
-    if more or first > 1:
-        total = f"of {_total(text, number + 1)}" if more else "the last"
-        on = f"; read on with offset={number + 1}" if more else ""
+    if more:
+        # One line more was read than is shown.
         content += (
-            f"\n(lines {first}-{number}, {total}{on})" if more else f"\n(lines {first}-{number}, the end)"
+            f"\n(lines {first}-{number}, of {_total(text, number + 1)}; read on with offset={number + 1})"
         )
+    elif first > 1:
+        content += f"\n(lines {first}-{number}, the end)"
     return content
 
 
 def _total(text: io.TextIOWrapper, seen: int) -> str:
-    """How many lines the file has, when `seen` were read to their end: exactly where that is cheap to
-    tell.
-    """
+    """How many lines a file has of which `seen` were read: exactly, where that is cheap to tell."""
     counted, last = 0, "\n"
     while chunk := text.read(1 << 20):
         seen, counted, last = seen + chunk.count("\n"), counted + len(chunk), chunk[-1]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.globs import GlobError, path_pattern
 from tui_agent.tools.hints import missing_file
+from tui_agent.tools.ignore import IgnoreChain
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.place import Place
 from tui_agent.tools.search import Line, Search, check_expression
@@ -194,14 +195,16 @@ class ListDir:
         inside = directory.is_relative_to(workspace.root)
         top = workspace.root if inside else directory
         start = directory.relative_to(top).as_posix() if directory != top else ""
-        chain = chain_at(top, start) or chain_at(directory, "")
-        prefix = f"{start}/" if start and chain_at(top, start) else ""
+        chain, prefix = chain_at(top, start), f"{start}/" if start else ""
+        if chain is None:
+            # An ignored directory is listed by its own rules: whoever names it wants to see it.
+            chain, prefix = IgnoreChain().entering("", directory), ""
         kept, ignored = list[str](), list[str]()
         try:
             with os.scandir(directory) as scan:
                 for item in sorted(scan, key=lambda item: os.fsencode(item.name)):
                     is_dir = item.is_dir(follow_symlinks=False)
-                    left_out = chain is not None and chain.ignores(prefix + item.name, directory=is_dir)
+                    left_out = chain.ignores(prefix + item.name, directory=is_dir)
                     (ignored if left_out else kept).append(_entry(item, is_dir))
         except OSError as error:
             raise os_failure(error, f"list {shown}") from None

@@ -34,7 +34,7 @@ class ParsedCall:
     arguments: dict[str, Any]
 
 
-class InvalidCall(Exception):  # noqa: N818 - a failure of the model's, handled as a value by the loop
+class InvalidCall(Exception):
     """A call that cannot be run: `unknown_tool` or `invalid_tool_call`. `message` is what the model reads.
 
     `arguments` holds them as far as they could be read as a JSON object; {} otherwise.
