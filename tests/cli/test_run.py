@@ -237,6 +237,15 @@ def test_a_session_can_be_gone_on_with(cli: CommandLine) -> None:
     assert tasks == ["do it", "more"]
 
 
+def test_sessions_older_than_the_retention_go_to_the_trash(cli: CommandLine) -> None:
+    model = cli.scenario(ANSWER)
+    old = result_of(cli("run", "old", "--model", model, "--output", "json"))["session_id"]
+    os.utime(cli.state / "sessions" / old / "events.jsonl", (0, 0))
+    assert cli("run", "new", "--model", model, AGENT_TUI_RETENTION_DAYS="30").code == 0
+    assert [folder.name for folder in (cli.state / "trash").iterdir()] == [old]
+    assert old not in {folder.name for folder in (cli.state / "sessions").iterdir()}
+
+
 def test_no_secret_of_the_environment_reaches_output_or_journal(cli: CommandLine) -> None:
     key = "sk-secret-0123456789abcdef"
     (cli.workspace / "note.txt").write_text(f"the key is {key}")

@@ -43,7 +43,10 @@ def parser() -> Parser:
     width = max(map(len, VERBS))
     verbs = "\n".join(f"  {name:<{width}}  {verb.purpose}" for name, verb in VERBS.items())
     made = Parser(
-        "sessions", f"Look after saved sessions. Without a verb: list them.\n\nverbs:\n{verbs}", _EXAMPLE
+        "sessions",
+        f"Look after saved sessions. Without a verb: list them.\n\nverbs:\n{verbs}",
+        _EXAMPLE,
+        usage="agent-tui sessions [VERB] …",
     )
     _list_arguments(made)
     add_place_options(made)
