@@ -201,7 +201,7 @@ def test_a_link_put_in_place_after_the_check_is_not_followed(world: Path, tmp_pa
     (world / "src" / "main.py").symlink_to(tmp_path / "secret.txt")
     (world / "late").symlink_to(tmp_path / "outside")
     for path in (file, parent):
-        with pytest.raises(OSError, match="."):
+        with pytest.raises(OSError, match=r"symbolic|directory"):
             workspace.open(path)
     with pytest.raises((OSError, WallError)):
         workspace.replace(parent, b"overwritten")
