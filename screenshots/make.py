@@ -96,7 +96,7 @@ PICTURES = (
     Picture("escalation", "first-flight", (120, 40), escalated),
     Picture("escalation-80x24", "first-flight", (80, 24), escalated),
     Picture("escalation-200x60", "first-flight", (200, 60), escalated),
-    Picture("approval", "first-flight", (120, 40), approving, options={"approve": "ask"}),
+    Picture("approval", "first-flight", (120, 40), approving, options={"approve": "ask"}, answer=True),
     Picture("done", "first-flight", (120, 40), done, answer=True),
     Picture("panes-80x24", "first-flight", (80, 24), escalated, press("f2")),
     Picture("help", "first-flight", (120, 40), at_work, press("f1")),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.geometry import Size
 
+    from tui_agent.console.cards.tray import CardTray
     from tui_agent.console.panes.pane import LinePane
     from tui_agent.state import RunState
 
@@ -85,6 +86,7 @@ class Cockpit(Vertical):
     def __init__(self, size: Size) -> None:
         super().__init__(id="cockpit")
         self._talk = Talk()
+        self._tray: CardTray | None = None
         self._talk.border_title = Content("Conversation")
         self._column = RecoveryColumn(id="recovery")
         self._panes: list[LinePane] = []
@@ -100,7 +102,7 @@ class Cockpit(Vertical):
             yield self._talk
             yield self._column
 
-    async def fill(self, tray: Widget | None = None) -> None:
+    async def fill(self, tray: CardTray | None = None) -> None:
         """Import and mount the panes; `tray` stands at the end of the conversation."""
         self._conversation = panes.ConversationPane(id="conversation")
         recovery = [
@@ -117,6 +119,7 @@ class Cockpit(Vertical):
             await self._column.mount(pane)
         await self.mount(self._summary)
         self._panes = [self._conversation, *recovery]
+        self._tray = tray
         self._fit(self.app.size)
 
     @property
@@ -135,6 +138,7 @@ class Cockpit(Vertical):
             pane.show(state, now)
         if self._summary is not None:
             self._summary.show(state, now)
+        self._close_up()
 
     def show_panes(self, shown: bool) -> None:
         """Show or hide the recovery panes, whichever layout holds."""
@@ -169,8 +173,23 @@ class Cockpit(Vertical):
         folded = classes["-folded"]
         classes["-panes"] = folded and self._open
         classes["-hidden"] = self._hidden and not folded
+        if self._tray is not None:
+            self.call_after_refresh(self._fit_tray)
         for name, holds in classes.items():
             self._column.set_class(holds, name)
         self._talk.set_class(folded and self._open, "-behind")
         if self._summary is not None:
             self._summary.display = folded or self._hidden
+
+    def _fit_tray(self) -> None:
+        if self._tray is not None:
+            self._tray.fit(self._talk.content_region.height)
+
+    def _close_up(self) -> None:
+        """A card stands right below a conversation that does not fill its frame."""
+        talk, tray = self._conversation, self._tray
+        if talk is None or tray is None:
+            return
+        lines = talk.virtual_size.height
+        room = self._talk.content_region.height - tray.size.height
+        talk.styles.height = lines if tray.has_class("-open") and 0 < lines < room else "1fr"

@@ -157,7 +157,11 @@ class ConsoleApp(App[None]):
     def action_help_quit(self) -> None:
         """Ctrl+C interrupts what runs; it never ends the program by itself."""
         screen = self.screen_stack[0]
-        if isinstance(screen, FlightScreen) and screen.deck.session is not None and screen.deck.session.running:
+        if (
+            isinstance(screen, FlightScreen)
+            and screen.deck.session is not None
+            and screen.deck.session.running
+        ):
             self.run_worker(screen.deck.interrupt())
         else:
             self.notify("Ctrl+Q leaves the console.", markup=False)

@@ -42,6 +42,7 @@ class ApprovalCard(Card):
     """
 
     question: ApprovalQuestion
+    fixed_rows = 1
 
     def __init__(self, question: ApprovalQuestion) -> None:
         asked = question.asked

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from tui_agent.console.operator import AnyQuestion
 
 
+TIGHT = 16
+"""Rows below which a card goes without empty lines."""
+
+
 class Card(Vertical):
     """A question with its choices."""
 
@@ -37,9 +41,12 @@ class Card(Vertical):
         color: $text;
         &.-armed:focus-within { border: round $warning; }
         & > .card--hint { color: $text-muted; height: auto; }
+        &.-tight Choices, &.-tight Input { margin-top: 0; }
     }
     """
 
+    fixed_rows = 0
+    """Lines of a field or remark that the card shows beside its subject and choices."""
     wants_focus = True
     """Whether the card is answered by keys that the prompt would take too."""
 
@@ -64,7 +71,7 @@ class Card(Vertical):
 
     def place(self, position: int, count: int) -> None:
         """Say which of how many questions this is."""
-        title = f" {self._title} {position} of {count} " if count > 1 else f" {self._title} "
+        title = f"{self._title} · {position} of {count}" if count > 1 else self._title
         self.border_title = Content(title)
 
     def arm(self) -> None:
@@ -74,11 +81,21 @@ class Card(Vertical):
 
     def hint(self, text: str) -> None:
         """A word at the lower edge: how to get to the card."""
-        self.border_subtitle = Content(f" {text} ") if text else None
+        self.border_subtitle = Content(text) if text else None
 
     def entrance(self) -> Widget:
         """The widget that takes the focus when the card is entered."""
         return self.query_one(Choices)
+
+    def fit(self, rows: int) -> None:
+        """Give the subject what `rows` leave beside the fields and choices; all of it can be scrolled to."""
+        tight = rows < TIGHT
+        self.set_class(tight, "-tight")
+        width = self.content_region.width
+        choices = self.query_one(Choices)
+        fixed = 2 + self.fixed_rows + choices.get_content_height(self.size, self.size, width)
+        fixed += 0 if tight else 1 + self.fixed_rows
+        self.query_one(Sheet).styles.max_height = max(2, rows - fixed)
 
     async def update_subject(self) -> None:
         """The subject of a card never changes; only what the operator changes in it himself may."""

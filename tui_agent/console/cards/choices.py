@@ -80,13 +80,13 @@ class Choices(Widget, can_focus=True):
         for number, (choice, (line, start, end)) in enumerate(zip(self.choices, self._places, strict=True)):
             while len(lines) <= line:
                 lines.append(Content(""))
-            style = (
-                "bold $text on $primary" if number == self.chosen and self.has_focus else "on $surface-active"
+            current = number == self.chosen and self.has_focus
+            ground = "on $primary" if current else "on $surface-active"
+            words = "bold $text" if current else "$foreground"
+            key = "bold $text" if current else "bold $accent"
+            label = Content.assemble(
+                (f" {choice.key}", f"{key} {ground}"), (f" {choice.label} ", f"{words} {ground}")
             )
-            key_style = (
-                f"{style} bold" if number == self.chosen and self.has_focus else f"{style} bold $accent"
-            )
-            label = Content.assemble((f" {choice.key}", key_style), (f" {choice.label} ", style))
             gap = " " * (start - lines[line].cell_length)
             lines[line] = Content.assemble(lines[line], gap, label.truncate(end - start, ellipsis=True))
         return Content("\n").join(lines)

@@ -53,6 +53,7 @@ class EscalationCard(Card):
     """
 
     question: EscalationQuestion
+    fixed_rows = 1
 
     def __init__(self, question: EscalationQuestion, attempts: Sequence[Attempt]) -> None:
         super().__init__(question, title_of(question.asked.source))

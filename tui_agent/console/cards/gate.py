@@ -69,6 +69,7 @@ class GateCard(Card):
         note: str | None
 
     question: GateQuestion
+    fixed_rows = 1
     wants_focus = False
 
     def __init__(self, question: GateQuestion) -> None:

@@ -50,6 +50,7 @@ class Sheet(LinePane, can_focus=False):
 
     DEFAULT_CSS = """
     Sheet {
+        scrollbar-size-horizontal: 0;
         border: none;
         padding: 0;
         height: auto;

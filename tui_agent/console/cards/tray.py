@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 GRACE = 0.4
 """Seconds without a key, since the card appeared and since the last key in the prompt."""
 
+KEPT = 2
+"""Rows of the conversation that stay in view above a card."""
+
 ENTER_HINT = "F8 answers"
 
 
@@ -31,7 +34,7 @@ class CardTray(Vertical):
     """At most one card. `prompt_busy` tells whether the prompt holds a text that somebody is writing."""
 
     DEFAULT_CSS = """
-    CardTray { height: auto; max-height: 75%; display: none; }
+    CardTray { height: auto; display: none; }
     CardTray.-open { display: block; }
     """
 
@@ -45,6 +48,7 @@ class CardTray(Vertical):
         self._shown_at = 0.0
         self._typed_at = float("-inf")
         self._timer: Timer | None = None
+        self._rows = 0
         self.card: Card | None = None
 
     async def show(self, questions: Sequence[AnyQuestion], state: RunState) -> None:
@@ -94,6 +98,7 @@ class CardTray(Vertical):
         self._shown_at = self._clock()
         self.add_class("-open")
         await self.mount(card)
+        self.call_after_refresh(self.fit, self._rows)
         if card.wants_focus:
             card.hint(ENTER_HINT)
         self._settle_later()
@@ -105,6 +110,12 @@ class CardTray(Vertical):
         self.remove_class("-open")
         if had_focus:
             self.post_message(self.Emptied())
+
+    def fit(self, rows: int) -> None:
+        """`rows` are those that the conversation and the card share."""
+        self._rows = rows
+        if self.card is not None:
+            self.card.fit(rows - KEPT)
 
     def _settle_later(self) -> None:
         if self._timer is None:

@@ -19,6 +19,7 @@ from tui_agent.console.redraw import Redraw
 if TYPE_CHECKING:
     from textual.widget import Widget
 
+    from tui_agent.console.cards.tray import CardTray
     from tui_agent.console.cockpit import Cockpit
     from tui_agent.console.deck import ScreenDeck, Severity
     from tui_agent.console.panes import StatusLine
@@ -80,7 +81,7 @@ class CockpitScreen(Screen[None]):
         """Draw soon."""
         self.redrawing.request()
 
-    async def raise_cockpit(self, tray: Widget | None = None) -> None:
+    async def raise_cockpit(self, tray: CardTray | None = None) -> None:
         """Put the panes in the place of the frame of the first paint."""
         from tui_agent.console.cockpit import Cockpit
         from tui_agent.console.panes import StatusLine

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from tui_agent.console.commands import COMMANDS, key_label
+from tui_agent.console.panes.ink import Line, Span, pad, wrap
+from tui_agent.console.panes.pane import LinePane
+
+if TYPE_CHECKING:
+    from tui_agent.state import RunState
 
 Rows = Sequence[tuple[str, str]]
 
@@ -62,20 +65,40 @@ REPLAY_KEYS: Rows = (
 )
 
 
+class HelpPane(LinePane):
+    """Sections in two columns, key and meaning; meanings wrap in theirs."""
+
+    DEFAULT_CSS = """
+    HelpPane {
+        width: 92; max-width: 96%; height: 90%; padding: 0 1;
+        background: $surface; border: round $accent;
+        border-title-color: $accent; border-subtitle-color: $text-muted;
+        &:focus { border: round $accent; }
+    }
+    """
+
+    def show(self, state: RunState, now: float) -> None:
+        """The help is the same in every state."""
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """All sections."""
+        left = min(30, width // 3)
+        lines: list[Line] = []
+        for title, rows in SECTIONS:
+            lines += [(Span(title, "accent bold"),)]
+            for key, meaning in rows:
+                first, *rest = wrap(meaning, width - left)
+                lines.append((Span(pad(key, left - 1) + " ", "bold"), Span(first)))
+                lines += [(Span(" " * left), Span(line)) for line in rest]
+            lines.append(())
+        return lines[:-1]
+
+
 class HelpScreen(ModalScreen[None]):
     """Closed by Esc or F1."""
 
     DEFAULT_CSS = """
-    HelpScreen {
-        align: center middle;
-        & VerticalScroll {
-            width: 92; max-width: 96%; height: 90%; padding: 0 2;
-            background: $surface; border: round $accent;
-            border-title-color: $accent; border-subtitle-color: $text-muted;
-            scrollbar-size-vertical: 1;
-        }
-        & Static { height: auto; margin-bottom: 1; }
-    }
+    HelpScreen { align: center middle; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -83,22 +106,15 @@ class HelpScreen(ModalScreen[None]):
     ]
 
     def compose(self) -> ComposeResult:
-        """Sections in columns of key and meaning."""
-        with VerticalScroll() as box:
-            box.border_title = Content(" Help ")
-            box.border_subtitle = Content(" Esc closes · ↑ ↓ scroll ")
-            for title, rows in self.sections():
-                yield Static(_section(title, rows))
+        """One pane."""
+        pane = HelpPane()
+        pane.border_title = Content("Help")
+        pane.border_subtitle = Content("Esc closes · ↑ ↓ scroll")
+        yield pane
 
-    def sections(self) -> list[tuple[str, Rows]]:
-        """Titles and rows, in order."""
-        return [
-            ("Commands and their keys", command_rows()),
-            ("Prompt", PROMPT_KEYS),
-            ("Cards", CARD_KEYS),
-            ("Panes", PANES),
-            ("Replay", REPLAY_KEYS),
-        ]
+    def on_mount(self) -> None:
+        """The pane scrolls by the keys."""
+        self.query_one(HelpPane).focus()
 
 
 def command_rows() -> Rows:
@@ -110,8 +126,10 @@ def command_rows() -> Rows:
     return rows
 
 
-def _section(title: str, rows: Rows) -> Content:
-    width = max(len(left) for left, _ in rows) + 2
-    lines = [Content.styled(title, "bold $accent")]
-    lines += [Content.assemble((left.ljust(width), "bold"), (right, "$text-muted")) for left, right in rows]
-    return Content("\n").join(lines)
+SECTIONS: tuple[tuple[str, Rows], ...] = (
+    ("Commands and their keys", command_rows()),
+    ("Prompt", PROMPT_KEYS),
+    ("Cards", CARD_KEYS),
+    ("Panes", PANES),
+    ("Replay", REPLAY_KEYS),
+)

@@ -36,7 +36,7 @@ class LeaveScreen(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         """What happens, and the choice."""
         with Vertical() as box:
-            box.border_title = Content(" A run goes on ")
+            box.border_title = Content("A run goes on")
             yield Static(
                 Content(
                     "Leaving ends it as interrupted, with a partial answer. "

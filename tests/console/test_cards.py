@@ -1,0 +1,404 @@
+"""Cards: when they may take a key, what they show, what each answer gives back to the loop."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.console.flight_harness import flight
+from tui_agent import events as e
+from tui_agent.console.cards.approval import ApprovalCard, subject
+from tui_agent.console.cards.editor import ArgumentsError, parse_arguments
+from tui_agent.console.cards.escalation import EscalationCard, attempts_before, choices_for
+from tui_agent.console.cards.gate import GateCard
+from tui_agent.console.cards.sheet import Sheet
+from tui_agent.console.panes.ink import text_of
+from tui_agent.state import fold
+
+
+async def test_a_card_takes_no_key_before_its_grace_is_over() -> None:
+    async with flight() as console:
+        asked = console.ask()
+        await console.card_appears()
+        await console.type("yes")
+        assert console.prompt == "yes"
+        assert not asked.done()
+
+
+async def test_a_card_leaves_the_focus_to_a_prompt_that_holds_a_draft() -> None:
+    async with flight() as console:
+        await console.type("half a")
+        asked = console.ask()
+        await console.card_appears()
+        await console.grace_passes()
+        assert not console.in_card
+        await console.type("y")
+        assert console.prompt == "half ay"
+        assert not asked.done()
+        assert "F8 answers" in console.shown()
+
+
+async def test_typing_starts_the_grace_again() -> None:
+    async with flight() as console:
+        console.ask()
+        await console.card_appears()
+        console.app.time += 0.3
+        await console.press("x", "backspace")
+        console.app.time += 0.3
+        console.screen.tray.settle()
+        assert not console.in_card
+        await console.grace_passes()
+        assert console.in_card
+
+
+async def test_f8_goes_to_the_card_and_back_without_losing_the_draft() -> None:
+    async with flight() as console:
+        await console.type("draft")
+        console.ask()
+        await console.card_appears()
+        await console.press("f8")
+        assert console.in_card
+        await console.press("f8")
+        assert not console.in_card
+        assert console.prompt == "draft"
+
+
+@pytest.mark.parametrize(
+    ("keys", "decision"),
+    [(["y"], "once"), (["a"], "session"), (["enter"], "once"), (["right", "enter"], "session"), (["left", "left", "enter"], "deny")],
+)
+async def test_keys_and_arrows_give_the_same_decisions(keys: list[str], decision: str) -> None:
+    async with flight() as console:
+        asked = console.ask()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press(*keys)
+        if decision == "deny":
+            await console.press("enter")
+        await console.until(asked.done)
+        assert asked.result().decision == decision
+        await console.until(lambda: console.card is None)
+        assert console.screen.focused is console.screen.prompt
+
+
+async def test_a_denial_carries_its_reason() -> None:
+    async with flight() as console:
+        asked = console.ask()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("n")
+        await console.type("too risky")
+        await console.press("enter")
+        await console.until(asked.done)
+        assert (asked.result().decision, asked.result().reason) == ("deny", "too risky")
+
+
+async def test_esc_in_the_reason_goes_back_to_the_choices_and_interrupts_nothing() -> None:
+    async with flight() as console:
+        console.session.start()
+        asked = console.ask()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("n", "escape")
+        assert ("interrupt",) not in console.session.done
+        await console.press("y")
+        await console.until(asked.done)
+
+
+async def test_a_click_takes_a_choice_only_after_the_grace() -> None:
+    async with flight() as console:
+        asked = console.ask()
+        await console.card_appears()
+        await console.pilot.pause()
+        choices = console.card.query_one("Choices")
+        await console.pilot.click(choices, offset=(2, 0))
+        assert not asked.done()
+        await console.grace_passes()
+        await console.pilot.click(choices, offset=(2, 0))
+        await console.until(asked.done)
+        assert asked.result().decision == "once"
+
+
+async def test_edited_arguments_are_checked_before_they_are_taken() -> None:
+    async with flight() as console:
+        asked = console.ask()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("e")
+        editor = console.card.query_one("ArgumentsEditor TextArea")
+        editor.load_text('{"command": ')
+        await console.press("ctrl+s")
+        assert "Not JSON" in console.shown()
+        assert not asked.done()
+        editor.load_text('{"command": "make safe"}')
+        await console.press("ctrl+s")
+        await console.until(asked.done)
+        assert asked.result().input == {"command": "make safe"}
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", '{"a": }', "null", "[" * 100_000])
+def test_arguments_that_are_no_object_are_refused_in_words(text: str) -> None:
+    with pytest.raises(ArgumentsError):
+        parse_arguments(text)
+
+
+async def test_the_subject_stays_while_other_questions_come_and_go() -> None:
+    async with flight() as console:
+        first, second, third = console.ask(), console.ask(), console.ask()
+        await console.card_appears()
+        card = console.card
+        await console.until(lambda: "1 of 3" in str(console.card.border_title))
+        second.cancel()
+        await console.until(lambda: "1 of 2" in str(console.card.border_title))
+        assert console.card is card
+        assert "make 0" in console.shown()
+        await console.grace_passes()
+        await console.press("y")
+        await console.until(first.done)
+        await console.until(lambda: console.card is not None and console.card is not card)
+        assert "make 2" in console.shown()
+        # the next card has a grace of its own
+        await console.press("y")
+        assert not third.done()
+
+
+async def test_a_question_that_is_withdrawn_takes_its_card_away() -> None:
+    async with flight() as console:
+        asked = console.ask()
+        await console.card_appears()
+        await console.grace_passes()
+        asked.cancel()
+        await console.until(lambda: console.card is None)
+        assert console.screen.focused is console.screen.prompt
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+async def test_a_long_subject_is_there_in_full_and_the_choices_stay_in_view(size: tuple[int, int]) -> None:
+    command = "\n".join(f"echo line number {number} {'x' * 120}" for number in range(60)) + "\necho the very end"
+    async with flight(size) as console:
+        console.ask(preview=command, input={"command": command})
+        await console.card_appears()
+        await console.grace_passes()
+        sheet = console.card.query_one(Sheet)
+        assert "".join(text_of(line) for line in sheet._lines) == command.replace("\n", "")
+        assert "this session" in console.shown()
+        for _ in range(80):
+            await console.press("pagedown")
+            if "echo the very end" in console.shown():
+                break
+        assert "echo the very end" in console.shown()
+        assert "this session" in console.shown()
+
+
+async def test_what_a_command_hides_from_a_terminal_is_shown() -> None:
+    async with flight() as console:
+        command = "rm -rf ~ #\x1b[2K\recho harmless"
+        console.ask(preview=command, input={"command": command})
+        await console.card_appears()
+        await console.pilot.pause()
+        assert "rm -rf ~" in console.shown()
+        assert "\x1b" not in console.shown()
+
+
+@pytest.mark.parametrize(
+    ("preview", "arguments", "shown"),
+    [
+        ("make", {"command": "make"}, "make"),
+        ("make", {"command": "make", "timeout": 5}, "timeout"),
+        ("@@ -1 +1 @@\n-a\n+b", {"path": "x.py", "old": "a", "new": "b"}, "x.py"),
+        ("", {}, "No arguments"),
+    ],
+)
+def test_every_argument_that_the_preview_leaves_out_is_shown(
+    preview: str, arguments: dict[str, object], shown: str
+) -> None:
+    assert shown in "\n".join(passage.text for passage in subject(preview, arguments))
+
+
+async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_rule() -> None:
+    async with flight() as console:
+        console.ask()
+        await console.card_appears()
+        await console.pilot.pause()
+        assert "every plain `make …` command" in console.shown()
+    async with flight() as console:
+        console.ask(rule="", covers="")
+        await console.card_appears()
+        await console.pilot.pause()
+        assert "this session" not in console.shown()
+
+
+async def test_a_character_that_is_no_choice_goes_to_the_prompt() -> None:
+    async with flight() as console:
+        asked = console.ask()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.type("hey")
+        assert console.prompt == "hey"
+        assert not asked.done()
+
+
+# --- escalations ---------------------------------------------------------------------------------------------
+
+
+async def test_a_free_text_answer_is_sent_by_enter() -> None:
+    async with flight() as console:
+        raised = console.escalate()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.type("look in src")
+        await console.press("enter")
+        await console.until(raised.done)
+        assert (raised.result().choice, raised.result().text) == ("answer", "look in src")
+
+
+@pytest.mark.parametrize(("key", "choice"), [("r", "retry"), ("s", "skip"), ("p", "partial"), ("x", "stop")])
+async def test_each_way_out_has_its_letter(key: str, choice: str) -> None:
+    async with flight() as console:
+        raised = console.escalate()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("down", key)
+        await console.until(raised.done)
+        assert raised.result().choice == choice
+
+
+async def test_an_escalation_can_be_answered_by_edited_arguments() -> None:
+    async with flight() as console:
+        raised = console.escalate()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("down", "e")
+        console.card.query_one("ArgumentsEditor TextArea").load_text(json.dumps({"path": "b.py"}))
+        await console.press("ctrl+s")
+        await console.until(raised.done)
+        assert (raised.result().choice, raised.result().input) == ("edit", {"path": "b.py"})
+
+
+async def test_the_options_of_the_model_are_choices_by_number() -> None:
+    async with flight() as console:
+        raised = console.escalate(source="ask_operator", tool="ask_operator", input={}, options=("short", "long"))
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("down", "2")
+        await console.until(raised.done)
+        assert (raised.result().choice, raised.result().text) == ("answer", "long")
+
+
+async def test_naming_another_model_retries_with_it() -> None:
+    async with flight() as console:
+        raised = console.escalate(source="model", tool="", input={}, options=("openai/other",))
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("down", "1")
+        await console.until(raised.done)
+        assert (raised.result().choice, raised.result().text) == ("retry", "openai/other")
+
+
+@pytest.mark.parametrize(
+    ("source", "tool", "keys"),
+    [("attempts", "bash", "respx"), ("streak", "", "rspx"), ("ask_operator", "ask_operator", "spx"), ("model", "", "rpx")],
+)
+def test_only_ways_out_that_make_sense_are_offered(source: str, tool: str, keys: str) -> None:
+    asked = e.EscalationRaised(id="1", question="?", source=source, tool=tool)
+    assert "".join(choice.key for choice in choices_for(asked)) == keys
+
+
+def test_what_was_tried_is_the_same_calls_failures_of_this_run() -> None:
+    def failing(number: int, path: str) -> list[e.Event]:
+        call = e.ToolCall(id=f"c{number}", name="read_file", arguments="{}")
+        failure = e.Failure(kind=e.FailureKind.TOOL_EXECUTION, message=f"no {path} ({number})", tool="read_file")
+        return [
+            e.IterationStarted(iteration=number),
+            e.ReplyFinished(calls=(call,)),
+            e.ToolFailed(call_id=call.id, tool="read_file", input={"path": path}, failure=failure),
+            e.IterationFinished(iteration=number),
+        ]
+
+    events: list[e.Event] = [e.RunStarted(run=1, task="t", policy="combined")]
+    for number, path in enumerate(["a", "b", "a"], 1):
+        events += failing(number, path)
+    state = fold(event.stamped(seq, 1.0) for seq, event in enumerate(events, 1))
+    asked = e.EscalationRaised(id="1", question="?", source="attempts", tool="read_file", input={"path": "a"})
+    assert [attempt.error for attempt in attempts_before(state, asked)] == ["no a (1)", "no a (3)"]
+
+
+# --- the gate ------------------------------------------------------------------------------------------------
+
+
+async def test_in_step_the_outline_is_shown_and_f10_sends_the_note_as_it_stands() -> None:
+    async with flight() as console:
+        console.session.set_mode(e.Mode.STEP)
+        waiting = console.gate("Try another path.")
+        await console.card_appears()
+        assert isinstance(console.card, GateCard)
+        await console.pilot.pause()
+        for part in ("iteration 4", "12 messages", "3,400 tokens", "2 older", "Try another path."):
+            assert part in console.shown()
+        assert console.screen.focused is console.screen.prompt
+        await console.press("f10")
+        await console.until(waiting.done)
+        assert waiting.result().note == "Try another path."
+
+
+async def test_the_note_can_be_edited_before_it_goes_out() -> None:
+    async with flight() as console:
+        console.session.set_mode(e.Mode.STEP)
+        waiting = console.gate("Try another path.")
+        await console.card_appears()
+        await console.press("f4")
+        console.card.query_one("TextArea").load_text("Look in src.")
+        await console.press("ctrl+s")
+        await console.until(lambda: "Look in src." in console.shown())
+        await console.press("f10")
+        await console.until(waiting.done)
+        assert waiting.result().note == "Look in src."
+
+
+async def test_esc_in_the_note_leaves_it_as_it_was() -> None:
+    async with flight() as console:
+        console.session.set_mode(e.Mode.STEP)
+        waiting = console.gate("Keep me.")
+        await console.card_appears()
+        await console.press("f4")
+        console.card.query_one("TextArea").load_text("changed")
+        await console.press("escape")
+        assert ("interrupt",) not in console.session.done
+        await console.press("f10")
+        await console.until(waiting.done)
+        assert waiting.result().note == "Keep me."
+
+
+async def test_the_note_can_be_dropped_by_a_command() -> None:
+    async with flight() as console:
+        console.session.set_mode(e.Mode.PAUSED)
+        waiting = console.gate("Drop me.")
+        await console.card_appears()
+        await console.say("/note drop")
+        await console.press("f10")
+        await console.until(waiting.done)
+        assert waiting.result().note is None
+
+
+async def test_in_auto_a_request_goes_out_at_once() -> None:
+    async with flight() as console:
+        waiting = console.gate("n")
+        await console.until(waiting.done)
+        assert waiting.result().note == "n"
+
+
+async def test_f5_lets_a_waiting_request_go_and_the_next_ones_too() -> None:
+    async with flight() as console:
+        console.session.set_mode(e.Mode.PAUSED)
+        waiting = console.gate()
+        await console.card_appears()
+        await console.press("f5")
+        await console.until(waiting.done)
+        again = console.gate()
+        await console.until(again.done)
+
+
+def test_cards_are_of_three_kinds() -> None:
+    assert {ApprovalCard.wants_focus, EscalationCard.wants_focus} == {True}
+    assert not GateCard.wants_focus
