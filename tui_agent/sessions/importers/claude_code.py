@@ -69,7 +69,9 @@ _EXIT_CODE = re.compile(r"^(?:Error: )?Exit code (\d+)")
 def matches(recording: Recording) -> bool:
     """Records that carry a `type`, a `sessionId` and a message of Anthropic's form beside `parentUuid`."""
     return any(
-        record.get("type") in MESSAGES and "parentUuid" in record and isinstance(record.get("message"), dict)
+        text_at(record, "type") in MESSAGES
+        and "parentUuid" in record
+        and isinstance(record.get("message"), dict)
         for record in recording.records[:2_000]
     )
 
@@ -82,9 +84,12 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
     for record in recording.records:
         if is_message(record):
             (sidechains if record.get("isSidechain") is True else messages).append(record)
-        elif record.get("type") == "system" and record.get("subtype") in {"api_error", "compact_boundary"}:
+        elif record.get("type") == "system" and text_at(record, "subtype") in {
+            "api_error",
+            "compact_boundary",
+        }:
             messages.append(record)
-        elif record.get("type") in {"summary", "custom-title", "ai-title"} and _title_of(record):
+        elif text_at(record, "type") in {"summary", "custom-title", "ai-title"} and _title_of(record):
             report.understood += 1
         else:
             report.skip(_kind(record))

@@ -21,7 +21,7 @@ MESSAGES = frozenset({"user", "assistant"})
 
 def is_message(record: Record) -> bool:
     """A record that holds a message of the operator, a tool or the model."""
-    return record.get("type") in MESSAGES and isinstance(record.get("message"), dict)
+    return text_at(record, "type") in MESSAGES and isinstance(record.get("message"), dict)
 
 
 def main_line(records: Iterable[Record], messages: list[Record]) -> set[int]:

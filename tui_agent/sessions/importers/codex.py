@@ -67,9 +67,9 @@ _INJECTED = (
 def matches(recording: Recording) -> bool:
     """Envelopes with a payload, or the bare items of the first versions behind a head with `instructions`."""
     head = recording.records[:50]
-    if any(one.get("type") in _ENVELOPES and isinstance(one.get("payload"), dict) for one in head):
+    if any(text_at(one, "type") in _ENVELOPES and isinstance(one.get("payload"), dict) for one in head):
         return True
-    bare = sum(1 for one in head if one.get("type") in _ITEMS and "sessionId" not in one)
+    bare = sum(1 for one in head if text_at(one, "type") in _ITEMS and "sessionId" not in one)
     return bool(bare) and (
         "instructions" in head[0] or any(one.get("record_type") == "state" for one in head)
     )

@@ -23,7 +23,7 @@ from tui_agent.sessions.importers.transcript import TranscriptError
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from tui_agent.sessions.importers.reading import Recording
+    from tui_agent.sessions.importers.reading import Record, Recording
 
 FORMATS: tuple[ModuleType, ...] = (
     own,
@@ -52,11 +52,17 @@ def detect(recording: Recording) -> ModuleType:
 def _seen(recording: Recording) -> str:
     document = recording.document
     if isinstance(document, dict):
-        keys = ", ".join(sorted(str(key)[:30] for key in list(document)[:8]))
+        keys = _keys(document)
         return f"It is an object with the keys {keys}." if keys else "It is an empty object."
     if isinstance(document, list):
         return f"It is a list of {len(document)} items."
     if recording.records:
-        keys = ", ".join(sorted(str(key)[:30] for key in list(recording.records[0])[:8]))
+        keys = _keys(recording.records[0])
         return f"Its first record has the keys {keys}." if keys else "Its first record is empty."
     return "It holds no record."
+
+
+def _keys(record: Record) -> str:
+    """A few keys for the message; what is not printable in them is left out."""
+    names = ("".join(char for char in str(key)[:30] if char.isprintable()) for key in list(record)[:8])
+    return ", ".join(sorted(name for name in names if name))

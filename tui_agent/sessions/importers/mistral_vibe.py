@@ -28,7 +28,7 @@ _RETURN_CODE = re.compile(r"^returncode: (-?\d+)$", re.MULTILINE)
 def matches(recording: Recording) -> bool:
     """Metadata with vibe's `environment` beside messages, or lines of messages with vibe's own keys."""
     meta, messages = _parts(recording)
-    if not any(isinstance(message, dict) and message.get("role") in ROLES for message in messages[:20]):
+    if not any(isinstance(message, dict) and text_at(message, "role") in ROLES for message in messages[:20]):
         return False
     if isinstance(meta.get("environment"), dict) and ("session_id" in meta or "start_time" in meta):
         return True

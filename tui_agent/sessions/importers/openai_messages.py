@@ -74,7 +74,9 @@ def _conversations(recording: Recording) -> list[tuple[list[Any], Record]]:
 
 def _is_conversation(messages: list[Any]) -> bool:
     known = [
-        message for message in messages[:50] if isinstance(message, dict) and message.get("role") in ROLES
+        message
+        for message in messages[:50]
+        if isinstance(message, dict) and text_at(message, "role") in ROLES
     ]
     return bool(known) and len(known) * 2 >= len(messages[:50]) and any("content" in one for one in known)
 

@@ -57,7 +57,7 @@ _KINDS = {
 def matches(recording: Recording) -> bool:
     """Records with one of OpenHands' own `kind`s."""
     records = recording.records or _listed(recording)
-    return any(record.get("kind") in _KINDS for record in records[:200])
+    return any(text_at(record, "kind") in _KINDS for record in records[:200])
 
 
 def _listed(recording: Recording) -> list[Record]:
@@ -221,8 +221,7 @@ class _Reader:
         turn.results[call.id] = result
         if call.name == "finish" and result.status == "ok":
             self.transcript.finished = True
-            message = (call.input or {}).get("message")
-            self.transcript.answer = message if isinstance(message, str) else result.content
+            self.transcript.answer = text_at(call.input, "message") or result.content
 
     def _rebuild(self, record: Record, key: str, at: float | None) -> tuple[Turn, Call] | None:
         """A call whose action was not recorded, from what its observation says of it."""

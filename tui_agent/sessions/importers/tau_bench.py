@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.sessions.importers.openai_messages import judged, message_time, read_messages
 from tui_agent.sessions.importers.transcript import Remarked, Said
-from tui_agent.sessions.importers.values import list_at, number_at, text_at, value_at
+from tui_agent.sessions.importers.values import clean, list_at, number_at, text_at
 
 if TYPE_CHECKING:
     from tui_agent.sessions.importers.reading import Record, Recording
@@ -44,8 +44,7 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
         transcript.title = f"task {task}, trial {trial}"
         transcript.reward = number_at(run, "reward")
         _take_off_the_end(transcript)
-        model = value_at(run, "info", "model")
-        transcript.model = model if isinstance(model, str) else text_at(run, "model")
+        transcript.model = text_at(run, "info", "model") or text_at(run, "model")
         transcripts.append(transcript)
     return transcripts
 
@@ -71,7 +70,7 @@ def _runs(recording: Recording) -> list[Record]:
 
 
 def _label(value: Any) -> str:
-    return str(value)[:40] if isinstance(value, int | str) and not isinstance(value, bool) else "?"
+    return clean(str(value)[:40]) if isinstance(value, int | str) and not isinstance(value, bool) else "?"
 
 
 def _verdict(call: Call, content: str, record: Record) -> Result:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tui_agent.events import FailureKind, Fault
+from tui_agent.sessions.importers.values import clean
 
 Status = Literal["ok", "failed", "denied", "cancelled"]
 
@@ -157,7 +158,7 @@ class ImportReport:
 
     def skip(self, kind: str, count: int = 1) -> None:
         """Count records that are left out."""
-        self.skipped[kind[:80]] += count
+        self.skipped[clean(kind[:80])] += count
 
     def summary(self) -> str:
         """One sentence a fact, for the notice at the head of the session and for the command line."""
