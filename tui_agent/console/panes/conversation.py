@@ -340,7 +340,8 @@ class ConversationPane(LinePane):
     def _toggle(self, index: int) -> None:
         above = max(0, self._transcript.offset(index) - self.scroll_offset.y)
         if self._transcript.toggle(index):
-            self._put_cursor(index, above)
+            # What was opened is shown as far as it fits.
+            self._put_cursor(index, min(above, max(0, self._height - self._transcript.measure(index))))
 
     def action_copy_block(self) -> None:
         """The whole text of the block under the cursor to the clipboard, made safe."""

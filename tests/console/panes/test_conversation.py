@@ -1,0 +1,342 @@
+"""The conversation's behaviour: what is drawn, what is kept, how it scrolls, opens and marks what happened."""
+
+from __future__ import annotations
+
+import pytest
+from textual.geometry import Offset
+from textual.pilot import Pilot
+from textual.selection import Selection
+
+from tests.console.panes.stage import Stage, rows_of, text_of_pane
+from tests.console.panes.stories import ANSWER, PYTEST, Story, answered, backing_off, streaming, troubled
+from tui_agent import events as e
+from tui_agent.console.panes import ConversationPane, TimelinePane
+from tui_agent.console.panes.ink import text_of
+
+
+def long_story(iterations: int) -> Story:
+    """Two entries an iteration: a reply and a call."""
+    story = Story(max_iterations=10_000).run("A long task.")
+    for number in range(iterations):
+        story.ask_model()
+        (call,) = story.reply(f"Step {number}, with some words about it.", ("read_file", {"path": f"src/file_{number}.py"}))
+        story.succeed(call, f"line one of {number}\nline two\nline three\nline four\nline five\nline six").judge()
+    return story
+
+
+async def shown(pilot: Pilot[None], story: Story) -> ConversationPane:
+    app = pilot.app
+    assert isinstance(app, Stage)
+    app.show(story.state, story.now)
+    await pilot.pause()
+    return app.query_one(ConversationPane)
+
+
+async def test_of_five_thousand_entries_only_those_near_the_viewport_are_drawn() -> None:
+    story = long_story(2_500)
+    assert len(story.state.conversation.entries) == 5_001
+    async with Stage(ConversationPane).run_test(size=(80, 24)) as pilot:
+        pane = await shown(pilot, story)
+        transcript = pane._transcript
+        assert transcript.drawings < 60
+        before = transcript.drawings
+        story.ask_model()
+        story.reply("One more.")
+        story.judge()
+        await shown(pilot, story)
+        assert transcript.drawings - before <= 2
+        assert "One more." in text_of_pane(pane)
+        await pilot.resize_terminal(100, 30)
+        await pilot.pause()
+        assert transcript.drawings - before < 80
+        assert "One more." in text_of_pane(pane)
+
+
+async def test_scrolling_through_draws_what_comes_into_view_and_keeps_only_some() -> None:
+    async with Stage(ConversationPane).run_test(size=(80, 24)) as pilot:
+        pane = await shown(pilot, long_story(600))
+        pane.focus()
+        await pilot.press("home")
+        assert "A long task." in text_of_pane(pane)
+        for _ in range(60):
+            await pilot.press("pagedown")
+        assert len(pane._transcript._cache) <= 300
+        await pilot.press("end")
+        assert "Step 599" in text_of_pane(pane)
+
+
+async def test_a_streaming_reply_draws_no_closed_entry_again() -> None:
+    story = long_story(50)
+    async with Stage(ConversationPane).run_test(size=(80, 24)) as pilot:
+        story.ask_model()
+        pane = await shown(pilot, story)
+        before = pane._transcript.drawings
+        for number in range(40):
+            story.tell(e.ReplyDelta(text=f"word{number} " * 8), 0.04)
+            await shown(pilot, story)
+        assert pane._transcript.drawings == before
+        assert "word39" in text_of_pane(pane)
+
+
+async def test_a_reply_looks_the_same_when_it_is_closed() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    story.tell(e.ReplyDelta(text=ANSWER))
+    async with Stage(ConversationPane).run_test(size=(90, 60)) as pilot:
+        pane = await shown(pilot, story)
+        streamed = [row.rstrip() for row in rows_of(pane)]
+        story.reply(ANSWER)
+        await shown(pilot, story)
+        assert [row.rstrip() for row in rows_of(pane)] == streamed
+
+
+async def test_the_end_is_followed_until_the_operator_scrolls_up_and_again_at_the_end() -> None:
+    story = long_story(40)
+    async with Stage(ConversationPane).run_test(size=(80, 24)) as pilot:
+        pane = await shown(pilot, story)
+        assert "Step 39" in text_of_pane(pane)
+        pane.focus()
+        await pilot.press("pageup", "pageup")
+        place = text_of_pane(pane).split("\n")[:-1]
+        story.ask_model()
+        story.reply("News.")
+        story.judge()
+        await shown(pilot, story)
+        assert text_of_pane(pane).split("\n")[:-1] == place
+        assert "↓ 1 new · End" in text_of_pane(pane)
+        await pilot.press("end")
+        assert "News." in text_of_pane(pane)
+        assert "new · End" not in text_of_pane(pane)
+
+
+async def test_scrolling_up_over_estimated_heights_never_jumps() -> None:
+    async with Stage(ConversationPane).run_test(size=(60, 20)) as pilot:
+        pane = await shown(pilot, long_story(80))
+        pane.focus()
+        rows = text_of_pane(pane).split("\n")
+        for _ in range(120):
+            pane.scroll_to(y=pane.scroll_offset.y - 3)
+            await pilot.pause()
+            now = text_of_pane(pane).split("\n")
+            assert now[3:-1] == rows[: len(rows) - 4]
+            rows = now
+
+
+async def test_the_place_is_kept_when_the_width_changes() -> None:
+    async with Stage(ConversationPane).run_test(size=(110, 24)) as pilot:
+        pane = await shown(pilot, long_story(200))
+        pane.focus()
+        await pilot.press(*["pageup"] * 12)
+        step = next(word for word in text_of_pane(pane).split() if word.startswith("src/file_"))
+        for width in (50, 30, 110):
+            await pilot.resize_terminal(width, 24)
+            await pilot.pause()
+            assert step.removeprefix("src/file_").removesuffix(".py") in text_of_pane(pane), width
+
+
+async def test_enter_opens_a_block_to_its_whole_input_and_output_and_folds_it_again() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("bash", {"command": "seq 40", "timeout": 5}))
+    story.succeed(call, "\n".join(f"out {n}" for n in range(40)))
+    story.judge()
+    async with Stage(ConversationPane).run_test(size=(70, 70)) as pilot:
+        pane = await shown(pilot, story)
+        folded = text_of_pane(pane)
+        assert "… 34 earlier lines (Enter or click)" in folded
+        assert "out 39" in folded
+        assert "out 3\n" not in folded
+        pane.focus()
+        await pilot.press("up", "enter")
+        opened = text_of_pane(pane)
+        assert "out 0" in opened
+        assert "out 39" in opened
+        assert "timeout: 5" in opened
+        assert opened.count("▌") > 40
+        await pilot.press("enter")
+        assert text_of_pane(pane).replace("▌", " ") == folded
+        await pilot.click(ConversationPane, offset=(10, next(y for y, row in enumerate(rows_of(pane), 1) if "earlier" in row)))
+        assert "out 0" in text_of_pane(pane)
+
+
+async def test_an_open_block_stays_open_when_its_call_ends() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("bash", {"command": "make"}))
+    story.start(call)
+    async with Stage(ConversationPane).run_test(size=(70, 30)) as pilot:
+        pane = await shown(pilot, story)
+        pane.focus()
+        await pilot.press("up", "enter")
+        assert "command: make" in text_of_pane(pane)
+        story.tell(e.ToolSucceeded(call_id=call, tool="bash", input={"command": "make"}, content="done"))
+        story.judge()
+        await shown(pilot, story)
+        assert "command: make" in text_of_pane(pane)
+
+
+async def test_failures_are_quiet_while_they_may_be_recovered_and_loud_when_they_stand() -> None:
+    story = troubled()
+    async with Stage(ConversationPane).run_test(size=(90, 90)) as pilot:
+        pane = await shown(pilot, story)
+        loud = [text_of(line) for line in all_lines(pane) if any("on:error-background" in span.style for span in line)]
+        assert len(loud) == 1
+        assert "failed 3/3" in loud[0]
+        assert "failed 1/3" in text_of_pane(pane)
+
+
+async def test_a_failure_that_was_mended_says_so_and_is_quiet() -> None:
+    async with Stage(ConversationPane).run_test(size=(90, 80)) as pilot:
+        pane = await shown(pilot, answered())
+        text = text_of_pane(pane)
+        assert "failed 1/3 · mended later" in text
+        assert "ok at try 2" in text
+        assert not any("on:error-background" in span.style for line in all_lines(pane) for span in line)
+
+
+@pytest.mark.parametrize("outcome", [outcome for outcome in e.Outcome if outcome is not e.Outcome.ANSWERED])
+async def test_a_run_that_ends_without_an_answer_makes_its_last_failures_loud(outcome: e.Outcome) -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("bash", {"command": "make"}))
+    story.fail(call, "exit code 2").judge()
+    async with Stage(ConversationPane).run_test(size=(90, 40)) as pilot:
+        pane = await shown(pilot, story)
+        assert not loud_calls(pane)
+        story.tell(e.RunFinished(outcome=outcome, reason="out of patience", answer="A partial answer."))
+        await shown(pilot, story)
+        assert loud_calls(pane)
+        assert "A partial answer." in text_of_pane(pane)
+
+
+def all_lines(pane: ConversationPane) -> list:
+    transcript = pane._transcript
+    return [transcript.line(i, n) for i in range(len(transcript)) for n in range(transcript.measure(i))]
+
+
+def loud_calls(pane: ConversationPane) -> list[str]:
+    lines = (line for line in all_lines(pane) if any("on:error-background" in span.style for span in line))
+    return [text for text in map(text_of, lines) if "bash" in text]
+
+
+async def test_the_wait_before_a_retry_counts_down_and_then_is_told_as_past() -> None:
+    story = backing_off()
+    async with Stage(ConversationPane).run_test(size=(90, 30)) as pilot:
+        pane = await shown(pilot, story)
+        assert "try 2 failed, next in 4.9 s ▰▰▰▰▱▱▱▱▱▱" in text_of_pane(pane)
+        assert "partial — cut" in text_of_pane(pane)
+        story.now += 3
+        await shown(pilot, story)
+        assert "next in 1.9 s ▰▰▰▰▰▰▰▰▱▱" in text_of_pane(pane)
+        story.ask_model(attempt=3)
+        await shown(pilot, story)
+        assert "tried again after 8.0 s" in text_of_pane(pane)
+        assert "waiting for the model" in text_of_pane(pane)
+
+
+async def test_reasoning_is_folded_to_a_line_and_opens() -> None:
+    story = streaming()
+    story.reply("Done.", reasoning="First this. " * 40)
+    story.judge()
+    async with Stage(ConversationPane).run_test(size=(80, 30)) as pilot:
+        pane = await shown(pilot, story)
+        assert "∴ reasoned in 80 words" in text_of_pane(pane)
+        pane.focus()
+        await pilot.press("up", "enter")
+        assert text_of_pane(pane).count("First") == 40
+
+
+async def test_a_diff_is_shown_with_numbers_and_signs() -> None:
+    async with Stage(ConversationPane).run_test(size=(90, 90)) as pilot:
+        text = text_of_pane(await shown(pilot, answered()))
+        assert "3 - from statistics_helpers import median" in text
+        assert "3 + from stats.core import mean, median" in text
+        assert "+1 −1" in text
+
+
+async def test_an_answer_that_was_said_as_a_reply_is_not_said_twice() -> None:
+    async with Stage(ConversationPane).run_test(size=(90, 120)) as pilot:
+        text = text_of_pane(await shown(pilot, answered()))
+        assert text.count("The suite is green") == 1
+        assert "✓ answered  4 iterations" in text
+
+
+async def test_markup_in_texts_is_text() -> None:
+    story = Story().run("[red]task[/red] [/foo]")
+    story.ask_model()
+    (call,) = story.reply("[bold]reply[@click=app.quit]", ("bash", {"command": "[/]"}))
+    story.fail(call, "[/nope] failed").judge()
+    async with Stage(ConversationPane, TimelinePane).run_test(size=(90, 60)) as pilot:
+        pane = await shown(pilot, story)
+        for text in ("[red]task[/red] [/foo]", "[bold]reply[@click=app.quit]", "[/]", "[/nope] failed"):
+            assert text in text_of_pane(pane)
+
+
+async def test_selected_text_can_be_copied() -> None:
+    async with Stage(ConversationPane).run_test(size=(80, 40)) as pilot:
+        pane = await shown(pilot, answered())
+        rows = [row.rstrip() for row in rows_of(pane)]
+        y = next(number for number, row in enumerate(rows) if "answered" in row)
+        top = pane.scroll_offset.y
+        start = rows[y].index("answered")
+        chosen = pane.get_selection(Selection(Offset(start, top + y), Offset(start + 8, top + y)))
+        assert chosen == ("answered", "\n")
+        whole = pane.get_selection(Selection(None, None))
+        assert whole is not None
+        assert "Make the tests green." in whole[0]
+        meta = next(iter(pane.render_line(y))).style
+        assert meta is not None
+        assert meta.meta["offset"] == (0, top + y)
+
+
+async def test_dragging_selects_and_the_selection_is_shown() -> None:
+    async with Stage(ConversationPane).run_test(size=(80, 40)) as pilot:
+        pane = await shown(pilot, answered())
+        y = next(number for number, row in enumerate(rows_of(pane)) if "answered" in row)
+        await pilot.mouse_down(ConversationPane, offset=(4, y + 1))
+        await pilot.hover(ConversationPane, offset=(12, y + 1))
+        await pilot.mouse_up(ConversationPane, offset=(12, y + 1))
+        await pilot.pause()
+        assert "answered"[:6] in (pilot.app.screen.get_selected_text() or "")
+
+
+async def test_a_line_of_the_timeline_leads_to_its_block() -> None:
+    story = long_story(60)
+    story.ask_model()
+    (call,) = story.reply("", ("bash", {"command": "pytest -q"}))
+    story.fail(call, PYTEST)
+    failed = story.seq
+    story.judge()
+    for _ in range(20):
+        story.ask_model()
+        story.reply("words " * 60)
+        story.judge()
+    async with Stage(ConversationPane).run_test(size=(80, 24)) as pilot:
+        pane = await shown(pilot, story)
+        assert "pytest -q" not in text_of_pane(pane)
+        pane.go_to(failed)
+        await pilot.pause()
+        assert any(row.startswith("▌") and "pytest -q" in row for row in rows_of(pane))
+
+
+async def test_a_new_theme_changes_the_colours_of_what_is_drawn_already() -> None:
+    async with Stage(ConversationPane).run_test(size=(80, 24)) as pilot:
+        pane = await shown(pilot, answered())
+        before = [segment.style for segment in pane.render_line(3)]
+        texts = rows_of(pane)
+        pilot.app.theme = "agent-light"
+        await pilot.pause()
+        assert [segment.style for segment in pane.render_line(3)] != before
+        assert rows_of(pane) == texts
+
+
+async def test_copying_a_block_gives_its_safe_text() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    story.reply("answer \x1b]52;c;x\x07 here")
+    story.judge()
+    async with Stage(ConversationPane).run_test(size=(80, 24)) as pilot:
+        pane = await shown(pilot, story)
+        pane.focus()
+        await pilot.press("up", "c")
+        assert pilot.app.clipboard == "answer  here"
