@@ -37,7 +37,11 @@ KEY = "sk-test-0123456789abcdef"
 def environment() -> dict[str, str]:
     """No provider's key but one that messages must not show, and no proxy between us and the loopback."""
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
-    return {**{name: os.environ[name] for name in kept if name in os.environ}, "GROQ_API_KEY": KEY}
+    return {
+        **{name: os.environ[name] for name in kept if name in os.environ},
+        "GROQ_API_KEY": KEY,
+        "ANTHROPIC_API_KEY": "sk-ant-0123456789",
+    }
 
 
 @dataclass
@@ -355,7 +359,7 @@ async def test_a_server_that_is_not_there_is_a_connection_fault(bench: Bench, ad
     [
         ("gpt-4o", "OPENAI_API_KEY"),
         ("openai/anything", "OPENAI_API_KEY"),
-        ("claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+        ("mistral/small", "MISTRAL_API_KEY"),
     ],
 )
 async def test_a_missing_key_is_named_before_anything_is_sent(
@@ -384,11 +388,85 @@ async def test_a_key_that_a_server_repeats_is_not_shown(bench: Bench) -> None:
     assert "the key" in heard.fault.message
 
 
-async def test_anthropic_s_protocol_gets_its_base_without_v1(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+# --- another protocol ----------------------------------------------------------------------------------------
+
+
+def event(kind: str, **data: Any) -> bytes:
+    """An event of Anthropic's protocol."""
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n".encode()
+
+
+def opened() -> bytes:
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "claude", "content": []}
+    return event("message_start", message={**message, "usage": {"input_tokens": 25, "output_tokens": 1}})
+
+
+def block(index: int, content: dict[str, Any], *deltas: dict[str, Any]) -> list[bytes]:
+    return [
+        event("content_block_start", index=index, content_block=content),
+        *(event("content_block_delta", index=index, delta=delta) for delta in deltas),
+        event("content_block_stop", index=index),
+    ]
+
+
+GREETING = block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Hel"})
+ANTHROPIC = "anthropic/claude-sonnet-4-5"
+
+
+async def test_anthropic_s_protocol_gives_the_same_kind_of_reply(bench: Bench) -> None:
+    pieces = [{"type": "input_json_delta", "partial_json": part} for part in ('{"comm', 'and": "ls"}')]
+    ending = event("message_delta", delta={"stop_reason": "tool_use"}, usage={"output_tokens": 15})
+    call = block(1, {"type": "tool_use", "id": "tu_1", "name": "bash", "input": {}}, *pieces)
+    heard = await ask(
+        bench, served.stream(opened(), *GREETING, *call, ending, event("message_stop")), model=ANTHROPIC
+    )
+    (sent,) = bench.server.requests
+    assert sent.path == "/v1/messages", "though the api base ends in /v1"
+    assert heard.text == "Hel"
+    assert heard.reply is not None
+    assert [(each.id, each.name, each.arguments) for each in heard.reply.calls] == [
+        ("tu_1", "bash", '{"command": "ls"}')
+    ]
+    assert (heard.reply.prompt_tokens, heard.reply.completion_tokens) == (25, 15)
+    assert heard.reply.cost is not None
+    assert 0 < heard.reply.cost < 0.01
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        (served.stream(opened(), *GREETING), FaultKind.STREAM_CUT, "ended before the reply was complete"),
+        (served.stream(opened(), *GREETING, Step.CUT), FaultKind.STREAM_CUT, "in the middle of the reply"),
+        (
+            served.stream(
+                opened(),
+                *GREETING,
+                event("error", error={"type": "overloaded_error", "message": "Overloaded"}),
+            ),
+            FaultKind.OVERLOADED,
+            "Overloaded",
+        ),
+        (served.error(529, "Overloaded", kind="overloaded_error"), FaultKind.OVERLOADED, "Overloaded"),
+        (served.error(429, "slow down", retry_after=3), FaultKind.RATE_LIMIT, "slow down"),
+        (served.error(401, "invalid x-api-key"), FaultKind.AUTH, "invalid x-api-key"),
+        (served.error(400, "Your credit balance is too low"), FaultKind.QUOTA, "credit balance"),
+        (
+            served.error(400, "prompt is too long: 9 tokens > 8 maximum"),
+            FaultKind.CONTEXT_OVERFLOW,
+            "too long",
+        ),
+    ],
+)
+async def test_anthropic_s_failures_are_the_same_kinds_of_faults(
+    bench: Bench, answer: Answer, kind: FaultKind, message: str
 ) -> None:
-    await ask(bench, served.error(529), model="anthropic/claude-sonnet-4-5")
-    assert bench.server.requests[0].path == "/v1/messages"
+    heard = await ask(bench, answer, model=ANTHROPIC)
+    assert heard.fault is not None
+    assert heard.fault.kind is kind
+    assert message in heard.fault.message
+    assert not heard.fault.message.startswith("b'")
+    assert heard.fault.status in {None, answer.status}
+    assert len(bench.server.requests) == 1
 
 
 # --- cancelling ----------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Which model a name stands for: `scripted:NAME` a scenario, anything else litellm in its host process.
 
-Imports nothing heavy before it is asked.
+The choice is made anew for each call, so that a model can be changed in mid-session and a fallback be of another
+kind. Imports nothing heavy before it is asked.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from tui_agent.models.protocol import Model
+    from collections.abc import AsyncGenerator
+
+    from tui_agent.models.protocol import Delta, Model, ModelRequest, Reply
 
 SCRIPTED = "scripted:"
 
@@ -22,12 +25,71 @@ class ModelSettings(Protocol):
     def api_base(self) -> str | None: ...
 
 
-def create_model(settings: ModelSettings) -> Model:
+def create_model(settings: ModelSettings) -> ModelByName:
     """The model for the settings; it starts no process yet. Raises `ScenarioError` for a bad scenario."""
-    if settings.model.startswith(SCRIPTED):
-        from tui_agent.models.scripted import ScriptedModel, load_scenario
+    return ModelByName(settings.model, settings.api_base)
 
-        return ScriptedModel(load_scenario(settings.model.removeprefix(SCRIPTED)))
+
+class ModelByName:
+    """A `Model` that hands each call to the one its name stands for, made when it is first named."""
+
+    def __init__(self, first: str, api_base: str | None = None) -> None:
+        """`first` is the name to begin with. Raises `ScenarioError` when it is a scenario that cannot be used."""
+        self._first = first
+        self._api_base = api_base
+        self._made: dict[str, Model] = {}
+        if first.startswith(SCRIPTED):
+            self.named(first)
+
+    def named(self, name: str) -> Model:
+        """The model for a name: one for each scenario, one host for all others. Raises `ScenarioError`."""
+        key = name if name.startswith(SCRIPTED) else ""
+        if key not in self._made:
+            self._made[key] = _scripted(name) if key else _hosted(self._api_base)
+        return self._made[key]
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+        """See `protocol.Model`."""
+        return self._or_fault(request.model).stream(request)
+
+    async def start(self) -> None:
+        """See `protocol.Model`."""
+        await self._or_fault(self._first).start()
+
+    async def context_tokens(self, model: str) -> int | None:
+        """See `protocol.Model`."""
+        from tui_agent.models.scenario_checks import ScenarioError
+
+        try:
+            return await self.named(model).context_tokens(model)
+        except ScenarioError:
+            return None
+
+    async def close(self) -> None:
+        """See `protocol.Model`."""
+        for model in self._made.values():
+            await model.close()
+
+    def _or_fault(self, name: str) -> Model:
+        from tui_agent.events import Fault, FaultKind
+        from tui_agent.models.protocol import ModelFault
+        from tui_agent.models.scenario_checks import ScenarioError
+
+        try:
+            return self.named(name)
+        except ScenarioError as error:
+            fault = Fault(kind=FaultKind.NOT_FOUND, message=str(error), advice="Choose another model.")
+            raise ModelFault(fault) from error
+
+
+def _scripted(name: str) -> Model:
+    from tui_agent.models.scenario_file import load_scenario
+    from tui_agent.models.scripted import ScriptedModel
+
+    return ScriptedModel(load_scenario(name.removeprefix(SCRIPTED)))
+
+
+def _hosted(api_base: str | None) -> Model:
     from tui_agent.models.hosted import HostedModel
 
-    return HostedModel(api_base=settings.api_base)
+    return HostedModel(api_base=api_base)

@@ -5,7 +5,9 @@ Only words; which kind of fault they belong to is decided in `faults`.
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 
 NO_PROVIDER = re.compile(r"LLM Provider NOT provided|Unmapped LLM provider", re.IGNORECASE)
 
@@ -28,6 +30,16 @@ def readable(message: str) -> str:
     words = _ERROR_CODE.sub("", words)
     if NO_PROVIDER.search(words):
         return "no provider is known by this model's name"
-    if words.startswith("{") and (inner := _IN_BODY.search(words)):
-        words = inner[2]
+    if words.startswith(("{", "b'{", 'b"{')):
+        words = _in_body(words) or words
     return words.splitlines()[0].strip() if words else ""
+
+
+def _in_body(words: str) -> str:
+    """The message in an error's body, which comes as JSON, as Python's bytes or as Python's dictionary."""
+    with suppress(ValueError):
+        body = json.loads(words.strip("b'\""))
+        inner = body.get("error", body)
+        return str(inner.get("message", "")) if isinstance(inner, dict) else str(inner)
+    found = _IN_BODY.search(words)
+    return found[2] if found else ""

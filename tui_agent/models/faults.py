@@ -99,7 +99,9 @@ def fault_from(error: BaseException, facts: CallFacts, *, now: datetime | None =
     kind = _kind(seen)
     message = _CUT_WORDS if kind is FaultKind.STREAM_CUT and names & _CUT else readable(_plainest(chain))
     retry_after = _retry_after(chain, now or datetime.now(UTC))
-    return made(kind, message, facts, status=seen.status, retry_after=retry_after)
+    # litellm turns Anthropic's 529 into a 500.
+    status = None if kind is FaultKind.OVERLOADED and seen.status == 500 else seen.status
+    return made(kind, message, facts, status=status, retry_after=retry_after)
 
 
 def made(
@@ -151,6 +153,8 @@ def _kind_in_stream(seen: _Seen) -> FaultKind:
         return FaultKind.STREAM_CUT
     if seen.names & _SILENT:
         return FaultKind.TIMEOUT
+    if _OVERLOADED.search(seen.text):
+        return FaultKind.OVERLOADED
     return _kind_by_words(seen) or (
         FaultKind.STREAM_CUT if seen.status is None else _kind_by_status(seen.status)
     )

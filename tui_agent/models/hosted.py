@@ -256,9 +256,15 @@ class _Child:
 
     async def _watch(self) -> None:
         """Kill the child when it gives no sign of life while a call waits for it."""
+        nap = min(1.0, self._hang_timeout / 4)
         while True:
-            await asyncio.sleep(min(1.0, self._hang_timeout / 4))
-            silent = self._loop.time() - self._heard_at
+            asleep = self._loop.time()
+            await asyncio.sleep(nap)
+            now = self._loop.time()
+            if now - asleep > self._hang_timeout / 2:
+                # It was us who did not run (suspended, or a busy machine): nothing is known about the child.
+                self._heard_at = now
+            silent = now - self._heard_at
             if self._waiting and silent > self._hang_timeout:
                 self._fail(
                     Fault(

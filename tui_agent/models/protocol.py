@@ -65,6 +65,10 @@ class Model(Protocol):
         """Deltas, then exactly one `Reply`, last. Raises `ModelFault`. Closing it cancels the call."""
         ...
 
+    async def start(self) -> None:
+        """Get ready ahead of the first call (which would do it by itself). Raises `ModelFault`."""
+        ...
+
     async def context_tokens(self, model: str) -> int | None:
         """Budget of the model's prompt in tokens (its window less room for the reply); None where unknown."""
         ...

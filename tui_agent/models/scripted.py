@@ -110,6 +110,9 @@ class ScriptedModel:
             cost=turn.cost,
         )
 
+    async def start(self) -> None:
+        """Nothing needs to be started."""
+
     async def context_tokens(self, model: str) -> int | None:
         """The scenario's own budget, if it has one."""
         return self.scenario.context_tokens
