@@ -217,7 +217,7 @@ async def test_a_missing_session_is_named(tmp_path: Path):
     ):
         with pytest.raises(JournalError, match="it does not exist"):
             await attempt
-    assert os.listdir(tmp_path) == []
+    assert not SessionLock.held(tmp_path / "none")
 
 
 async def test_a_new_session_never_overwrites_one(tmp_path: Path):

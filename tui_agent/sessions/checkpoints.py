@@ -7,6 +7,7 @@ neither read nor kept again. Nothing here knows of conversations; `rewind` joins
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import re
@@ -113,6 +114,15 @@ class Checkpoints:
             await self._git.run("read-tree", "--reset", "-u", ref)
             await self._git.run("update-ref", "refs/heads/newest", ref)
             return Restored(undo.ref, tuple(changes))
+
+    async def adopt(self, refs: Sequence[str]) -> None:
+        """Hold another session's checkpoints as well, as a fork does; those that are gone are left out."""
+        self._check()
+        async with self._git.locked():
+            for ref in refs:
+                with contextlib.suppress(CheckpointError):
+                    await self._known(ref)
+                    await self._git.run("update-ref", f"refs/sessions/{self._session}/{ref}", ref)
 
     async def forget(self) -> None:
         """Drop this session's checkpoints and free what only they held."""

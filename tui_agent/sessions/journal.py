@@ -204,7 +204,7 @@ class Journal:
         lock = SessionLock.acquire(folder)
         try:
             file = await aiofiles.open(folder / JOURNAL_NAME, "xb", buffering=0, opener=_private)
-            await asyncio.to_thread(_sync_folder, folder)
+            await asyncio.to_thread(sync_folder, folder)
         except FileExistsError as fault:
             lock.release()
             raise JournalError(
@@ -324,7 +324,7 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the new name durable, where folders can be synced."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tui_agent.events import EVENT_TYPES, SCHEMA_VERSION, Event, parse_event
-from tui_agent.sessions.errors import disk_error
+from tui_agent.sessions.errors import JournalError, disk_error
 from tui_agent.sessions.journal import check_line, check_torn, journal_path
 from tui_agent.sessions.lines import MAX_LINE_BYTES
 
@@ -74,8 +74,10 @@ class JournalIndex:
     """The lines of a journal. Raises `JournalError` for what `journal.read_journal` refuses, where lines
     show it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, salvage: bool = False) -> None:
+        """`salvage`: a file that is damaged inside is read up to there, and `damage` says why no further."""
         self.path = journal_path(path)
+        self.damage: JournalError | None = None
         self.dropped_bytes = 0
         self._ends = array("Q", [0])
         self._times = array("d")
@@ -87,6 +89,14 @@ class JournalIndex:
         except OSError as fault:
             raise disk_error("The session cannot be read", self.path, fault) from fault
         self._odd: set[int] = set()
+        try:
+            self._read()
+        except JournalError as damage:
+            if not salvage or not self._kinds:
+                raise
+            self.damage = damage
+
+    def _read(self) -> None:
         end = 0
         for match in _LINE.finditer(self._data):
             if match.start() != end:
@@ -109,7 +119,9 @@ class JournalIndex:
             stop = end if found == -1 else found + 1
             line = self._data[start:stop]
             event: Event | None
-            event = check_torn(self.path, line, number) if found == -1 else check_line(self.path, line, number)
+            event = (
+                check_torn(self.path, line, number) if found == -1 else check_line(self.path, line, number)
+            )
             if event is None:
                 self.dropped_bytes = len(line)
                 return stop
@@ -129,13 +141,21 @@ class JournalIndex:
 
     def event(self, number: int) -> Event:
         """See `EventSource`."""
-        line = self._data[self._ends[number - 1] : self._ends[number]]
+        line = self._line(number)
         if number not in self._odd:
             try:
                 return parse_event(line)
             except ValueError:
                 pass  # named below
         return check_line(self.path, line, number)
+
+    def raw(self, number: int) -> bytes:
+        """The line of an event as it stands in the file, with a line break."""
+        line = self._line(number)
+        return line if line.endswith(b"\n") else line + b"\n"
+
+    def _line(self, number: int) -> bytes:
+        return self._data[self._ends[number - 1] : self._ends[number]]
 
     def at(self, number: int) -> float:
         """See `EventSource`."""

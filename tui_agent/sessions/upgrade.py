@@ -27,9 +27,10 @@ class UnknownVersionError(ValueError):
         self.version = version
 
 
-def upgrade(raw: Raw, steps: Mapping[int, Step] | None = None, newest: int = SCHEMA_VERSION) -> Raw:
-    """`raw` as an object of version `newest`. Raises `UnknownVersionError` where no way leads there."""
+def upgrade(raw: Raw, steps: Mapping[int, Step] | None = None, newest: int | None = None) -> Raw:
+    """`raw` as an object of version `newest` (None: today's). Raises `UnknownVersionError` where no way leads there."""
     steps = STEPS if steps is None else steps
+    newest = SCHEMA_VERSION if newest is None else newest
     version = raw.get("v", 1)
     if not isinstance(version, int) or isinstance(version, bool) or version > newest:
         raise UnknownVersionError(version)

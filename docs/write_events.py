@@ -1,0 +1,143 @@
+"""Writes docs/EVENTS.md from the event models: every event of a journal, its fields, and what they mean.
+
+`python docs/write_events.py` writes the file, `--check` exits with 1 where it is not current. A test runs the check.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from pydantic import BaseModel
+
+from tui_agent import events as e
+
+TARGET = Path(__file__).with_name("EVENTS.md")
+
+INTRODUCTION = f"""\
+# Events
+
+<!-- Written by docs/write_events.py from tui_agent/events.py. Do not edit. -->
+
+A session is a folder with a journal, `events.jsonl`: one event a line, as a JSON object, only ever appended. The
+journal alone is the truth; every pane, every counter and the model's history are folded from it.
+
+- A line begins with `seq`, `at`, `v` and `type`. `seq` counts from 1 without gaps, `at` is seconds since the epoch
+  (UTC), `v` the version of the schema: now **{e.SCHEMA_VERSION}**.
+- The first event is `session_started`. A last line without its line break that is no whole event is what a killed
+  process left; it is dropped when the session is opened again, and said so. Anything else that does not fit is named
+  with its line, and nothing is skipped.
+- Lines of older versions are brought up to date while they are read; the file is not rewritten. A newer version is
+  refused with the advice to update. Any change to the form of an event raises the version.
+- Secrets are masked before an event is applied or written: `[masked:NAME]` for the value of a variable named like a
+  secret, `[masked:github-token]` and the like for well-known shapes.
+- Text is what the model, a tool or the operator said, exactly; it is hostile to a terminal until it was cleaned.
+"""
+
+
+def document() -> str:
+    """The whole document."""
+    parts = [INTRODUCTION, "\n## Parts\n"]
+    parts += [_model(model) for model in _values()]
+    parts += [_enum(enum) for enum in _enums()]
+    parts.append("\n## Events by type\n")
+    parts += [_model(model, name) for name, model in e.EVENT_TYPES.items()]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _values() -> list[type[BaseModel]]:
+    return [
+        model
+        for model in vars(e).values()
+        if inspect.isclass(model) and issubclass(model, e.Value) and model is not e.Value
+    ]
+
+
+def _enums() -> list[type[StrEnum]]:
+    return [
+        enum
+        for enum in vars(e).values()
+        if inspect.isclass(enum) and issubclass(enum, StrEnum) and enum is not StrEnum
+    ]
+
+
+def _model(model: type[BaseModel], name: str = "") -> str:
+    lines = [f"### `{name or model.__name__}`", "", _text(model.__doc__), ""]
+    notes: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        notes |= _field_notes(base)
+    fields = {
+        field: info for field, info in model.model_fields.items() if field not in {"seq", "at", "v", "type"}
+    }
+    if fields:
+        lines += ["| field | type | default | |", "|---|---|---|---|"]
+        for field, info in fields.items():
+            default = "required" if info.is_required() else f"`{_value(info.default)}`"
+            lines.append(f"| `{field}` | {_type(model, field)} | {default} | {notes.get(field, '')} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _enum(enum: type[StrEnum]) -> str:
+    values = ", ".join(f"`{member.value}`" for member in enum)
+    return f"### `{enum.__name__}`\n\n{_text(enum.__doc__)}\n\n{values}\n"
+
+
+def _type(model: type[BaseModel], field: str) -> str:
+    for base in model.__mro__:
+        annotation = inspect.get_annotations(base).get(field)
+        if annotation is not None:
+            text = str(annotation) if isinstance(annotation, str) else annotation.__name__
+            return "`" + text.replace("|", "\\|") + "`"
+    raise AssertionError(field)
+
+
+def _value(default: Any) -> str:
+    if isinstance(default, StrEnum):
+        return default.value
+    return '""' if default == "" else str(default)
+
+
+def _text(doc: str | None) -> str:
+    return re.sub(r"\s+", " ", doc or "").strip()
+
+
+def _field_notes(model: type) -> dict[str, str]:
+    """The docstrings under the fields of a class."""
+    if model.__module__ != e.__name__:
+        return {}
+    parsed = ast.parse(inspect.getsource(model).strip())
+    body = next(node for node in parsed.body if isinstance(node, ast.ClassDef)).body
+    notes: dict[str, str] = {}
+    for field, note in zip(body, body[1:], strict=False):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(note, ast.Expr)
+            and isinstance(note.value, ast.Constant)
+        ):
+            notes[field.target.id] = _text(str(note.value.value)).replace("|", "\\|")
+    return notes
+
+
+def main(arguments: list[str]) -> int:
+    """Write, or check."""
+    text = document()
+    if "--check" not in arguments:
+        TARGET.write_text(text, "utf-8")
+        return 0
+    if TARGET.exists() and TARGET.read_text("utf-8") == text:
+        return 0
+    sys.stderr.write("docs/EVENTS.md is not current: run `python docs/write_events.py`.\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

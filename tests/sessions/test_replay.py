@@ -1,0 +1,243 @@
+"""Replay: the state anywhere in a saved session is the state that was live there."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.sessions.session_events import (
+    iteration,
+    one_of_every_type,
+    run_started,
+    stamp,
+    start,
+    write_session,
+)
+from tui_agent import events as e
+from tui_agent.sessions import replay as replay_module
+from tui_agent.sessions.errors import JournalError
+from tui_agent.sessions.journal import JOURNAL_NAME
+from tui_agent.sessions.lines import encode
+from tui_agent.sessions.replay import Replay, Stop
+from tui_agent.state import RunState, apply, fold
+
+
+def whole_session() -> list[e.Event]:
+    events: list[e.Event] = [start()]
+    for run in (1, 2):
+        events.append(run_started(run))
+        for number in range(1, 9):
+            failing = "no such file: a.py" if number in (2, 3, 5) else ""
+            events += iteration(number, call=f"c{run}-{number}", fails=failing)
+        events += [
+            e.EscalationRaised(id=f"e{run}", question="now?", source="attempts"),
+            e.EscalationAnswered(id=f"e{run}", choice="answer", text="go on", message="go on"),
+            e.RunFinished(outcome=e.Outcome.ANSWERED, answer="done"),
+        ]
+    return stamp(events)
+
+
+@pytest.fixture(autouse=True)
+def close_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay_module, "SPACING", 7)
+
+
+# The engine's own orders of events are lists of these; any order at all must fold, so they are drawn freely.
+PIECES: list[list[e.Event]] = [
+    *([event] for event in one_of_every_type()[1:]),
+    [run_started()],
+    iteration(1),
+    iteration(2, call="c2", fails="boom", path="b.py"),
+    [e.ModelCallStarted(iteration=1), e.ReplyDelta(text="par"), e.ReplyDelta(text="tial")],
+    [
+        e.ModelCallStarted(iteration=1),
+        e.ReplyDelta(text="cut"),
+        e.IterationFinished(iteration=1, cancelled=True),
+    ],
+    [e.ReplyDelta(text="stray", reasoning="x"), e.ReplyFinished(text="stray")],
+    [
+        e.ModelCallStarted(iteration=1),
+        e.ReplyDelta(text="a"),
+        e.Rewound(scope="conversation", to_seq=4),
+        e.ReplyFinished(),
+    ],
+    [e.Rewound(scope="both", to_seq=12, undo_ref="x"), e.Rewound(scope="both", to_seq=12, undoes=30)],
+    [e.Notice(text="between"), e.ReplyDelta(text="late")],
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=14), st.randoms(use_true_random=False))
+def test_the_replayed_state_is_the_live_state_at_every_prefix(
+    pieces: list[list[e.Event]], choose: random.Random
+):
+    events = stamp([start(), *(event for piece in pieces for event in piece)])
+    live = [RunState()]
+    for event in events:
+        live.append(apply(live[-1], event))
+    replay = Replay.of(events)
+    places = list(range(len(events) + 1)) * 2
+    choose.shuffle(places)
+    for place in places:
+        assert replay.state_at(place) == fold(events[:place]), place
+        assert live[place] == fold(events[:place])
+
+
+def test_a_saved_session_is_replayed_like_the_live_one_in_any_order_of_seeking(tmp_path: Path):
+    events = write_session(tmp_path / "s1", whole_session(), stamped=True)
+    replay = Replay.open(tmp_path / "s1")
+    assert replay.length == len(events)
+    places = list(range(len(events) + 1))
+    random.Random(7).shuffle(places)
+    for place in places:
+        assert replay.state_at(place) == fold(events[:place]), place
+    for number in (1, 2, len(events)):
+        assert replay.event(number) == events[number - 1]
+
+
+def test_deltas_of_replies_that_arrived_whole_are_not_parsed_while_opening(tmp_path: Path):
+    write_session(tmp_path / "s1", whole_session(), stamped=True)
+    path = tmp_path / "s1" / JOURNAL_NAME
+    path.write_bytes(
+        path.read_bytes().replace(b'"text":"Let me ","reasoning":""', b'"text":"Let me ","reasoning":0 ')
+    )
+    replay = Replay.open(tmp_path / "s1")
+    assert replay.state_at(replay.length).phase == "done"
+    with pytest.raises(JournalError, match="damaged in line 5"):
+        replay.state_at(5)
+
+
+def test_positions_outside_the_session_are_brought_inside():
+    events = whole_session()
+    replay = Replay.of(events)
+    assert replay.state_at(-5) == RunState()
+    assert replay.state_at(10_000) == fold(events)
+    for position in (0, len(events) + 1):
+        with pytest.raises(IndexError):
+            replay.event(position)
+
+
+def test_an_empty_replay_has_nothing_but_the_beginning():
+    replay = Replay.of([])
+    assert (replay.length, replay.state_at(3), replay.delay(0), replay.next(0, Stop.ERROR)) == (
+        0,
+        RunState(),
+        0.0,
+        None,
+    )
+
+
+def positions(events: list[e.Event], *kinds: type[e.Event]) -> list[int]:
+    return [event.seq for event in events if isinstance(event, kinds)]
+
+
+@pytest.mark.parametrize(
+    ("stop", "kinds"),
+    [
+        (Stop.ERROR, (e.ToolFailed,)),
+        (Stop.ESCALATION, (e.EscalationRaised,)),
+        (Stop.ITERATION, (e.IterationStarted,)),
+        (Stop.RUN, (e.RunStarted,)),
+    ],
+)
+def test_jumps_go_to_the_next_and_the_previous_place_of_a_kind(stop: Stop, kinds: tuple[type[e.Event], ...]):
+    events = whole_session()
+    replay = Replay.of(events)
+    expected = positions(events, *kinds)
+    found, position = [], 0
+    while (position := replay.next(position, stop) or 0) > 0:
+        found.append(position)
+    assert found == expected
+    found, position = [], replay.length + 1
+    while (position := replay.next(position, stop, back=True) or 0) > 0:
+        found.append(position)
+    assert found == expected[::-1]
+
+
+def test_jumping_to_verdicts_passes_over_those_that_say_go_on():
+    events = whole_session()
+    expected = [
+        event.seq for event in events if isinstance(event, e.VerdictReached) and event.level != "continue"
+    ]
+    replay = Replay.of(events)
+    assert replay.next(0, Stop.VERDICT) == expected[0]
+    assert [mark.position for mark in replay.marks().verdicts] == expected
+
+
+def test_the_scrubber_shows_errors_escalations_and_the_confidence_along_the_session():
+    events = whole_session()
+    marks = Replay.of(events).marks()
+    assert list(marks.errors) == positions(events, e.ToolFailed)
+    assert list(marks.escalations) == positions(events, e.EscalationRaised)
+    curve = {point.position: point.confidence for point in marks.confidence}
+    expected: dict[int, float] = {}
+    state = RunState()
+    for event in events:
+        state = apply(state, event)
+        confidence = state.recovery.cognition.confidence
+        if not expected or list(expected.values())[-1] != confidence:
+            expected[event.seq] = confidence
+    assert curve == expected
+
+
+def test_waiting_is_as_recorded_but_never_longer_than_the_limit_and_never_negative():
+    times = [100.0, 100.5, 400.0, 399.0, 399.25]
+    events = [
+        event.stamped(number, at)
+        for number, (event, at) in enumerate(zip(whole_session(), times, strict=False), 1)
+    ]
+    replay = Replay.of(events)
+    assert [replay.delay(position, 2.0) for position in range(6)] == [0.0, 0.5, 2.0, 0.0, 0.25, 0.0]
+
+
+def test_opening_tells_how_far_it_is():
+    told: list[float] = []
+    Replay(replay_module.EventList(whole_session()), told.append)
+    assert told == sorted(told)
+    assert 0 < told[0] < told[-1] <= 1
+
+
+def test_a_torn_end_is_counted_and_a_damaged_line_is_named(tmp_path: Path):
+    events = write_session(tmp_path / "s1", whole_session(), stamped=True)
+    path = tmp_path / "s1" / JOURNAL_NAME
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"seq":')
+    assert Replay.open(path).dropped_bytes == 7
+    path.write_bytes(whole[:-1])
+    assert Replay.open(path).length == len(events)
+    third = encode(events[2])
+    for damage in (third[:-10] + b"\n", b"\n", b"{}\n", third.replace(b'"seq":3', b'"seq":4')):
+        path.write_bytes(whole.replace(third, damage))
+        with pytest.raises(JournalError, match="damaged in line 3"):
+            Replay.open(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"text\n", b'{"seq":1', b"\n"])
+def test_what_is_no_session_is_refused(tmp_path: Path, content: bytes):
+    (tmp_path / "x.jsonl").write_bytes(content)
+    with pytest.raises(JournalError):
+        Replay.open(tmp_path / "x.jsonl")
+
+
+def test_lines_in_another_order_are_read_as_well(tmp_path: Path):
+    events = whole_session()
+    (tmp_path / "x.jsonl").write_bytes(b"".join(event.model_dump_json().encode() + b"\n" for event in events))
+    replay = Replay.open(tmp_path / "x.jsonl")
+    assert replay.state_at(replay.length) == fold(events)
+
+
+def test_snapshots_share_the_memory_of_their_logs():
+    replay = Replay.of(whole_session())
+    lists = {id(state.conversation.entries._items) for state in replay._snapshots[1:]}
+    assert len(replay._snapshots) > 5
+    assert len(lists) == 1
+
+
+def test_pieces_cover_every_type():
+    drawn = {type(event) for piece in PIECES for event in piece} | {e.SessionStarted}
+    assert drawn == set(get_args(get_args(e.AnyEvent)[0]))

@@ -1,0 +1,141 @@
+"""Rewind: conversation, files or both go back to an earlier point; it is shown before, and can be undone.
+
+Points lie between runs and behind finished iterations, where nothing is half done. A rewind is an event like any
+other: the journal keeps all that came before it. No run may be under way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_agent import events as e
+from tui_agent.folds.conversation import OperatorEntry
+from tui_agent.sessions.checkpoints import Checkpoints, FileChange
+from tui_agent.sessions.errors import SessionError
+from tui_agent.state import RunState
+
+Scope = Literal["conversation", "files", "both"]
+
+
+@dataclass(frozen=True)
+class RewindPoint:
+    """A place to go back to: after event `seq`. `ref` is the checkpoint of the workspace then; empty for none."""
+
+    seq: int
+    at: float
+    label: str
+    ref: str = ""
+
+
+@dataclass(frozen=True)
+class RewindPlan:
+    """What a rewind would do, for the operator to see before it is done."""
+
+    scope: Scope
+    point: RewindPoint
+    entries: int = 0
+    """Blocks of the conversation that go."""
+    groups: int = 0
+    """Groups of the model's history that go."""
+    files: tuple[FileChange, ...] = ()
+    undoes: int = 0
+
+
+def points(state: RunState) -> list[RewindPoint]:
+    """Where this session can go back to, the newest first: before each message of the operator that began a run,
+    and after each iteration that changed files."""
+    found: dict[int, RewindPoint] = {}
+    for entry in state.conversation.entries:
+        if isinstance(entry, OperatorEntry) and entry.iteration == 0 and not entry.answers:
+            seq = entry.seq - 1
+            found[seq] = RewindPoint(seq, entry.at, f"before: {_line(entry.text)}", _ref_at(state, seq))
+    shown = {entry.seq for entry in state.conversation.entries}
+    for saved in state.checkpoints:
+        if not saved.before and saved.files and (not shown or saved.seq <= max(shown)):
+            names = ", ".join(saved.files[:3]) + (" …" if len(saved.files) > 3 else "")
+            label = f"after iteration {saved.iteration}: {names}"
+            found.setdefault(saved.seq, RewindPoint(saved.seq, saved.at, label, saved.ref))
+    return [found[seq] for seq in sorted(found, reverse=True)]
+
+
+def _ref_at(state: RunState, seq: int) -> str:
+    """The workspace as it was after event `seq`: the next checkpoint was taken before anything changed it, unless
+    it was taken after a change; then the one before is it."""
+    earlier = ""
+    for saved in state.checkpoints:
+        if saved.seq > seq:
+            return saved.ref if saved.before else earlier
+        earlier = saved.ref
+    return earlier
+
+
+async def plan(
+    state: RunState, point: RewindPoint, scope: Scope, checkpoints: Checkpoints | None
+) -> RewindPlan:
+    """What going back to `point` would change. Raises `SessionError` where it is not possible."""
+    _idle(state)
+    entries = groups = 0
+    if scope != "files":
+        entries = sum(entry.seq > point.seq for entry in state.conversation.entries)
+        groups = sum(group.seq > point.seq for group in state.history.groups)
+    files: tuple[FileChange, ...] = ()
+    if scope != "conversation":
+        files = tuple(await _store(checkpoints, point.ref).diff(point.ref))
+    return RewindPlan(scope, point, entries, groups, files)
+
+
+async def plan_undo(state: RunState, last: e.Rewound, checkpoints: Checkpoints | None) -> RewindPlan:
+    """What taking back the rewind `last` would change; possible until the next run begins."""
+    _idle(state)
+    saved = state.conversation.rewound_from
+    if last.scope != "files" and (saved is None or saved[0] != last.seq):
+        raise SessionError(
+            "The rewind cannot be undone",
+            "the session has gone on since",
+            "Fork it at the event before the rewind to see it as it was.",
+        )
+    files: tuple[FileChange, ...] = ()
+    if last.scope != "conversation":
+        files = tuple(await _store(checkpoints, last.undo_ref).diff(last.undo_ref))
+    back_to = RewindPoint(last.to_seq, state.at, "undo the rewind", last.undo_ref)
+    return RewindPlan(last.scope, back_to, files=files, undoes=last.seq)
+
+
+async def carry_out(rewind: RewindPlan, checkpoints: Checkpoints | None) -> e.Rewound:
+    """Bring the files back, where the plan says so, and return the event to record."""
+    undo_ref = ""
+    names: tuple[str, ...] = ()
+    if rewind.scope != "conversation":
+        restored = await _store(checkpoints, rewind.point.ref).restore(rewind.point.ref)
+        undo_ref = restored.undo_ref
+        names = tuple(change.path for change in restored.changes)
+    return e.Rewound(
+        scope=rewind.scope,
+        to_seq=rewind.point.seq,
+        ref=rewind.point.ref if rewind.scope != "conversation" else "",
+        undo_ref=undo_ref,
+        files=names,
+        undoes=rewind.undoes,
+    )
+
+
+def _idle(state: RunState) -> None:
+    if state.running:
+        raise SessionError("Nothing can be rewound now", "a run goes on", "Stop it first with /stop.")
+
+
+def _store(checkpoints: Checkpoints | None, ref: str) -> Checkpoints:
+    reason = "checkpoints are switched off" if checkpoints is None else checkpoints.unavailable
+    if checkpoints is not None and reason is None and ref:
+        return checkpoints
+    raise SessionError(
+        "The files cannot be rewound",
+        reason or "no checkpoint was kept at this point",
+        "The conversation alone can be.",
+    )
+
+
+def _line(text: str, limit: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
