@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import re
 import sys
 from enum import StrEnum
@@ -116,7 +117,7 @@ def _field_notes(model: type) -> dict[str, str]:
     parsed = ast.parse(inspect.getsource(model).strip())
     body = next(node for node in parsed.body if isinstance(node, ast.ClassDef)).body
     notes: dict[str, str] = {}
-    for field, note in zip(body, body[1:], strict=False):
+    for field, note in itertools.pairwise(body):
         if (
             isinstance(field, ast.AnnAssign)
             and isinstance(field.target, ast.Name)
