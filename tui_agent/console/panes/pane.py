@@ -49,6 +49,7 @@ class LinePane(ScrollView, can_focus=True):
         self._lines: list[Line] = []
         self._strips: dict[int, Strip] = {}
         self._drawn: tuple[object, int, int] | None = None
+        self._base_style: Style | None = None
 
     def show(self, state: RunState, now: float) -> None:
         """Show `state` at the time `now` (seconds since the epoch)."""
@@ -81,8 +82,16 @@ class LinePane(ScrollView, can_focus=True):
         self._strips.clear()
         self.redraw()
 
+    @property
+    def rich_style(self) -> Style:
+        """The style beneath every line. Textual finds it by walking all ancestors: once a change is enough."""
+        if self._base_style is None:
+            self._base_style = super().rich_style
+        return self._base_style
+
     def notify_style_update(self) -> None:
         """The theme or the focus changed: strips carry colours."""
+        self._base_style = None
         super().notify_style_update()
         self._strips.clear()
 
