@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 INTERVAL = 1 / 25
 """Shortest time in seconds between two drawings."""
 
+LONGEST = 1 / 5
+"""And the longest, on a machine that is slow or busy."""
+
+SHARE = 3
+"""A drawing that takes a time is followed by this many times as much for keys and for the rest."""
+
 TICK = 0.5
 """Seconds between two ticks of the elapsed time."""
 
@@ -28,6 +34,7 @@ class Redraw:
         self._owner = owner
         self._draw = draw
         self._drawn_at = 0.0
+        self._interval = INTERVAL
         self._timer: Timer | None = None
         self._tick: Timer | None = None
 
@@ -35,7 +42,7 @@ class Redraw:
         """Draw soon: at once when the last drawing is long enough ago."""
         if self._timer is not None or not self._owner.is_attached:
             return
-        delay = max(0.0, self._drawn_at + INTERVAL - monotonic())
+        delay = max(0.0, self._drawn_at + self._interval - monotonic())
         self._timer = self._owner.set_timer(delay or 0.001, self._fire)
 
     def tick(self, running: bool) -> None:
@@ -51,5 +58,10 @@ class Redraw:
 
     def _fire(self) -> None:
         self._timer = None
-        self._drawn_at = monotonic()
+        began = self._drawn_at = monotonic()
         self._draw()
+        self._owner.call_after_refresh(self._painted, began)
+
+    def _painted(self, began: float) -> None:
+        cost = monotonic() - began
+        self._interval = min(LONGEST, max(INTERVAL, (1 + SHARE) * cost))
