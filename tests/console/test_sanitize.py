@@ -12,7 +12,9 @@ from tui_agent.console.sanitize import is_safe, one_line, reveal, sanitize
 
 hostile = st.text(
     alphabet=st.one_of(
-        st.sampled_from("\x00\x07\x08\t\n\r\x0b\x0c\x1b\x7f\x9b\x9d\x90\x9c[]()0;?hlmJKHA52c‮⁦​‍\ufeff\u061c  \ud800"),
+        st.sampled_from(
+            "\x00\x07\x08\t\n\r\x0b\x0c\x1b\x7f\x9b\x9d\x90\x9c[]()0;?hlmJKHA52c\u202e\u2066\u200b\u200d\ufeff\u061c  \ud800"
+        ),
         st.characters(),
     )
 )
@@ -22,7 +24,9 @@ FORBIDDEN = {"Cc", "Cs"}
 def acted_on(text: str) -> list[str]:
     """Characters that a terminal would act on instead of showing them (the line feed aside)."""
     bidi = {chr(c) for c in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-    return [char for char in text if (unicodedata.category(char) in FORBIDDEN and char != "\n") or char in bidi]
+    return [
+        char for char in text if (unicodedata.category(char) in FORBIDDEN and char != "\n") or char in bidi
+    ]
 
 
 @given(hostile)
@@ -42,7 +46,8 @@ def test_sanitising_twice_changes_nothing_more(text: str) -> None:
 @given(hostile)
 def test_only_line_feeds_separate_lines(text: str) -> None:
     for door in (sanitize, reveal):
-        assert door(text).split("\n") == (door(text) + "x").splitlines()[:-1] + [(door(text) + "x").splitlines()[-1][:-1]]
+        closed = door(text) + "x"
+        assert closed.splitlines() == closed.split("\n")
     assert "\n" not in one_line(text)
 
 
@@ -76,11 +81,11 @@ def test_ordinary_text_is_returned_as_it_is(text: str) -> None:
         ("10%\r50%\r100%\r\nok", "100%\nok", "10%␍50%␍100%␍\nok"),
         ("rm -rf / #\recho hello  ", "echo hello  ", "rm -rf / #␍echo hello  "),
         ("a\tb\n\tc", "a   b\n    c", "a   b\n    c"),
-        ("user‮gpj.exe", "user‹U+202E›gpj.exe", "user‹U+202E›gpj.exe"),
-        ("pay​pal", "paypal", "pay‹U+200B›pal"),
+        ("user\u202egpj.exe", "user‹U+202E›gpj.exe", "user‹U+202E›gpj.exe"),
+        ("pay\u200bpal", "paypal", "pay‹U+200B›pal"),
         ("ad\U000e0041min", "admin", "ad‹U+E0041›min"),
-        ("👩‍💻", "👩💻", "👩‹U+200D›💻"),
-        ("می‌خواهم", "می‌خواهم", "می‹U+200C›خواهم"),
+        ("👩\u200d💻", "👩💻", "👩‹U+200D›💻"),
+        ("می\u200cخواهم", "می\u200cخواهم", "می‹U+200C›خواهم"),
         ("\x00\x07\x08\x7f", "␀␇␈␡", "␀␇␈␡"),
         ("a\u2028b", "a\nb", "a\nb"),
         ("\ud800", "\ufffd", "\ufffd"),
@@ -93,7 +98,9 @@ def test_what_becomes_of_hostile_text(text: str, safe: str, revealed: str) -> No
     assert reveal(text) == revealed
 
 
-@pytest.mark.parametrize("unit", ["\x1b]", "\x9d", "\x1b[", "\x1b[0;", "\r", "\u0301", "‍", "\x1bP", "a\tb\r", "​"])
+@pytest.mark.parametrize(
+    "unit", ["\x1b]", "\x9d", "\x1b[", "\x1b[0;", "\r", "\u0301", "\u200d", "\x1bP", "a\tb\r", "\u200b"]
+)
 def test_long_runs_of_what_is_hostile_are_worked_through_in_one_pass(unit: str) -> None:
     """Work that grew with the square of the text would take hours here."""
     text = unit * (400_000 // len(unit))

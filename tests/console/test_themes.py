@@ -58,7 +58,9 @@ def test_the_default_and_the_required_kinds_of_theme_are_there() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_every_theme_gives_every_role(name: str) -> None:
-    folder = next(folder for folder in theme_folders(Path("/nonexistent")) if (folder / f"{name}.toml").exists())
+    folder = next(
+        folder for folder in theme_folders(Path("/nonexistent")) if (folder / f"{name}.toml").exists()
+    )
     written = (folder / f"{name}.toml").read_text()
     assert [role for role in ROLES if f"\n{role} = " not in written] == []
 
@@ -71,9 +73,11 @@ def test_text_is_legible_on_its_ground(name: str) -> None:
     weak = []
     for role in [*(role for role in ROLES if not role.endswith("background") and role != "faint"), "error"]:
         colour = Color.parse(variables[role])
-        for ground in (theme.background or "", variables.get(GROUNDS.get(role, ""), "")):
-            if ground and contrast(colour, Color.parse(ground)) < least:
-                weak.append((role, ground, round(contrast(colour, Color.parse(ground)), 2)))
+        grounds = (theme.background or "", variables.get(GROUNDS.get(role, ""), ""))
+        ratios = (
+            (role, ground, round(contrast(colour, Color.parse(ground)), 2)) for ground in grounds if ground
+        )
+        weak.extend(ratio for ratio in ratios if ratio[2] < least)
     assert weak == []
 
 
@@ -117,7 +121,9 @@ def test_themes_that_know_nothing_of_our_roles_get_them_all(name: str) -> None:
         ("\x00", ["not valid TOML"]),
     ],
 )
-def test_a_wrong_file_is_named_with_key_and_what_is_allowed(tmp_path: Path, text: str, expected: list[str]) -> None:
+def test_a_wrong_file_is_named_with_key_and_what_is_allowed(
+    tmp_path: Path, text: str, expected: list[str]
+) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(ThemeError) as caught:

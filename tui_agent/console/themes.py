@@ -148,16 +148,20 @@ def _check(key: str, value: Any, path: Path) -> None:
         _check_colour(key, value, path)
 
 
-def _check_colour(key: str, value: Any, path: Path) -> None:
-    try:
-        if not isinstance(value, str):
-            raise TypeError
-        Color.parse(value)
-    except (ColorParseError, TypeError):
+def _check_colour(key: str, value: object, path: Path) -> None:
+    if not isinstance(value, str) or not _is_colour(value):
         raise ThemeError(
             f"{path}: `{key}` is {value!r}, not a colour. "
             'Allowed: "#rrggbb", a CSS colour name, or one of the terminal\'s own such as "ansi_bright_blue".'
-        ) from None
+        )
+
+
+def _is_colour(value: str) -> bool:
+    try:
+        Color.parse(value)
+    except ColorParseError:
+        return False
+    return True
 
 
 def _role_defaults(data: dict[str, Any]) -> dict[str, str]:

@@ -12,22 +12,24 @@ HOSTILE = [
     "\x1b]52;c;c3RlYWw=\x07",
     "[/red][bold]markup[@click=app.quit]",
     "a\tb\r\nc\rd",
-    "‮txt.exe‬",
+    "\u202etxt.exe\u202c",
     "日本語の長い文がここにあります。改行なしで続きます。",
-    "👩‍💻 🇩🇪 ❤️ e" + "́" * 20,
+    "👩\u200d💻 🇩🇪 ❤\ufe0f e" + "\u0301" * 20,
     "\x9b31m\x00\x07\x7f",
     "\ud800 lone",
     "x" * 3_000,
     "```python\ndef f():\n    return 1\n```\n# h\n- a\n| a | b |\n|---|---|\n| 1 | 2 |",
     "\n\n\n",
-    "Traceback (most recent call last):\n  File \"a.py\"\nValueError: no",
+    'Traceback (most recent call last):\n  File "a.py"\nValueError: no',
     "===== " + "=" * 200,
 ]
 
 texts = st.sampled_from(HOSTILE) | st.text(max_size=80)
 names = st.sampled_from(["bash", "read_file", "edit_file", "finish", "grep", "mcp__x\x1b[1m", "日本"])
 ids = st.sampled_from(["c1", "c2", "c3"])
-inputs = st.fixed_dictionaries({}, optional={"command": texts, "path": texts, "n": st.integers(0, 9), "deep": st.just({"a": [1, None]})})
+inputs = st.fixed_dictionaries(
+    {}, optional={"command": texts, "path": texts, "n": st.integers(0, 9), "deep": st.just({"a": [1, None]})}
+)
 iterations = st.integers(1, 5)
 DIFF = "--- a\n+++ b\n@@ -1,2 +1,3 @@ def f():\n-old\x1b[0m\n+new\n+日本\n same\n@@ -90 +91 @@\n-x\n"
 
@@ -38,16 +40,38 @@ def _failure(kind: e.FailureKind, message: str, tool: str) -> e.Failure:
 
 failures = st.builds(_failure, st.sampled_from(list(e.FailureKind)), texts, names)
 calls = st.builds(e.ToolCall, id=ids, name=names, arguments=texts)
-faults = st.builds(e.Fault, kind=st.sampled_from(list(e.FaultKind)), message=texts, advice=texts, status=st.none() | st.just(429))
+faults = st.builds(
+    e.Fault,
+    kind=st.sampled_from(list(e.FaultKind)),
+    message=texts,
+    advice=texts,
+    status=st.none() | st.just(429),
+)
 
 events = st.one_of(
     st.builds(
-        e.RunStarted, run=st.integers(1, 3), task=texts, policy=st.sampled_from(["combined", "forge", "hpd", "x\x1b"]), model=texts
+        e.RunStarted,
+        run=st.integers(1, 3),
+        task=texts,
+        policy=st.sampled_from(["combined", "forge", "hpd", "x\x1b"]),
+        model=texts,
     ),
     st.builds(e.IterationStarted, iteration=iterations),
-    st.builds(e.ModelCallStarted, iteration=iterations, attempt=st.integers(1, 3), model=texts, note=st.none() | texts),
+    st.builds(
+        e.ModelCallStarted,
+        iteration=iterations,
+        attempt=st.integers(1, 3),
+        model=texts,
+        note=st.none() | texts,
+    ),
     st.builds(e.ReplyDelta, text=texts, reasoning=texts),
-    st.builds(e.ReplyFinished, text=texts, reasoning=texts, calls=st.lists(calls, max_size=3).map(tuple), cost=st.none() | st.just(0.1)),
+    st.builds(
+        e.ReplyFinished,
+        text=texts,
+        reasoning=texts,
+        calls=st.lists(calls, max_size=3).map(tuple),
+        cost=st.none() | st.just(0.1),
+    ),
     st.builds(e.ReplyRejected, failure=failures),
     st.builds(
         e.ModelFaulted,
@@ -59,18 +83,40 @@ events = st.one_of(
     ),
     st.builds(e.ToolStarted, call_id=ids, tool=names, input=inputs),
     st.builds(e.ToolProgress, call_id=ids, text=texts),
-    st.builds(e.ToolSucceeded, call_id=ids, tool=names, input=inputs, content=texts, diff=st.sampled_from(["", DIFF, "junk"])),
+    st.builds(
+        e.ToolSucceeded,
+        call_id=ids,
+        tool=names,
+        input=inputs,
+        content=texts,
+        diff=st.sampled_from(["", DIFF, "junk"]),
+    ),
     st.builds(e.ToolFailed, call_id=ids, tool=names, input=inputs, content=texts, failure=failures),
     st.builds(
-        e.ToolRefused, call_id=ids, tool=names, input=inputs, refusal=st.sampled_from(["denied", "blocked", "withheld", "breaker"]), reason=texts
+        e.ToolRefused,
+        call_id=ids,
+        tool=names,
+        input=inputs,
+        refusal=st.sampled_from(["denied", "blocked", "withheld", "breaker"]),
+        reason=texts,
     ),
     st.builds(e.IterationFinished, iteration=iterations),
     st.builds(
-        e.VerdictReached, iteration=iterations, level=st.sampled_from(list(e.Level)), detector=texts, reason=texts
+        e.VerdictReached,
+        iteration=iterations,
+        level=st.sampled_from(list(e.Level)),
+        detector=texts,
+        reason=texts,
     ),
     st.builds(e.NotePrepared, text=st.none() | texts, edited=st.booleans()),
     st.builds(e.EscalationRaised, id=st.just("q"), question=texts, source=texts),
-    st.builds(e.EscalationAnswered, id=st.just("q"), choice=st.sampled_from(["answer", "retry", "stop"]), text=texts, message=texts),
+    st.builds(
+        e.EscalationAnswered,
+        id=st.just("q"),
+        choice=st.sampled_from(["answer", "retry", "stop"]),
+        text=texts,
+        message=texts,
+    ),
     st.builds(e.Notice, severity=st.sampled_from(["info", "warning", "error"]), text=texts),
     st.builds(e.OperatorSpoke, text=texts),
     st.builds(e.RunFinished, outcome=st.sampled_from(list(e.Outcome)), reason=texts, answer=texts),

@@ -200,17 +200,21 @@ E   ModuleNotFoundError: No module named 'statistics_helpers'
 ERROR tests/test_stats.py
 exit code 2"""
 
-DIFF = """--- a/tests/test_stats.py
-+++ b/tests/test_stats.py
-@@ -1,6 +1,6 @@
- import pytest
- 
--from statistics_helpers import median
-+from stats.core import mean, median
- 
- 
- def test_median_of_an_even_number_of_values():
-"""
+DIFF = "\n".join(
+    [
+        "--- a/tests/test_stats.py",
+        "+++ b/tests/test_stats.py",
+        "@@ -1,6 +1,6 @@",
+        " import pytest",
+        " ",
+        "-from statistics_helpers import median",
+        "+from stats.core import mean, median",
+        " ",
+        " ",
+        " def test_median_of_an_even_number_of_values():",
+        "",
+    ]
+)
 
 ANSWER = """The suite is green: **7 passed**.
 
@@ -247,8 +251,8 @@ def troubled() -> Story:
     )
     story.succeed(
         look,
-        "import pytest\n\nfrom statistics_helpers import median\n\n\ndef test_median():\n    assert median([1, 2]) == 1.5\n"
-        + "# …\n" * 30,
+        "import pytest\n\nfrom statistics_helpers import median\n\n\ndef test_median():\n"
+        + "    assert median([1, 2]) == 1.5\n" * 30,
         duration=0.02,
     )
     story.judge()

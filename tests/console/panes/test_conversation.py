@@ -19,8 +19,12 @@ def long_story(iterations: int) -> Story:
     story = Story(max_iterations=10_000).run("A long task.")
     for number in range(iterations):
         story.ask_model()
-        (call,) = story.reply(f"Step {number}, with some words about it.", ("read_file", {"path": f"src/file_{number}.py"}))
-        story.succeed(call, f"line one of {number}\nline two\nline three\nline four\nline five\nline six").judge()
+        (call,) = story.reply(
+            f"Step {number}, with some words about it.", ("read_file", {"path": f"src/file_{number}.py"})
+        )
+        story.succeed(
+            call, f"line one of {number}\nline two\nline three\nline four\nline five\nline six"
+        ).judge()
     return story
 
 
@@ -155,7 +159,10 @@ async def test_enter_opens_a_block_to_its_whole_input_and_output_and_folds_it_ag
         assert opened.count("▌") > 40
         await pilot.press("enter")
         assert text_of_pane(pane).replace("▌", " ") == folded
-        await pilot.click(ConversationPane, offset=(10, next(y for y, row in enumerate(rows_of(pane), 1) if "earlier" in row)))
+        await pilot.click(
+            ConversationPane,
+            offset=(10, next(y for y, row in enumerate(rows_of(pane), 1) if "earlier" in row)),
+        )
         assert "out 0" in text_of_pane(pane)
 
 
@@ -179,7 +186,11 @@ async def test_failures_are_quiet_while_they_may_be_recovered_and_loud_when_they
     story = troubled()
     async with Stage(ConversationPane).run_test(size=(90, 90)) as pilot:
         pane = await shown(pilot, story)
-        loud = [text_of(line) for line in all_lines(pane) if any("on:error-background" in span.style for span in line)]
+        loud = [
+            text_of(line)
+            for line in all_lines(pane)
+            if any("on:error-background" in span.style for span in line)
+        ]
         assert len(loud) == 1
         assert "failed 3/3" in loud[0]
         assert "failed 1/3" in text_of_pane(pane)

@@ -64,7 +64,9 @@ async def test_any_sequence_of_events_can_be_shown_by_all_panes(events: list, si
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(events=event_sequences(), back=st.integers(0, 40), width=st.integers(8, 90))
-def test_a_transcript_sought_back_and_forth_equals_one_drawn_afresh(events: list, back: int, width: int) -> None:
+def test_a_transcript_sought_back_and_forth_equals_one_drawn_afresh(
+    events: list, back: int, width: int
+) -> None:
     states = [RunState()]
     for number, event in enumerate(events, 1):
         states.append(apply(states[-1], event.stamped(number, float(number))))

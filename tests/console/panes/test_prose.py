@@ -15,10 +15,28 @@ from tui_agent.console.sanitize import is_safe
 MARKDOWN = st.lists(
     st.sampled_from(
         [
-            "# Title\n", "## Sub `code`\n", "- item **bold** and *slanted*\n", "  1. nested\n", "> quoted\n", "---\n", "\n",
-            "```python\ndef f(x):\n    return 'a'  # b\n```\n", "```\nopen fence\n", "```\n", "~~~\n", "| a | b |\n", "|---|---|\n",
-            "| 1 | 日本 |\n", "plain words that go on for a good while, so that they wrap more than once in a narrow column\n",
-            "x" * 150, "日本語の文" * 30, "\x1b[31mred\x1b[0m\tt\r\n", "**not closed `", "[label](http://example.org/x)", "end", "    code\n",
+            "# Title\n",
+            "## Sub `code`\n",
+            "- item **bold** and *slanted*\n",
+            "  1. nested\n",
+            "> quoted\n",
+            "---\n",
+            "\n",
+            "```python\ndef f(x):\n    return 'a'  # b\n```\n",
+            "```\nopen fence\n",
+            "```\n",
+            "~~~\n",
+            "| a | b |\n",
+            "|---|---|\n",
+            "| 1 | 日本 |\n",
+            "plain words that go on for a good while, so that they wrap more than once in a narrow column\n",
+            "x" * 150,
+            "日本語の文" * 30,
+            "\x1b[31mred\x1b[0m\tt\r\n",
+            "**not closed `",
+            "[label](http://example.org/x)",
+            "end",
+            "    code\n",
         ]
     ),
     max_size=25,
@@ -27,7 +45,9 @@ MARKDOWN = st.lists(
 
 @settings(deadline=None)
 @given(text=MARKDOWN, cuts=st.lists(st.integers(0, 400), max_size=12), width=st.integers(4, 100))
-def test_a_text_that_comes_in_pieces_is_drawn_as_if_it_had_come_at_once(text: str, cuts: list[int], width: int) -> None:
+def test_a_text_that_comes_in_pieces_is_drawn_as_if_it_had_come_at_once(
+    text: str, cuts: list[int], width: int
+) -> None:
     pieces, whole = Prose(width), Prose(width)
     for cut in sorted(cuts):
         pieces.feed(text[:cut])
@@ -106,7 +126,11 @@ def test_a_finished_fence_is_coloured_by_role_and_an_open_one_is_not() -> None:
     source = "```python\ndef f():\n    return 'x'\n"
     prose = Prose(40)
     prose.feed(source)
-    assert {span.style for line in prose.lines for span in line} == {"faint on:code-background", "code on:code-background", "on:code-background"}
+    assert {span.style for line in prose.lines for span in line} == {
+        "faint on:code-background",
+        "code on:code-background",
+        "on:code-background",
+    }
     prose.feed(source + "```\n")
     styles = {span.style for line in prose.lines for span in line}
     assert {"syntax-keyword on:code-background", "syntax-string on:code-background"} <= styles

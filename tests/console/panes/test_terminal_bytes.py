@@ -31,12 +31,14 @@ from tui_agent import events as e
 BAD = {bad!r}
 story = Story(model="m" + BAD).run("task " + BAD)
 story.ask_model("note " + BAD)
-(call, other) = story.reply("reply " + BAD, ("bash", {{"command": "c" + BAD}}), ("t" + BAD, {{"a" + BAD: BAD}}), reasoning="r" + BAD)
+calls = [("bash", {{"command": "c" + BAD}}), ("t" + BAD, {{"a" + BAD: BAD}})]
+(call, other) = story.reply("reply " + BAD, *calls, reasoning="r" + BAD)
 story.fail(call, "failed " + BAD)
 story.refuse(other, "denied", "why " + BAD)
 story.judge("note " + BAD)
 story.tell(e.Notice(text="notice " + BAD))
-story.tell(e.ModelFaulted(fault=e.Fault(kind="timeout", message="f" + BAD, advice="a" + BAD), action="ask", model="m" + BAD))
+fault = e.Fault(kind="timeout", message="f" + BAD, advice="a" + BAD)
+story.tell(e.ModelFaulted(fault=fault, action="ask", model="m" + BAD))
 story.tell(e.EscalationRaised(id="q", question="q" + BAD, source="s" + BAD))
 story.tell(e.EscalationAnswered(id="q", choice="answer", text="a" + BAD))
 story.tell(e.RunFinished(outcome="partial", reason="r" + BAD, answer="a" + BAD))
@@ -61,7 +63,7 @@ TITLE = "\x1b]0;owned\x07"
 CLIPBOARD = "\x1b]52;c;c3RvbGVu\x07"
 BAD = (
     f"{TITLE}{CLIPBOARD}\x1b]8;;http://evil.example\x1b\\x\x1b[2J\x1b[31;47mR\x1bP+q544e\x1b\\\x9b2J\x9d0;own2\x9c\x1b[?1049l\x1bc"
-    "\x00\x08\x0e\x0f\x7f\r\n\x0b\x0c‮abc⁦\ud800"
+    "\x00\x08\x0e\x0f\x7f\r\n\x0b\x0c\u202eabc\u2066\ud800"
 )
 
 
@@ -70,10 +72,21 @@ def bytes_of(theme: str, columns: int = 100, rows: int = 240) -> bytes:
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     program = PROGRAM.format(root=str(ROOT), bad=BAD, theme=theme, done=DONE.decode())
-    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", "TEXTUAL_ANIMATIONS": "none"}
+    environment = {
+        **os.environ,
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "TEXTUAL_ANIMATIONS": "none",
+    }
     environment.pop("NO_COLOR", None)
     process = subprocess.Popen(
-        [sys.executable, "-c", program], stdin=slave, stdout=slave, stderr=slave, close_fds=True, env=environment, cwd=ROOT
+        [sys.executable, "-c", program],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        close_fds=True,
+        env=environment,
+        cwd=ROOT,
     )
     os.close(slave)
     written = b""
@@ -101,7 +114,9 @@ def test_no_hostile_sequence_reaches_the_terminal() -> None:
     written = bytes_of("agent-dark")
     text = written.decode("utf-8")
     assert "reply" in text
-    assert set(re.findall("\x1b\\](\\d*)", text)) <= {"22"}, "the pointer's shape is Textual's own, all else is not"
+    assert set(re.findall("\x1b\\](\\d*)", text)) <= {"22"}, (
+        "the pointer's shape is Textual's own, all else is not"
+    )
     assert not re.search("\x1b[P^_Xc]", text)
     assert "\x1b[31;47m" not in text
     assert not re.search("[\x00\x08\x0b\x0c\x0e\x0f\x7f\x80-\x9f]", text)

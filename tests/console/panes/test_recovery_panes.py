@@ -1,0 +1,356 @@
+"""Ring, attempts, confidence, note, timeline, status and summary: what they say about a state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.console.panes.stage import Stage, rows_of, text_of_pane
+from tests.console.panes.stories import NOTE, PYTEST, Story, answered, backing_off, tripped, troubled
+from tui_agent import events as e
+from tui_agent.console.panes import (
+    AttemptsPane,
+    ConfidencePane,
+    NotePane,
+    RecoverySummary,
+    RingPane,
+    StatusLine,
+    TimelinePane,
+)
+from tui_agent.console.panes.gist import gist
+from tui_agent.console.panes.glyphs import compact, pips, seconds
+from tui_agent.console.panes.ink import Span, clip, fit, fit_middle, justified, text_of, width_of
+from tui_agent.console.panes.status import mode_of
+
+
+async def text_at(kind: type, story: Story, size: tuple[int, int] = (64, 12)) -> str:
+    async with Stage(kind).run_test(size=size) as pilot:
+        app: Any = pilot.app
+        app.show(story.state, story.now)
+        await pilot.pause()
+        return text_of_pane(app.query_one(kind))
+
+
+# --- the ring ------------------------------------------------------------------------------------------------
+
+
+async def test_the_ring_shows_five_slots_with_kind_age_and_telling_text() -> None:
+    story = troubled()
+    text = await text_at(RingPane, story, (70, 7))
+    rows = text.split("\n")
+    assert len(rows) == 5
+    assert rows[0].startswith("1 ●   tool failed  grep: exit code 1: no match")
+    assert "1 it" in rows[0]
+    assert [row.split() for row in rows[1:]] == [[str(n), "○", "empty"] for n in range(2, 6)]
+
+
+async def test_identical_failures_carry_the_same_mark_and_a_different_one_does_not() -> None:
+    story = Story().run("Go.")
+    for message in ("exit code 9", "exit code 2", "exit code 2"):
+        story.ask_model()
+        (call,) = story.reply("", ("bash", {"command": message}))
+        story.fail(call, message).judge()
+    rows = (await text_at(RingPane, story, (70, 7))).split("\n")
+    assert [row[:5] for row in rows[:3]] == ["1 ●  ", "2 ● =", "3 ● ="]
+
+
+async def test_the_ring_flashes_when_it_trips_and_stays_marked() -> None:
+    story = tripped()
+    async with Stage(RingPane).run_test(size=(60, 8)) as pilot:
+        app: Any = pilot.app
+        pane = app.query_one(RingPane)
+        app.show(Story().state, 0.0)
+        assert not pane.has_class("-tripped")
+        app.show(story.state, story.now)
+        assert pane.has_class("-tripped")
+        assert pane.has_class("-flash")
+        for _ in range(8):
+            pane._flash_on()
+        assert not pane.has_class("-flash")
+        assert pane.has_class("-tripped")
+        assert "tripped: 5 identical" in str(pane.border_subtitle)
+        app.show(Story().run("Again.").state, 0.0)
+        assert not pane.has_class("-tripped")
+
+
+async def test_without_animations_the_ring_does_not_flash() -> None:
+    story = tripped()
+    async with Stage(RingPane).run_test(size=(60, 8)) as pilot:
+        app: Any = pilot.app
+        app.animation_level = "none"
+        app.show(story.state, story.now)
+        assert not app.query_one(RingPane).has_class("-flash")
+        assert app.query_one(RingPane).has_class("-tripped")
+
+
+async def test_a_low_ring_folds_to_one_line() -> None:
+    assert (await text_at(RingPane, tripped(), (60, 3))).startswith("●●●●● ■ tripped: 5 identical")
+
+
+# --- attempts ------------------------------------------------------------------------------------------------
+
+
+async def test_attempts_are_listed_newest_first_with_pips_limits_and_blocks() -> None:
+    rows = (await text_at(AttemptsPane, troubled(), (70, 10))).split("\n")
+    assert rows[0].startswith("●○○ grep statistics_helpers in .")
+    assert rows[0].endswith("1/3")
+    assert rows[2].startswith("●●● bash python -m pytest -q tests")
+    assert rows[2].endswith("⊘ blocked")
+    assert rows[3].strip() == "ModuleNotFoundError: No module named 'statistics_helpers'"
+
+
+async def test_denials_are_told_apart_from_failures() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("bash", {"command": "rm -rf build"}))
+    story.refuse(call, "denied", "No.").judge()
+    assert "⊘ denied ×1" in await text_at(AttemptsPane, story)
+
+
+async def test_a_policy_that_does_not_judge_attempts_says_so() -> None:
+    async with Stage(AttemptsPane).run_test(size=(60, 8)) as pilot:
+        app: Any = pilot.app
+        story = tripped()
+        app.show(story.state, story.now)
+        assert "watching only" in str(app.query_one(AttemptsPane).border_subtitle)
+
+
+async def test_a_success_clears_its_call() -> None:
+    assert "no call has failed" in await text_at(AttemptsPane, answered())
+
+
+# --- confidence ----------------------------------------------------------------------------------------------
+
+
+async def test_confidence_shows_number_gauge_marks_strategy_and_counters() -> None:
+    rows = (await text_at(ConfidencePane, troubled(), (64, 12))).split("\n")
+    assert rows[0].startswith("0.20 ↗ ━")
+    assert rows[0].count("┼") == 2
+    assert rows[0].rstrip().endswith("CONTINUE")
+    assert rows[1].split() == ["0.3", "0.7"]
+    assert rows[2] == "stall 0/3 · streak 0/3 · open 2/5"
+    assert "? Tool execution failed: bash" in rows
+    assert "? Tool execution failed: grep" in rows
+
+
+async def test_the_marks_of_the_gauge_stand_above_their_numbers() -> None:
+    rows = (await text_at(ConfidencePane, Story().run("Go."), (64, 12))).split("\n")
+    for label in ("0.3", "0.7"):
+        at = rows[1].index(label)
+        assert rows[0][at + 1] in "┼╋"
+
+
+async def test_a_tripped_breaker_is_listed() -> None:
+    story = Story().run("Go.")
+    story.tell(e.BreakerSet(tool="bash", open=True))
+    assert "⊘ bash breaker open" in await text_at(ConfidencePane, story)
+
+
+# --- the note ------------------------------------------------------------------------------------------------
+
+
+async def test_the_note_is_shown_word_for_word_before_it_is_sent_and_dimmed_after() -> None:
+    story = troubled()
+    text = await text_at(NotePane, story, (110, 20))
+    assert text.startswith("→ goes with the next call")
+    assert NOTE in text
+    story.ask_model(NOTE)
+    text = await text_at(NotePane, story, (110, 20))
+    assert text.startswith("✓ sent with the last call")
+    assert NOTE in text
+
+
+@pytest.mark.parametrize(
+    ("text", "edited", "says"),
+    [
+        ("Do it.", True, "✎ edited by you"),
+        (None, True, "✎ dropped by you"),
+        (None, False, "○ nothing pending"),
+    ],
+)
+async def test_an_edited_or_dropped_note_says_by_whom(text: str | None, edited: bool, says: str) -> None:
+    story = Story().run("Go.")
+    story.tell(e.NotePrepared(text=text, edited=edited))
+    assert (await text_at(NotePane, story)).startswith(says)
+
+
+# --- the timeline --------------------------------------------------------------------------------------------
+
+
+async def test_the_timeline_tells_iteration_time_level_detector_and_reason() -> None:
+    text = await text_at(TimelinePane, troubled(), (110, 20))
+    assert (
+        "  2   +0:05 ✗ failure               bash: ModuleNotFoundError: No module named 'statistics_helpers'"
+        in text
+    )
+    assert "▲ escalate  attempts    bash has failed 3 times" in text
+    assert "⊘ refused" in text
+    assert text.rstrip().split("\n")[-1].startswith("  6")
+
+
+async def test_the_timeline_draws_only_new_lines_and_follows_the_newest() -> None:
+    story = Story(max_iterations=9_999).run("Go.")
+    for _ in range(300):
+        story.ask_model()
+        (call,) = story.reply("", ("bash", {"command": "x"}))
+        story.succeed(call, "ok").judge()
+        story.tell(e.Notice(text=f"notice {story.iteration}"))
+    async with Stage(TimelinePane).run_test(size=(70, 12)) as pilot:
+        app: Any = pilot.app
+        app.show(story.state, story.now)
+        await pilot.pause()
+        pane = app.query_one(TimelinePane)
+        assert "notice 300" in text_of_pane(pane)
+        assert len(pane._strips) < 40
+        pane.focus()
+        await pilot.press("home")
+        assert "run 1, policy combined" in text_of_pane(pane)
+        story.tell(e.Notice(text="the latest"))
+        app.show(story.state, story.now)
+        await pilot.pause()
+        assert "the latest" not in text_of_pane(pane)
+        await pilot.press("end")
+        assert "the latest" in text_of_pane(pane)
+
+
+async def test_a_line_of_the_timeline_can_be_chosen_by_key_and_by_click() -> None:
+    chosen: list[int] = []
+
+    class Listening(Stage):
+        def on_timeline_pane_selected(self, event: TimelinePane.Selected) -> None:
+            chosen.append(event.seq)
+
+    story = troubled()
+    async with Listening(TimelinePane).run_test(size=(90, 20)) as pilot:
+        app: Any = pilot.app
+        app.show(story.state, story.now)
+        await pilot.pause()
+        pane = app.query_one(TimelinePane)
+        pane.focus()
+        await pilot.press("up", "up", "enter")
+        await pilot.click(TimelinePane, offset=(10, 1))
+        await pilot.pause()
+    lines = story.state.timeline.lines
+    assert chosen == [lines[len(lines) - 2].seq, lines[0].seq]
+
+
+async def test_the_line_under_the_cursor_opens_to_its_whole_text() -> None:
+    story = Story().run("Go.")
+    story.tell(e.Notice(text="a long remark " * 12 + "with an end"))
+    async with Stage(TimelinePane).run_test(size=(50, 14)) as pilot:
+        app: Any = pilot.app
+        app.show(story.state, story.now)
+        await pilot.pause()
+        pane = app.query_one(TimelinePane)
+        assert "with an end" not in text_of_pane(pane)
+        pane.focus()
+        await pilot.press("up")
+        assert "with an end" in text_of_pane(pane)
+
+
+async def test_a_replay_that_goes_back_shows_fewer_lines() -> None:
+    story = troubled()
+    async with Stage(TimelinePane).run_test(size=(90, 30)) as pilot:
+        app: Any = pilot.app
+        app.show(story.state, story.now)
+        await pilot.pause()
+        app.show(Story().run("Other.").state, 0.0)
+        await pilot.pause()
+        rows = [row for row in rows_of(app.query_one(TimelinePane)) if row.strip()]
+        assert len(rows) == 1
+
+
+# --- status and summary --------------------------------------------------------------------------------------
+
+
+async def test_the_status_line_names_mode_model_policy_iteration_tokens_cost_and_time() -> None:
+    text = await text_at(StatusLine, troubled(), (120, 3))
+    for part in ("▶ AUTO", "gpt-5-mini", "combined", "it 6/50", "19.7k tok", "$0.0126", "32 s", "tools"):
+        assert part in text
+
+
+async def test_an_unknown_cost_is_not_zero() -> None:
+    assert "cost ?" in await text_at(StatusLine, tripped(), (120, 3))
+
+
+async def test_a_wait_stays_on_a_narrow_status_line() -> None:
+    assert "≈ retry in 4.9 s" in await text_at(StatusLine, backing_off(), (50, 3))
+
+
+def test_the_mode_is_waiting_while_the_operator_is_asked_and_done_at_the_end() -> None:
+    story = Story().run("Go.")
+    assert mode_of(story.state) == "AUTO"
+    story.tell(e.ModeChanged(mode=e.Mode.STEP))
+    assert mode_of(story.state) == "STEP"
+    story.tell(e.EscalationRaised(id="q", question="?", source="attempts"))
+    assert mode_of(story.state) == "WAITING"
+    assert mode_of(answered().state) == "DONE"
+
+
+async def test_the_summary_holds_everything_that_the_folded_panes_would_say() -> None:
+    text = await text_at(RecoverySummary, troubled(), (120, 3))
+    assert (
+        text.strip()
+        == "ring ●○○○○ · attempts 3/3 bash ⊘ blocked · confidence 0.20 ↗ · CONTINUE · → note pending"
+    )
+    narrow = await text_at(RecoverySummary, troubled(), (44, 3))
+    assert narrow.strip().startswith("●○○○○ · ●●● bash ⊘ · 0.20 ↗")
+
+
+# --- words and numbers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (PYTEST, "ModuleNotFoundError: No module named 'statistics_helpers'"),
+        ("exit code 2: make: *** No rule", "exit code 2: make: *** No rule"),
+        ("\n\n=====\n  something\n", "something"),
+        ("Traceback (most recent call last):\n  File 'x'\nKeyError: 'a'\n\nexit code 1", "KeyError: 'a'"),
+        ("building\ncc: fatal error: no input\nexit code 1", "cc: fatal error: no input"),
+        ("\x1b[31mError: red\x1b[0m", "Error: red"),
+        ("---\n***\n", "--- ***"),
+    ],
+)
+def test_the_gist_of_a_message_is_its_telling_line(message: str, expected: str) -> None:
+    assert gist(message) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0.0 s"),
+        (0.02, "20 ms"),
+        (0.4, "0.4 s"),
+        (9.96, "10 s"),
+        (59.6, "1m 00s"),
+        (185, "3m 05s"),
+        (3720, "1h 02m"),
+        (-3, "0.0 s"),
+    ],
+)
+def test_durations_read_as_people_say_them(value: float, text: str) -> None:
+    assert seconds(value) == text
+
+
+def test_counts_and_pips_are_short() -> None:
+    assert [compact(number) for number in (0, 999, 1_000, 12_345, 999_949, 999_950, 1_234_567)] == [
+        "0",
+        "999",
+        "1.0k",
+        "12.3k",
+        "999.9k",
+        "1.0M",
+        "1.2M",
+    ]
+    assert [pips(count, 3) for count in (0, 1, 3, 5)] == ["○○○", "●○○", "●●●", "●●●+2"]
+
+
+def test_cutting_marks_what_is_missing_and_counts_cells() -> None:
+    assert fit("abcdef", 4) == "abc…"
+    assert fit("日本語", 4) == "日…"
+    assert fit_middle("python -m pytest tests/test_stats.py", 20) == "python -m py…tats.py"
+    assert text_of(clip((Span("ab"), Span("cdef")), 4)) == "abc…"
+    assert text_of(justified((Span("left part"),), (Span("r"),), 10)) == "left pa… r"
+    assert width_of(justified((Span("日本語日本語"),), (Span("ok"),), 9)) == 9
