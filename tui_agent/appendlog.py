@@ -7,9 +7,12 @@ seeking hold their logs in the memory of the longest one. Appending is O(1) as l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Generic, TypeVar, overload
 
 T = TypeVar("T")
+
+_ALL = slice(None)
 
 
 class AppendLog(Sequence[T], Generic[T]):
@@ -59,6 +62,8 @@ class AppendLog(Sequence[T], Generic[T]):
     def __getitem__(self, index: slice) -> list[T]: ...
     def __getitem__(self, index: int | slice) -> T | list[T]:
         if isinstance(index, slice):
+            if index == _ALL:
+                return self._items[: self._length]
             return [self._items[position] for position in range(self._length)[index]]
         if not -self._length <= index < self._length:
             raise IndexError(index)
@@ -66,7 +71,7 @@ class AppendLog(Sequence[T], Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         items = self._items
-        return (items[position] for position in range(self._length))
+        return islice(items, self._length)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AppendLog):

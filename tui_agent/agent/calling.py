@@ -10,13 +10,13 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NamedTuple
 
 from tui_agent import events as e
 from tui_agent.agent import messages
 from tui_agent.agent.coalesce import ReplyStream
 from tui_agent.agent.ending import Ending, RunEnded
-from tui_agent.agent.operator import Operator
+from tui_agent.agent.operator import Operator, RequestOutline
 from tui_agent.agent.recorder import Recorder
 from tui_agent.folds.history import estimate_tokens
 from tui_agent.models.protocol import Model, ModelFault, ModelRequest, Reply
@@ -24,6 +24,14 @@ from tui_agent.recovery import model_faults
 from tui_agent.tools.registry import ToolRegistry
 
 Sleep = Callable[[float], Awaitable[None]]
+
+
+class _Offer(NamedTuple):
+    """The tools that a request offers, and an estimate of the tokens that their specifications take."""
+
+    specifications: list[dict[str, Any]]
+    names: tuple[str, ...]
+    tokens: int
 
 
 class ModelCaller:
@@ -51,14 +59,22 @@ class ModelCaller:
         self._fallback_models = tuple(fallback_models)
         self._sleep = sleep
         self._jitter = jitter
-        self._specifications: dict[frozenset[str], tuple[list[dict[str, Any]], int]] = {}
+        self._offers: dict[frozenset[str], _Offer] = {}
+        self._newest: tuple[tuple[object, ...], messages.BuiltRequest] | None = None
 
-    def outline(self, note: str | None) -> tuple[messages.BuiltRequest, tuple[str, ...]]:
-        """The next request as it would be built now, and the names of the tools it offers."""
-        tools, tokens = self._offered()
+    def outline(self) -> RequestOutline:
+        """The next request as it would go out now."""
         state = self._recorder.state
-        built = messages.build(state, note, tokens, state.run.context_tokens)
-        return built, tuple(tool["function"]["name"] for tool in tools)
+        built, tools = self._built(state.note)
+        return RequestOutline(
+            state.run.iteration + 1,
+            state.run.model,
+            len(built.messages),
+            built.tokens,
+            built.dropped_groups,
+            tools.names,
+            state.note,
+        )
 
     async def call(self) -> e.ReplyFinished | None:
         """The reply, recorded; None where the policy leaves a fault to the next iteration.
@@ -115,9 +131,8 @@ class ModelCaller:
 
     async def _attempt(self, attempt: int, model: str) -> e.ReplyFinished:
         state = self._recorder.state
-        tools, tokens = self._offered()
         note = state.note if attempt == 1 else state.sent_note
-        built = messages.build(state, note, tokens, state.run.context_tokens)
+        built, tools = self._built(note)
         iteration = state.run.iteration
         if built.repairs:
             self._recorder.record(e.CoherenceRepaired(iteration=iteration, repairs=dict(built.repairs)))
@@ -129,14 +144,14 @@ class ModelCaller:
                 messages=len(built.messages),
                 tokens=built.tokens,
                 dropped_groups=built.dropped_groups,
-                tools=tuple(tool["function"]["name"] for tool in tools),
+                tools=tools.names,
                 note=note,
             )
         )
         request = ModelRequest.model_construct(
             model=model,
             messages=built.messages,
-            tools=tools,
+            tools=tools.specifications,
             api_base=self._api_base,
             silence_timeout=self._silence_timeout,
             total_timeout=max(1_800.0, self._silence_timeout),
@@ -192,13 +207,27 @@ class ModelCaller:
         if answer.text.strip():
             self._recorder.record(e.SettingChanged(setting="model", value=answer.text.strip()))
 
-    def _offered(self) -> tuple[list[dict[str, Any]], int]:
-        """The tools' specifications without those whose breaker is open, and their tokens; made once a set."""
+    def _built(self, note: str | None) -> tuple[messages.BuiltRequest, _Offer]:
+        """The request for the state as it is, built once however often it is looked at, and the tools in it."""
+        state = self._recorder.state
+        offer = self._offered()
+        made_from = (state.history.groups, note, offer, state.run.context_tokens)
+        if self._newest is None or any(
+            old is not new for old, new in zip(self._newest[0], made_from, strict=True)
+        ):
+            built = messages.build(state, note, offer.tokens, state.run.context_tokens)
+            self._newest = made_from, built
+        return self._newest[1], offer
+
+    def _offered(self) -> _Offer:
+        """The tools without those whose breaker is open; made once a set."""
         withheld = self._recorder.state.recovery.open_tools()
-        if withheld not in self._specifications:
+        if withheld not in self._offers:
             tools = self._tools.specifications(without=withheld)
-            self._specifications[withheld] = tools, sum(estimate_tokens(str(tool)) for tool in tools)
-        return self._specifications[withheld]
+            names = tuple(name for name in self._tools.names if name not in withheld)
+            tokens = sum(estimate_tokens(str(tool)) for tool in tools)
+            self._offers[withheld] = _Offer(tools, names, tokens)
+        return self._offers[withheld]
 
     def _shrunk(self) -> int:
         state = self._recorder.state

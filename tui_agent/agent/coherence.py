@@ -34,7 +34,7 @@ def validate(messages: Iterable[Message]) -> tuple[list[Message], dict[str, int]
         waiting.clear()
 
     for message in messages:
-        role = message.get("role")
+        role = message["role"]
         if role == "tool":
             call_id = str(message.get("tool_call_id"))
             if call_id in waiting:
@@ -44,7 +44,8 @@ def validate(messages: Iterable[Message]) -> tuple[list[Message], dict[str, int]
             else:
                 repairs[DUPLICATE if call_id in answered else ORPHAN] += 1
             continue
-        settle()
+        if waiting:
+            settle()
         if role == "assistant":
             calls = message.get("tool_calls") or ()
             if not calls and not message.get("content"):

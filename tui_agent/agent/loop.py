@@ -18,7 +18,7 @@ from tui_agent.agent.ending import Ending, RunEnded
 from tui_agent.agent.escalation import settle
 from tui_agent.agent.execution import Executor
 from tui_agent.agent.keeper import KeepsNothing, WorkspaceKeeper
-from tui_agent.agent.operator import Operator, RequestOutline
+from tui_agent.agent.operator import Operator
 from tui_agent.agent.recorder import Recorder, RecordingFailed
 from tui_agent.recovery import note, partial_answer
 from tui_agent.state import RunState
@@ -134,17 +134,7 @@ class Agent:
 
     async def _gate(self) -> None:
         pending = self._state.note
-        built, tools = self._caller.outline(pending)
-        outline = RequestOutline(
-            self._state.run.iteration + 1,
-            self._state.run.model,
-            len(built.messages),
-            built.tokens,
-            built.dropped_groups,
-            tools,
-            pending,
-        )
-        reply = await self._operator.gate(outline)
+        reply = await self._operator.gate(self._caller.outline())
         if reply.note != pending and self._state.note == pending:
             self._recorder.record(e.NotePrepared(text=reply.note, edited=True))
 

@@ -6,9 +6,9 @@ whatever the budget says: without them the model would not know what it is doing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tui_agent.appendlog import AppendLog
 from tui_agent.folds.history import Group
 
 
@@ -21,11 +21,12 @@ class Window:
     dropped: int
 
 
-def select(groups: Sequence[Group], run: int, budget: int | None) -> Window:
+def select(groups: AppendLog[Group] | list[Group], run: int, budget: int | None) -> Window:
     """The newest groups that fit `budget` tokens (None: all), and the pinned ones. Linear in the history."""
-    if budget is None:
-        kept = list(groups)
-        return Window(kept, sum(group.tokens for group in kept), 0)
+    groups = groups[:]
+    tokens = sum(group.tokens for group in groups)
+    if budget is None or tokens <= budget:
+        return Window(groups, tokens, 0)
     pinned = _pinned(groups, run)
     left = budget - sum(groups[position].tokens for position in pinned)
     keep = set(pinned)
@@ -40,7 +41,7 @@ def select(groups: Sequence[Group], run: int, budget: int | None) -> Window:
     return Window(kept, sum(group.tokens for group in kept), len(groups) - len(kept))
 
 
-def _pinned(groups: Sequence[Group], run: int) -> set[int]:
+def _pinned(groups: list[Group], run: int) -> set[int]:
     pinned: set[int] = set()
     if groups:
         pinned.add(len(groups) - 1)
