@@ -108,8 +108,10 @@ class RunState:
     hook_context: tuple[str, ...] = ()
     """What hooks said in this iteration; it joins the note."""
 
-    checkpoints: AppendLog[e.CheckpointSaved] = field(default_factory=AppendLog)
-    """Kept states of the workspace, oldest first."""
+    @property
+    def checkpoints(self) -> AppendLog[e.CheckpointSaved]:
+        """Kept states of the workspace, oldest first."""
+        return self.conversation.checkpoints
 
     @property
     def running(self) -> bool:
@@ -156,10 +158,6 @@ def fold(events: Iterable[e.Event], state: RunState | None = None) -> RunState:
 
 
 Changes = dict[str, Any]
-
-
-def _checkpoint_saved(state: RunState, event: e.CheckpointSaved) -> Changes:
-    return {"checkpoints": state.checkpoints.append(event)}
 
 
 def _session_started(_: RunState, event: e.SessionStarted) -> Changes:
@@ -342,5 +340,4 @@ _HANDLERS: dict[type[e.Event], Callable[[RunState, Any], Changes]] = {
     e.EscalationRaised: _escalation_raised,
     e.EscalationAnswered: _escalation_answered,
     e.RunFinished: _run_finished,
-    e.CheckpointSaved: _checkpoint_saved,
 }

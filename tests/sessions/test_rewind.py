@@ -10,7 +10,7 @@ from tests.sessions.session_events import iteration, run_started, stamp, start
 from tui_agent import events as e
 from tui_agent.sessions.checkpoints import Checkpoints, FileChange, Limits
 from tui_agent.sessions.errors import SessionError
-from tui_agent.sessions.keeper import CheckpointKeeper
+from tui_agent.sessions.keeping import CheckpointKeeper
 from tui_agent.sessions.rewind import RewindPoint, carry_out, plan, plan_undo, points
 from tui_agent.sessions.shadow_git import ShadowGit
 from tui_agent.state import RunState, apply
@@ -28,8 +28,14 @@ class Recorded:
         self.state = RunState()
         self.events: list[e.Event] = []
         self.checkpoints = Checkpoints(tmp_path / "state", self.workspace, "s1", limits)
-        self.keeper = CheckpointKeeper(self.checkpoints, self.record)
+        self.keeper = CheckpointKeeper(self, self.checkpoints)
         self.record(start(workspace=str(self.workspace)))
+
+    async def barrier(self) -> None:
+        """Nothing is on a disk."""
+
+    def sync_soon(self) -> None:
+        """Nothing is on a disk."""
 
     def record(self, event: e.Event) -> e.Event:
         stamped = stamp([event], self.state.seq + 1)[0]
@@ -37,15 +43,19 @@ class Recorded:
         self.state = apply(self.state, stamped)
         return stamped
 
-    async def run(self, number: int, *texts: str) -> None:
+    async def run(self, number: int, *texts: str, late: bool = False) -> None:
         """A run that writes each text into a.py, one an iteration."""
         self.record(run_started(number, f"Task {number}"))
         for place, text in enumerate(texts, 1):
-            await self.keeper.before_change(number, place)
-            (self.workspace / "a.py").write_text(text)
             for event in iteration(place, call=f"c{number}-{place}"):
                 self.record(event)
-            await self.keeper.after_iteration(number, place)
+                if isinstance(event, e.ToolStarted):
+                    await self.keeper.before_effect()
+                    (self.workspace / "a.py").write_text(text)
+            self.keeper.after_iteration()
+            if not late:
+                await self.keeper.settle()
+        await self.keeper.settle()
         self.record(e.RunFinished(outcome=e.Outcome.ANSWERED, answer="done"))
 
     @property
@@ -70,11 +80,25 @@ async def test_points_are_the_messages_and_the_iterations_that_changed_files(ses
     assert [point.label for point in points(session.state)] == [
         "after iteration 1: a.py",
         "before: Task 2",
-        "after iteration 2: a.py",
         "after iteration 1: a.py",
         "before: Task 1",
     ]
     assert all(point.ref for point in points(session.state))
+
+
+@needs_git
+async def test_a_checkpoint_that_is_kept_late_still_marks_the_end_of_its_iteration(tmp_path: Path):
+    session = Recorded(tmp_path)
+    await session.run(1, "one\n", "two\n", "three\n", late=True)
+    wanted = point(session, "after iteration 2")
+    started = [event.seq for event in session.events if isinstance(event, e.IterationStarted)]
+    saved = [event.seq for event in session.events if isinstance(event, e.CheckpointSaved) and event.files]
+    assert saved[1] > wanted.seq >= started[2]
+    session.record(
+        await carry_out(await plan(session.state, wanted, "both", session.checkpoints), session.checkpoints)
+    )
+    assert session.text == "two\n"
+    assert len(session.state.history.groups) == 3
 
 
 @needs_git
@@ -130,9 +154,10 @@ async def test_own_edits_between_runs_belong_to_the_point_before_the_next_messag
     await session.run(1, "one\n")
     (session.workspace / "a.py").write_text("mine\n")
     await session.run(2, "two\n")
-    shown = await plan(session.state, point(session, "before: Task 2"), "both", session.checkpoints)
-    await carry_out(shown, session.checkpoints)
-    assert session.text == "mine\n"
+    for label, text in (("before: Task 2", "mine\n"), ("after iteration 1: a.py", "one\n")):
+        wanted = [found for found in points(session.state) if found.label == label][-1]
+        await carry_out(await plan(session.state, wanted, "both", session.checkpoints), session.checkpoints)
+        assert session.text == text
 
 
 @needs_git

@@ -254,3 +254,9 @@ def test_a_session_that_cannot_be_read_is_listed_with_the_reason(store: SessionS
     store.refresh()
     assert "is not a session of agent-tui" in row(store, "s1").problem
     assert [row.id for row in store.rows()] == ["s1", "s0", "s2"]
+
+
+def test_a_session_that_holds_nothing_is_never_the_newest(store: SessionStore):
+    store.folder("s9").mkdir()
+    (store.folder("s9") / JOURNAL_NAME).write_bytes(b'{"seq":1')
+    assert store.newest() == store.folder("s0")

@@ -144,6 +144,8 @@ class Conversation:
     calls: tuple[CallEntry, ...] = ()
     iteration: int = 0
     escalation: e.EscalationRaised | None = None
+    checkpoints: AppendLog[e.CheckpointSaved] = field(default_factory=AppendLog)
+    """States of the workspace that were kept along this conversation."""
     rewound_from: tuple[int, Conversation] | None = None
     """The newest rewind's `seq` and the conversation before it, until the next run: what an undo brings back."""
 
@@ -317,6 +319,10 @@ def _session_resumed(talk: Conversation, event: e.SessionResumed, _: int) -> Con
     return talk._closed(NoticeEntry(event.seq, event.at, talk.iteration, "warning", text))
 
 
+def _checkpoint_saved(talk: Conversation, event: e.CheckpointSaved, _: int) -> Conversation:
+    return evolve(talk, checkpoints=talk.checkpoints.append(event))
+
+
 def _rewound(talk: Conversation, event: e.Rewound, _: int) -> Conversation:
     if event.scope == "files":
         return talk
@@ -327,7 +333,15 @@ def _rewound(talk: Conversation, event: e.Rewound, _: int) -> Conversation:
         return before[1]._closed(_rewind_notice(event, "The rewind was taken back."))
     # Between iterations nothing is open, so what was closed up to there is what was opened up to there.
     length = bisect_right(talk.entries, event.to_seq, key=lambda entry: entry.seq)
-    cut = evolve(talk, entries=talk.entries.prefix(length), reply=None, calls=(), escalation=None)
+    kept = bisect_right(talk.checkpoints, event.to_seq, key=lambda saved: saved.seq)
+    cut = evolve(
+        talk,
+        entries=talk.entries.prefix(length),
+        checkpoints=talk.checkpoints.prefix(kept),
+        reply=None,
+        calls=(),
+        escalation=None,
+    )
     return cut._closed(
         _rewind_notice(event, "The conversation was rewound to here."), rewound_from=(event.seq, talk)
     )
@@ -357,6 +371,7 @@ _HANDLERS: dict[type[e.Event], Callable[[Conversation, Any, int], Conversation]]
     e.EscalationAnswered: _escalation_answered,
     e.Notice: _notice,
     e.SessionResumed: _session_resumed,
+    e.CheckpointSaved: _checkpoint_saved,
     e.Rewound: _rewound,
     e.RunFinished: _run_finished,
 }

@@ -6,6 +6,7 @@ other: the journal keeps all that came before it. No run may be under way.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,18 +46,32 @@ class RewindPlan:
 def points(state: RunState) -> list[RewindPoint]:
     """Where this session can go back to, the newest first: before each message of the operator that began a run,
     and after each iteration that changed files."""
-    found: dict[int, RewindPoint] = {}
-    for entry in state.conversation.entries:
-        if isinstance(entry, OperatorEntry) and entry.iteration == 0 and not entry.answers:
-            seq = entry.seq - 1
-            found[seq] = RewindPoint(seq, entry.at, f"before: {_line(entry.text)}", _ref_at(state, seq))
-    shown = {entry.seq for entry in state.conversation.entries}
+    found: dict[tuple[int, str], RewindPoint] = {}
+    entries = state.conversation.entries
+    starts = [entry for entry in entries if isinstance(entry, OperatorEntry) and entry.iteration == 0]
+    for entry in starts:
+        seq = entry.seq - 1
+        ref = _ref_at(state, seq)
+        found[seq, ref] = RewindPoint(seq, entry.at, f"before: {_line(entry.text)}", ref)
     for saved in state.checkpoints:
-        if not saved.before and saved.files and (not shown or saved.seq <= max(shown)):
+        if not saved.before and saved.files:
+            seq = _end_of_iteration(state, saved, [entry.seq for entry in starts])
             names = ", ".join(saved.files[:3]) + (" …" if len(saved.files) > 3 else "")
-            label = f"after iteration {saved.iteration}: {names}"
-            found.setdefault(saved.seq, RewindPoint(saved.seq, saved.at, label, saved.ref))
-    return [found[seq] for seq in sorted(found, reverse=True)]
+            point = RewindPoint(seq, saved.at, f"after iteration {saved.iteration}: {names}", saved.ref)
+            found.setdefault((seq, saved.ref), point)
+    return sorted(found.values(), key=lambda point: -point.seq)
+
+
+def _end_of_iteration(state: RunState, saved: e.CheckpointSaved, starts: list[int]) -> int:
+    """The last event before anything of the next iteration: a checkpoint may be kept while that goes on already."""
+    run = bisect_right(starts, saved.seq)
+    first, last = starts[run - 1] if run else 0, starts[run] - 1 if run < len(starts) else state.seq
+    later = (
+        entry.seq - 1
+        for entry in state.conversation.entries
+        if first <= entry.seq <= last and entry.iteration > saved.iteration
+    )
+    return min(later, default=last)
 
 
 def _ref_at(state: RunState, seq: int) -> str:

@@ -18,6 +18,7 @@ from tui_agent import events as e
 from tui_agent.evolve import evolve
 from tui_agent.sessions.errors import SessionError, disk_error
 from tui_agent.sessions.journal import JOURNAL_NAME, Journal
+from tui_agent.sessions.lines import decode
 from tui_agent.sessions.lock import SessionLock
 from tui_agent.sessions.redaction import Redactor
 from tui_agent.sessions.session_index import INDEX_NAME, Hit, SessionIndex
@@ -107,10 +108,8 @@ class SessionStore:
         """The folder of the session that was used last (in `workspace`); None where there is none."""
         by_age = sorted(self._journals().items(), key=lambda item: -item[1][1])
         for name, _ in by_age:
-            if workspace is None:
-                return self.folder(name)
-            row = summarise(self.folder(name))[0]
-            if row.workspace == str(workspace) and not row.problem:
+            started = _beginning(self.folder(name))
+            if started is not None and (workspace is None or started.workspace == str(workspace)):
                 return self.folder(name)
         return None
 
@@ -255,6 +254,16 @@ class SessionStore:
             source.rename(target)
         except OSError as fault:
             raise disk_error(f"Session {source.name} cannot be moved", target, fault) from fault
+
+
+def _beginning(folder: Path) -> e.SessionStarted | None:
+    """The first event of a session, from its first line alone; None where there is none."""
+    try:
+        with (folder / JOURNAL_NAME).open("rb") as file:
+            event = decode(file.readline(1_000_000))
+    except (OSError, ValueError):
+        return None
+    return event if isinstance(event, e.SessionStarted) else None
 
 
 def _folders(parent: Path) -> list[Path]:
