@@ -11,7 +11,7 @@ import pytest
 
 from tests.agent.scripted import ScriptedOperator
 from tui_agent import events as e
-from tui_agent.agent.operator import EscalationReply
+from tui_agent.agent.operator import ApprovalReply, EscalationReply
 from tui_agent.config import RecoverySettings, Settings
 from tui_agent.models.scenario import materialise
 from tui_agent.models.scenario_file import load_scenario, scenario_names
@@ -44,11 +44,17 @@ class Show:
         return [event for event in self.events if isinstance(event, kind)]
 
 
-async def play(name: str, folder: Path, answers: Iterable[EscalationReply] = (), **settings: Any) -> Show:
+async def play(
+    name: str,
+    folder: Path,
+    answers: Iterable[EscalationReply] = (),
+    approvals: Iterable[ApprovalReply] = (),
+    **settings: Any,
+) -> Show:
     scenario = load_scenario(name)
     workspace = folder / "workspace"
     materialise(scenario, workspace)
-    operator = ScriptedOperator(answers=deque(answers))
+    operator = ScriptedOperator(answers=deque(answers), approvals=deque(approvals))
     chosen = {"policy": scenario.policy, "approve": scenario.approve, **settings}
     configured = Settings(
         model=f"scripted:{name}",
@@ -206,6 +212,43 @@ async def test_the_parallel_demo_shows_backoff_and_a_batch_that_fails_in_part(tm
     ]
     assert ["ToolStarted"] * 3 in [started[at : at + 3] for at in range(len(started))], "reads run together"
     assert len(show.of(e.ToolFailed)) == 1
+
+
+YES, NO = ApprovalReply("once"), ApprovalReply("deny", "build/ is mine")
+EDIT = ApprovalReply("once", input={"path": "VERSION", "content": "3.0.0-rc1\n"})
+RELEASES = {
+    "yes to all": ("2.0.0", [YES, YES, YES], "2.0.0", ["package-2.0.0.txt"], "2.0.0"),
+    "another version": (
+        "Let us call it 1.10.0, please",
+        [YES, YES, YES],
+        "1.10.0",
+        ["package-1.10.0.txt"],
+        "1.10.0",
+    ),
+    "no version": ("you decide", [YES, YES, YES], "2.0.0", ["package-2.0.0.txt"], "2.0.0"),
+    "no deleting": ("2.0.0", [YES, YES, NO, YES], "2.0.0", ["old-package.txt", "package-2.0.0.txt"], "2.0.0"),
+    "no building": ("2.0.0", [YES, YES, NO, NO], "2.0.0", ["old-package.txt"], "2.0.0"),
+    "no writing": ("2.0.0", [NO, NO, YES], "1.2.0", ["package-1.2.0.txt"], "Unreleased"),
+    "another file content": ("2.0.0", [EDIT, YES, YES], "3.0.0-rc1", ["package-3.0.0-rc1.txt"], "2.0.0"),
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "approvals", "version", "built", "heading"), RELEASES.values(), ids=RELEASES
+)
+async def test_the_approvals_demo_does_what_it_was_allowed_and_nothing_else(
+    said: str, approvals: list[ApprovalReply], version: str, built: list[str], heading: str, tmp_path: Path
+) -> None:
+    show = await play("approvals", tmp_path, [EscalationReply("answer", said)], approvals)
+    assert show.end.outcome is e.Outcome.ANSWERED
+    assert not show.operator.approvals, "every card was shown"
+    assert (show.workspace / "VERSION").read_text().strip() == version
+    assert sorted(path.name for path in (show.workspace / "build").iterdir()) == built
+    assert f"## {heading}\n" in (show.workspace / "CHANGELOG.md").read_text()
+    package = [name for name in built if name.startswith("package")]
+    assert show.end.answer.startswith("No package was built." if not package else "The release is prepared")
+    assert all(name in show.end.answer for name in package)
+    assert all(asked.preview for asked in show.operator.asked)
 
 
 @pytest.mark.parametrize("policy", ["forge", "gigi", "funnelcanary", "hpd", "combined"])

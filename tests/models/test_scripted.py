@@ -274,7 +274,7 @@ def test_the_kinds_of_faults_are_those_of_the_events() -> None:
 
 
 def test_at_least_three_demos_come_with_the_product_each_with_title_task_and_files() -> None:
-    assert {"recovery", "breaker", "parallel"} <= set(scenario_names())
+    assert {"recovery", "breaker", "parallel", "approvals"} <= set(scenario_names())
     for name in scenario_names():
         scenario = load_scenario(name)
         assert scenario.title

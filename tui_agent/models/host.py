@@ -191,6 +191,8 @@ async def _main(reports: int) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin.buffer)
     transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(reports, "wb", buffering=0))
     await Host(lambda message: transport.write(wire.line(message))).serve(commands)
+    # At once: neither an import that goes on nor a library's thread may keep the host when its work is over.
+    os._exit(0)
 
 
 def main() -> None:
@@ -204,9 +206,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    finally:
-        sys.stderr.flush()
-        # A thread of a library must not keep the host when its work is over.
-        os._exit(0)
+    main()
