@@ -200,8 +200,7 @@ E   ModuleNotFoundError: No module named 'statistics_helpers'
 ERROR tests/test_stats.py
 exit code 2"""
 
-DIFF = "\n".join(
-    [
+_DIFF_LINES = (
         "--- a/tests/test_stats.py",
         "+++ b/tests/test_stats.py",
         "@@ -1,6 +1,6 @@",
@@ -213,8 +212,8 @@ DIFF = "\n".join(
         " ",
         " def test_median_of_an_even_number_of_values():",
         "",
-    ]
 )
+DIFF = "\n".join(_DIFF_LINES)
 
 ANSWER = """The suite is green: **7 passed**.
 

@@ -65,6 +65,8 @@ class ConversationPane(LinePane):
         self._cursor: int | None = None
         self._frame = 0
         self._timer: Timer | None = None
+        self._width = self._height = 0
+        self._tail_strips: dict[int, tuple[Line, Strip]] = {}
 
     # --- showing ---------------------------------------------------------------------------------------------
 
@@ -101,14 +103,6 @@ class ConversationPane(LinePane):
         self._frame += 1
         self._transcript.advance(self._now, SPINNER[self._frame % len(SPINNER)])
         self.refresh()
-
-    @property
-    def _width(self) -> int:
-        return self.scrollable_content_region.width
-
-    @property
-    def _height(self) -> int:
-        return self.scrollable_content_region.height
 
     def _settle(self) -> None:
         """Draw what is in view and a page around it, so that its heights are true, and keep the place."""
@@ -176,6 +170,8 @@ class ConversationPane(LinePane):
 
     def on_resize(self, _: Resize) -> None:
         """Another width: blocks are drawn anew as they are looked at, the place is kept."""
+        self._width, self._height = self.scrollable_content_region.size
+        self._tail_strips.clear()
         index, inner = self._anchor
         before = (
             self._transcript.measure(index) if index < len(self._transcript) and self._transcript.width else 0
@@ -188,6 +184,7 @@ class ConversationPane(LinePane):
     def notify_style_update(self) -> None:
         """The theme or the focus changed."""
         super().notify_style_update()
+        self._tail_strips.clear()
         self._transcript.repaint()
 
     # --- lines -----------------------------------------------------------------------------------------------
@@ -228,19 +225,35 @@ class ConversationPane(LinePane):
             return Strip.blank(max(0, width), base)
         index, number = place
         selection = self.text_selection
-        current = index == self._cursor
-        kept = self._transcript.drawn(index).strips if index < self._transcript.closed else None
-        strip = kept.get((number, current)) if kept is not None else None
-        if strip is None:
-            strip = to_strip(self._with_margin(index, number), Palette.of(self.app), base, width)
-            if kept is not None:
-                kept[number, current] = strip
+        strip = self._strip_of(index, number, row)
         if selection is not None and (span := selection.get_span(row)) is not None:
             text = text_of(self._with_margin(index, number))
             start, end = span
             style = self.screen.get_component_rich_style("screen--selection")
             strip = highlighted(strip, text, start, len(text) if end == -1 else end, style)
         return strip.apply_offsets(0, row)
+
+    def _strip_of(self, index: int, number: int, row: int) -> Strip:
+        """The strip of a line: kept with its block, or for an open block for as long as the line stays the same."""
+        if index < self._transcript.closed:
+            kept = self._transcript.drawn(index).strips
+            current = index == self._cursor
+            strip = kept.get((number, current))
+            if strip is None:
+                strip = kept[number, current] = self._made(self._with_margin(index, number))
+            return strip
+        line = self._with_margin(index, number)
+        known = self._tail_strips.get(row)
+        if known is not None and known[0] == line:
+            return known[1]
+        if len(self._tail_strips) > 4 * self._height:
+            self._tail_strips.clear()
+        strip = self._made(line)
+        self._tail_strips[row] = (line, strip)
+        return strip
+
+    def _made(self, line: Line) -> Strip:
+        return to_strip(line, Palette.of(self.app), self.rich_style, self._width)
 
     def _with_margin(self, index: int, number: int) -> Line:
         line = self._transcript.line(index, number)
