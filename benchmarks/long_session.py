@@ -15,7 +15,21 @@ from pathlib import Path
 from tui_agent import events as e
 from tui_agent.sessions.lines import encode
 
-_WORDS = "look at the failing test first then read file parser and change what it returns because".split()
+_WORDS = [
+    "look",
+    "at",
+    "the",
+    "failing",
+    "test",
+    "first",
+    "then",
+    "read",
+    "parser",
+    "change",
+    "what",
+    "it",
+    "returns",
+]
 _FILES = [f"src/pkg/module_{number}.py" for number in range(40)]
 _ERRORS = (
     "FileNotFoundError: no such file: {path}; nearest: src/pkg/module_1.py",
