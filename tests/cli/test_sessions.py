@@ -8,23 +8,38 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.cli.conftest import CommandLine
 from tui_agent.cli import main
 from tui_agent.cli.sessions import VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.cli.conftest import CommandLine, Ended
+    from tests.cli.conftest import Ended
 
 TURNS = '[[turns]]\ntext = "The walrus is \\u001b[31mhere."\nrepeat = 9\n'
 
 
-@pytest.fixture
-def session(cli: CommandLine) -> str:
-    """A session that was run in a process of its own."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
+    """Id and journal of a session that was run in a process of its own, once for all tests here."""
+    base = tmp_path_factory.mktemp("made")
+    cli = CommandLine(base, base)
     assert cli("run", "look for the walrus", "--model", cli.scenario(TURNS)).code == 0
     (folder,) = (cli.state / "sessions").iterdir()
-    return folder.name
+    return folder.name, (folder / "events.jsonl").read_bytes()
+
+
+@pytest.fixture
+def session(cli: CommandLine, made: tuple[str, bytes]) -> str:
+    """That session in this test's own state folder."""
+    name, journal = made
+    text = journal.decode()
+    started = json.loads(text.splitlines()[0])["workspace"]
+    folder = cli.state / "sessions" / name
+    folder.mkdir(parents=True)
+    (folder / "events.jsonl").write_text(text.replace(json.dumps(started), json.dumps(str(cli.workspace))))
+    return name
 
 
 @pytest.fixture
@@ -107,6 +122,23 @@ def test_a_deleted_session_can_be_brought_back(sessions: Sessions, session: str)
     assert sessions("restore", session)[0] == 0
     assert session in sessions("list")[1]
     assert "empty" in sessions("trash")[1]
+
+
+def test_a_session_is_forked_from_any_event_and_stays_as_it_was(
+    cli: CommandLine, sessions: Sessions, session: str
+) -> None:
+    journal = cli.state / "sessions" / session / "events.jsonl"
+    before = journal.read_bytes()
+    code, out, err = sessions("fork", session, "--at", "3", "--policy", "hpd")
+    assert code == 0
+    forked = out.strip()
+    assert f"agent-tui resume {forked}" in err
+    facts = json.loads(sessions("show", forked, "--json")[1])
+    assert (facts["parent"], facts["parent_seq"], facts["policy"]) == (session, 3, "hpd")
+    assert journal.read_bytes() == before
+    code, _, err = sessions("fork", session, "--at", "9999")
+    assert code == 2
+    assert "Traceback" not in err
 
 
 def test_a_session_is_renamed_in_its_journal(sessions: Sessions, session: str) -> None:

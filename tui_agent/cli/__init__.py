@@ -28,7 +28,7 @@ COMMANDS = {
     "run": "the same engine without a screen, for scripts and CI",
     "replay": "the console over a saved session",
     "resume": "go on with a session",
-    "sessions": "list, show, search, export, import, rename and delete sessions",
+    "sessions": "list, show, search, export, import, fork, rename and delete sessions",
     "analyze": "recorded runs, ours or others', judged by any policy",
     "doctor": "what is configured, reachable and missing, and how to mend it",
 }

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     """Play or print a session."""
     namespace = parser().parse(arguments)
     from tui_agent.config import load_settings
-    from tui_agent.console.arguments import ConsoleArguments
+    from tui_agent.console.arguments import LATEST, ConsoleArguments
 
     given = overrides(namespace)
     settings = load_settings(given, namespace.config)
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
         ConsoleArguments(
             overrides=given,
             config=config_path(namespace.config),
-            replay=Path(namespace.session) if _is_file(namespace.session) else namespace.session,
+            replay=Path(namespace.session) if _is_file(namespace.session) else namespace.session or LATEST,
             replay_speed=settings.speed,
             replay_at=settings.at or 0,
         )

@@ -51,8 +51,15 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str]) -> int:
     """Run to an outcome; its exit code."""
-    # From the first moment on, an early SIGTERM leaves like Ctrl+C: exit code 130, no traceback.
-    signal.signal(signal.SIGTERM, _interrupt)
+    # From the first moment on, SIGTERM leaves like Ctrl+C: exit code 130, no traceback.
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return _run(arguments)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _run(arguments: Sequence[str]) -> int:
     namespace = parser().parse(arguments)
     task = _task(namespace.task)
     import asyncio
