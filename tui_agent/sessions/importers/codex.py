@@ -206,6 +206,7 @@ class _Reader:
         turn.calls.append(call)
         self.owners[key] = (turn, call)
         if kind == "web_search_call":
+            self.closed = True  # it ran on the provider's side: what follows reads its result
             failed = text_at(item, "status") == "failed"
             turn.results[key] = Result(
                 "failed" if failed else "ok", "", at, "the search failed" if failed else ""
@@ -236,16 +237,18 @@ class _Reader:
                 self.closed = True
             case "user_message" | "agent_message" | "agent_reasoning" | "agent_reasoning_raw_content":
                 pass  # the same text stands in an item
-            case "turn_aborted":
-                self.transcript.steps.append(Interrupted("interrupted by the operator", at))
-            case "error":
-                self.transcript.steps.append(Faulted(classified(text_at(payload, "message")), at))
-            case "stream_error":
-                self.transcript.steps.append(
-                    Faulted(classified(text_at(payload, "message")), at, retried=True)
-                )
+            case "turn_aborted" | "error" | "stream_error" as kind:
+                self.closed = True
+                self._broke(kind, text_at(payload, "message"), at)
             case other:
                 self._skip(f"event_msg {other if isinstance(other, str) else 'without a type'}")
+
+    def _broke(self, kind: str, message: str, at: float | None) -> None:
+        if kind == "turn_aborted":
+            self.transcript.steps.append(Interrupted("interrupted by the operator", at))
+        else:
+            fault = classified(message)
+            self.transcript.steps.append(Faulted(fault, at, retried=kind == "stream_error"))
 
     def _usage(self, payload: Record) -> None:
         """One count a model call; the first lines of a rollout carry none."""

@@ -177,13 +177,19 @@ class _Reader(MessageReader):
             self.transcript.answer = text
 
 
+def _output(content: str) -> str:
+    """A result's output out of its frame."""
+    text = _RETURN_CODE.sub("", content, count=1).strip()
+    return text.removeprefix("<output>").removesuffix("</output>").strip()
+
+
 def _verdict(call: Call, content: str, record: Record) -> Result:
     at = message_time(record)
     recorded = number_at(record, "extra", "returncode")
     match = _RETURN_CODE.search(content[:2_000])
     code = int(recorded) if recorded is not None else int(match[1]) if match else None
     if code is not None:
-        output = text_at(record, "extra", "raw_output") or _RETURN_CODE.sub("", content, count=1).strip()
+        output = text_at(record, "extra", "raw_output") or _output(content)
         raised = value_at(record, "extra", "exception_info")
         if code == 0:
             return Result("ok", content, at)
