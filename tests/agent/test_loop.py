@@ -320,6 +320,16 @@ async def test_secrets_reach_neither_the_journal_nor_the_state(fly: TakeOff, tmp
     assert "41" in flight.of(e.ToolSucceeded)[0].content
 
 
+async def test_an_output_that_is_kept_whole_has_its_secrets_masked(fly: TakeOff) -> None:
+    token = "ghp_" + "a1B2" * 9
+    flight = await fly([turn(call("bash", command=f"seq 20000; echo {token}; seq 20000")), "ok"])
+    await flight.run()
+    kept = Path(flight.of(e.ToolSucceeded)[0].output_file).read_text()
+    assert token not in kept
+    assert "[masked:github-token]" in kept
+    assert len(kept) > 200_000
+
+
 async def test_a_failure_hooks_words_join_the_note(fly: TakeOff) -> None:
     hint = {"type": "command", "command": "echo see CONTRIBUTING"}
     hooks = {"PostToolUseFailure": [{"matcher": "*", "hooks": [hint]}]}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.tools.output import Capture, cut_middle, decode_output, keep_whole
+from tui_agent.tools.output import Capture, cut_middle, decode_output
 
 
 @pytest.mark.parametrize("length", [0, 1, 99, 100])
@@ -69,10 +69,16 @@ def test_a_text_of_many_bytes_and_few_characters_is_not_cut(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+def kept(text: str, folder: Path, prefix: str) -> tuple[str, str]:
+    capture = Capture(folder, prefix, 100)
+    capture.feed(text.encode())
+    return capture.finish()
+
+
 def test_the_same_output_is_kept_under_the_same_name(tmp_path: Path) -> None:
-    first, second = (keep_whole("x\n" * 500, tmp_path, "grep", 100) for _ in range(2))
+    first, second = (kept("x\n" * 500, tmp_path, "bash") for _ in range(2))
     assert first == second
-    assert keep_whole("y\n" * 500, tmp_path, "grep", 100)[1] != first[1]
+    assert kept("y\n" * 500, tmp_path, "bash")[1] != first[1]
 
 
 def test_what_is_given_up_leaves_no_file(tmp_path: Path) -> None:
@@ -105,7 +111,7 @@ def test_a_disk_that_fills_costs_the_file_and_says_so(
 
 
 def test_a_prefix_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
-    whole = keep_whole("x" * 500, tmp_path, "../../evil", 100)[1]
+    whole = kept("x" * 500, tmp_path, "../../evil")[1]
     assert Path(whole).parent == tmp_path
 
 

@@ -171,7 +171,7 @@ async def test_an_output_without_end_stays_bounded_in_memory_and_on_disk(
     from tui_agent.tools.output import Capture
 
     monkeypatch.setattr(
-        shell, "Capture", lambda folder, name, limit: Capture(folder, name, limit, kept=1_000_000)
+        shell, "Capture", lambda folder, name, limit, mask: Capture(folder, name, limit, 1_000_000, mask)
     )
     tracemalloc.start()
     output = await run(box, "head -c 100000000 /dev/zero | tr '\\0' x")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from tui_agent.agent.keeper import KeepsNothing, WorkspaceKeeper
 from tui_agent.agent.operator import Operator
 from tui_agent.agent.recorder import Recorder
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
-from tui_agent.tools.tool import Effect, Tool, ToolContext, ToolError, ToolOutput
+from tui_agent.tools.tool import Effect, TextMask, Tool, ToolContext, ToolError, ToolOutput
 from tui_agent.tools.workspace import Workspace
 
 UNKNOWN_EFFECT = (
@@ -57,6 +57,7 @@ class Executor:
         output_dir: Path,
         hooks: HookRunner | None = None,
         keeper: WorkspaceKeeper | None = None,
+        new_mask: Callable[[], TextMask | None] = lambda: None,
     ) -> None:
         self._recorder = recorder
         self._tools = tools
@@ -65,6 +66,7 @@ class Executor:
         self._output_dir = output_dir
         self._hooks = hooks
         self._keeper = keeper or KeepsNothing()
+        self._new_mask = new_mask
 
     async def run(self, calls: Sequence[e.ToolCall]) -> Ending | None:
         """Execute `calls` in the reply's order; an ending where `finish` or the operator ended the run."""
@@ -253,7 +255,7 @@ class Executor:
             await self._recorder.barrier()
         self._start(issued)
         progress = ProgressStream(self._recorder, issued.call.id)
-        context = ToolContext(self._workspace, self._output_dir, issued.call.id, progress.add)
+        context = ToolContext(self._workspace, self._output_dir, issued.call.id, progress.add, self._new_mask)
         try:
             output = await issued.tool.run(issued.arguments, context)
         except ToolError as error:

@@ -57,6 +57,10 @@ class SessionRecorder:
 
         return unsubscribe
 
+    def new_mask(self) -> StreamRedactor:
+        """What masks the secrets of a text that is kept beside the journal."""
+        return self._redactor.stream()
+
     def record(self, event: E) -> E:
         """Mask, stamp, fold, queue for the journal, announce."""
         if isinstance(event, e.ReplyDelta):

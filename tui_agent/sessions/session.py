@@ -135,6 +135,7 @@ class Session:
             output_dir,
             HookRunner(_hooks(settings.hooks), self.id, workspace),
             self._keeper,
+            recorder.new_mask,
         )
         caller = ModelCaller(
             recorder,

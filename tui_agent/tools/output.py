@@ -6,6 +6,7 @@ signatures can be compared. Nothing here knows which tool speaks.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import re
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tui_agent.tools.tool import TextMask
 
 DEFAULT_LIMIT = 30_000
 """Characters of a result that the model reads."""
@@ -60,7 +63,15 @@ class Capture:
     output.
     """
 
-    def __init__(self, folder: Path, prefix: str, limit: int = DEFAULT_LIMIT, kept: int = KEPT_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        prefix: str,
+        limit: int = DEFAULT_LIMIT,
+        kept: int = KEPT_BYTES,
+        mask: TextMask | None = None,
+    ) -> None:
+        """`mask` is fed what goes into the file, and only that."""
         self._folder = folder
         self._prefix = re.sub(r"[^A-Za-z0-9_.-]", "_", prefix) or "output"
         self._limit = limit
@@ -75,6 +86,8 @@ class Capture:
         self._temporary: Path | None = None
         self._kept = 0
         self._trouble = ""
+        self._mask = mask
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     @property
     def total(self) -> int:
@@ -104,6 +117,9 @@ class Capture:
         if complete and len(text) <= self._limit:
             self.discard()
             return text, ""
+        if self._mask is not None:
+            rest = self._mask.feed(self._decoder.decode(b"", final=True)) + self._mask.flush()
+            self._put(rest.encode("utf-8", "replace"))
         whole = self._close()
         half = self._limit // 2
         head = decode_output(bytes(self._head))[:half] if not complete else text[:half]
@@ -127,6 +143,13 @@ class Capture:
         self._temporary = temporary
 
     def _write(self, data: bytes) -> None:
+        if self._file is None:
+            return
+        if self._mask is not None:
+            data = self._mask.feed(self._decoder.decode(data)).encode("utf-8", "replace")
+        self._put(data)
+
+    def _put(self, data: bytes) -> None:
         if self._file is None:
             return
         data = data[: max(0, self._kept_limit - self._kept)]
@@ -162,12 +185,3 @@ class Capture:
             return ""
         self._file, self._temporary = None, None
         return str(name)
-
-
-def keep_whole(text: str, folder: Path, prefix: str, limit: int = DEFAULT_LIMIT) -> tuple[str, str]:
-    """`text` fit for the model, and the path of the file that holds all of it when it was cut."""
-    if len(text) <= limit:
-        return text, ""
-    capture = Capture(folder, prefix, limit)
-    capture.feed(text.encode("utf-8", "replace"))
-    return capture.finish()

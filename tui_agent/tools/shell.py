@@ -90,7 +90,8 @@ class Bash:
         """
         timeout = float(arguments.get("timeout", self.timeout))
         argv = _shell_argv(str(arguments["command"]))
-        capture = Capture(context.output_dir, self.name, self.output_limit)
+        mask = context.new_mask()
+        capture = Capture(context.output_dir, self.name, self.output_limit, mask=mask)
         try:
             ended = await run_command(
                 argv, context.workspace.root, timeout, self.grace, capture, context.progress

@@ -25,6 +25,17 @@ class Effect(StrEnum):
     """Asks the operator or ends the run; needs no approval."""
 
 
+class TextMask(Protocol):
+    """Masks secrets in a text that comes in pieces; what may be half a secret is held back until `flush`."""
+
+    def feed(self, piece: str) -> str: ...
+    def flush(self) -> str: ...
+
+
+def _leave_as_is() -> TextMask | None:
+    return None
+
+
 @dataclass(frozen=True)
 class ToolContext:
     """What a running call is given."""
@@ -35,6 +46,8 @@ class ToolContext:
     call_id: str
     progress: Callable[[str], None]
     """Takes pieces of output as they come, for the screen only."""
+    new_mask: Callable[[], TextMask | None] = _leave_as_is
+    """Makes what masks the secrets in an output that is kept in a file."""
 
 
 @dataclass(frozen=True)
