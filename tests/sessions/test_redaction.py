@@ -144,8 +144,10 @@ def test_no_way_of_cutting_a_text_lets_a_named_value_through(parts: list[str], s
         out.append(stream.feed(text[position : position + size]))
         position += size
     shown = "".join(out) + stream.flush()
-    for secret in ("my-own-odd-key", "hunter2", ENVIRONMENT["DB_PASSWORD"], "AKIAIOSFODNN7EXAMPLE"):
+    for secret in ("my-own-odd-key", "hunter2", ENVIRONMENT["DB_PASSWORD"]):
         assert secret not in shown
+    # A shape inside a longer word is none; what is one in the whole text is one in pieces too.
+    assert shown.count("AKIAIOSFODNN7EXAMPLE") <= REDACTOR.text(text).count("AKIAIOSFODNN7EXAMPLE")
 
 
 def test_ordinary_words_are_shown_at_once():

@@ -128,8 +128,8 @@ class Redactor:
             if value in text:
                 text = text.replace(value, mask)
         for shape in SHAPES:
-            for anchor in shape.anchors:
-                if anchor in text:
+            for clue in shape.clues:
+                if clue in text:
                     text = shape.masked(text)
                     break
         return text
@@ -189,7 +189,7 @@ class StreamRedactor:
     characters, since what has grown past that is masked, and the rest of it swallowed as it comes.
     """
 
-    LIMIT = 16_384
+    LIMIT = 4_096
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor

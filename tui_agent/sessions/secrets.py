@@ -29,12 +29,15 @@ class Shape:
     """Matches at the end of a text when the secret may go on in the next piece; groups as in `pattern`."""
     tail: re.Pattern[str]
     """What the rest of such a secret is made of."""
+    clues: tuple[str, ...] = ()
+    """Literals of which one is in every text that holds such a secret; `anchors` where none are given."""
     lead: bool = False
     """Something stands before the anchor that `unfinished` must see."""
     anchor_ends: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         ends = {anchor[:length] for anchor in self.anchors for length in range(1, len(anchor))}
+        object.__setattr__(self, "clues", self.clues or self.anchors)
         object.__setattr__(self, "anchor_ends", tuple(sorted(ends, key=len, reverse=True)))
 
     def masked(self, text: str) -> str:
@@ -48,7 +51,7 @@ class Shape:
 
     def span_over(self, text: str, position: int) -> int:
         """Where a whole secret begins that `position` would cut in two; `position` itself for none."""
-        if any(anchor in text for anchor in self.anchors):
+        if any(clue in text for clue in self.clues):
             for match in self.pattern.finditer(text):
                 if match.start() < position < match.end():
                     return match.start()
@@ -56,7 +59,7 @@ class Shape:
 
     def open_from(self, text: str) -> int:
         """Where a secret begins that may go on after the end of `text`; the length of `text` for none."""
-        if self.lead or any(anchor in text for anchor in self.anchors):
+        if self.lead or any(clue in text for clue in self.clues):
             match = self.unfinished.search(text)
             if match is not None:
                 return match.start()
@@ -72,7 +75,12 @@ class Shape:
 
 
 def _token(
-    name: str, *anchors: str, body: str = "[A-Za-z0-9]", least: int = 16, digit: bool = False
+    name: str,
+    *anchors: str,
+    body: str = "[A-Za-z0-9]",
+    least: int = 16,
+    digit: bool = False,
+    clues: tuple[str, ...] = (),
 ) -> Shape:
     """A prefix followed by at least `least` characters of one class."""
     heads = "|".join(re.escape(anchor) for anchor in anchors)
@@ -83,6 +91,7 @@ def _token(
         re.compile(rf"{_START}(?:{heads}){ahead}{body}{{{least},}}"),
         re.compile(rf"{_START}(?:{heads}){body}*\Z"),
         re.compile(rf"{body}*"),
+        clues,
     )
 
 
@@ -90,7 +99,7 @@ _KEY_BODY = r"(?:[A-Za-z0-9+/=\s]|\\[nrt])"
 
 SHAPES: tuple[Shape, ...] = (
     _token("api-key", "sk-", body=_WORD, least=16, digit=True),
-    _token("github-token", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", least=20),
+    _token("github-token", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", least=20, clues=("gh",)),
     _token("github-token", "github_pat_", body="[A-Za-z0-9_]", least=20),
     _token("gitlab-token", "glpat-", body=_WORD),
     _token(
@@ -99,7 +108,7 @@ SHAPES: tuple[Shape, ...] = (
     _token("aws-key-id", "AKIA", "ASIA", body="[A-Z0-9]"),
     _token("google-key", "AIza", body=_WORD, least=30),
     _token("google-token", "ya29.", body=_WORD, least=20),
-    _token("stripe-key", "sk_live_", "rk_live_", "sk_test_", "rk_test_"),
+    _token("stripe-key", "sk_live_", "rk_live_", "sk_test_", "rk_test_", clues=("k_live_", "k_test_")),
     _token("huggingface-token", "hf_", least=30),
     _token("groq-key", "gsk_", least=30),
     _token("xai-key", "xai-", least=30),
@@ -118,7 +127,7 @@ SHAPES: tuple[Shape, ...] = (
         ("-----BEGIN ",),
         re.compile(
             r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
-            rf"(?:.{{0,16000}}?-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|{_KEY_BODY}*)",
+            rf"(?:(?:(?!-----).){{0,8000}}-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|{_KEY_BODY}*)",
             re.DOTALL,
         ),
         re.compile(
@@ -133,6 +142,7 @@ SHAPES: tuple[Shape, ...] = (
         re.compile(r"(?P<keep>\b[Bb](?:earer|EARER) +)(?=[A-Za-z0-9._~+/-]*\d)[A-Za-z0-9._~+/-]{16,}=*"),
         re.compile(r"\b[Bb](?:earer|EARER) +[A-Za-z0-9._~+/=-]*\Z"),
         re.compile(r"[A-Za-z0-9._~+/=-]*"),
+        ("earer ", "EARER "),
     ),
     Shape(
         "url-password",
@@ -156,6 +166,7 @@ SHAPES: tuple[Shape, ...] = (
             re.MULTILINE,
         ),
         re.compile(rf"{_VALUE}*"),
+        ("KEY=", "TOKEN=", "SECRET=", "PASS"),
         lead=True,
     ),
 )
