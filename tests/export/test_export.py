@@ -15,11 +15,11 @@ from tests.importers import samples
 from tui_agent import events as e
 from tui_agent.sessions.export import FORMATS, Format, export_session, transcript_text
 from tui_agent.sessions.export.markdown import code, fenced, inline, quoted
-from tui_agent.sessions.export.plain import visible
 from tui_agent.sessions.importers.load import load_transcript
 from tui_agent.sessions.importers.own import read_events
 from tui_agent.sessions.importers.reading import read_recording
 from tui_agent.sessions.importers.transcript import ImportReport
+from tui_agent.sessions.visible import visible
 from tui_agent.state import fold
 
 HOSTILE = (

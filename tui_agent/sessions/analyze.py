@@ -66,8 +66,11 @@ class RunReport:
     model_calls: int = 0
     calls: int = 0
     failures: int = 0
+    rejections: int = 0
+    """Text-only replies that the policy, or the recording's own harness, did not take as an answer."""
     refusals: int = 0
     recoveries: int = 0
+    """Failures of any kind (rejected replies and model faults too) that were made good."""
     model_faults: int = 0
     firsts: dict[str, First] = field(default_factory=dict)
     error: str = ""
@@ -113,7 +116,7 @@ class _Count:
         self.step = 0
         self.run = 0
         self.iteration = 0
-        self.model_calls = self.calls = self.failures = self.refusals = self.faults = self.recoveries = 0
+        self.model_calls = self.calls = self.failures = self.rejections = self.refusals = self.faults = 0
         self.outcome = ""
         self.model = ""
         self.firsts: dict[str, _Open] = {}
@@ -149,6 +152,9 @@ class _Count:
         for first in self.firsts.values():
             first.failed += 1
 
+    def _rejected(self, _: e.ReplyRejected) -> None:
+        self.rejections += 1
+
     def _refused(self, _: e.ToolRefused) -> None:
         self.refusals += 1
 
@@ -178,6 +184,7 @@ _HANDLERS: dict[str, Callable[[_Count, Any], None]] = {
     "model_faulted": _Count._faulted,
     "tool_succeeded": _Count._succeeded,
     "tool_failed": _Count._failed,
+    "reply_rejected": _Count._rejected,
     "tool_refused": _Count._refused,
     "verdict_reached": _Count._verdict,
     "run_finished": _Count._finished,
@@ -212,6 +219,7 @@ def report_on(imported: Imported, policy: str, present: Presence = "recorded") -
         model_calls=count.model_calls,
         calls=count.calls,
         failures=count.failures,
+        rejections=count.rejections,
         refusals=count.refusals,
         recoveries=recoveries,
         model_faults=count.faults,

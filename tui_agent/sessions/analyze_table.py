@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.events import Level
 from tui_agent.sessions.analyze import First, RunReport
-from tui_agent.sessions.export.plain import visible
+from tui_agent.sessions.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +29,7 @@ class Summary:
     runs: int
     calls: int
     failures: int
+    rejections: int
     recoveries: int
     guide: int
     pivot: int
@@ -58,6 +59,7 @@ def _summary(policy: str, rows: Sequence[RunReport]) -> Summary:
         runs=len(rows),
         calls=sum(row.calls for row in rows),
         failures=sum(row.failures for row in rows),
+        rejections=sum(row.rejections for row in rows),
         recoveries=sum(row.recoveries for row in rows),
         **with_level,
         solved=sum(row.solved for row in rows),
@@ -83,7 +85,9 @@ def as_text(reports: Sequence[RunReport], *, everything: bool = False) -> str:
         parts.append("By run: the step of the first verdict of each kind\n\n" + _rows(shown))
     hidden = len(rows) - len(shown)
     if hidden:
-        parts.append(f"{hidden} rows without any verdict are not listed (--all lists them).\n")
+        parts.append(
+            f"{hidden} {'row' if hidden == 1 else 'rows'} without any verdict not listed (--all lists them).\n"
+        )
     errors = [f"  {visible(report.error)}\n" for report in reports if report.error]
     if errors:
         parts.append("Not read:\n" + "".join(errors))
@@ -91,13 +95,16 @@ def as_text(reports: Sequence[RunReport], *, everything: bool = False) -> str:
 
 
 def _totals(totals: Sequence[Summary], *, graded: bool) -> str:
-    head = ["policy", "runs", "calls", "failures", "recovered", *LEVELS]
+    head = ["policy", "runs", "calls", "failed", "rejected", "recovered", *LEVELS]
     if graded:
         head += ["solved", *(f"of these {level}" for level in TRIPS)]
     body = []
     for total in totals:
         values = asdict(total)
-        cells = [values[name] for name in ("policy", "runs", "calls", "failures", "recoveries", *LEVELS)]
+        cells = [
+            values[name]
+            for name in ("policy", "runs", "calls", "failures", "rejections", "recoveries", *LEVELS)
+        ]
         if graded:
             cells += [values["solved"], *(values[f"solved_{level}"] for level in TRIPS)]
         body.append([str(cell) for cell in cells])
@@ -105,10 +112,20 @@ def _totals(totals: Sequence[Summary], *, graded: bool) -> str:
 
 
 def _rows(reports: Sequence[RunReport]) -> str:
-    head = ["run", "policy", "calls", "failed", "recovered", *LEVELS, "ended", "after the strongest verdict"]
+    head = [
+        "run",
+        "policy",
+        "calls",
+        "failed",
+        "rejected",
+        "recovered",
+        *LEVELS,
+        "ended",
+        "after the strongest verdict",
+    ]
     body = []
     for report in reports:
-        counts = [str(report.calls), str(report.failures), str(report.recoveries)]
+        counts = [str(report.calls), str(report.failures), str(report.rejections), str(report.recoveries)]
         firsts = [_cell(report.firsts.get(level)) for level in LEVELS]
         body.append([_name(report), report.policy, *counts, *firsts, _ended(report), _after(report)])
     return _table(head, body, left=2, left_again=len(head) - 2)

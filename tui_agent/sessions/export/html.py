@@ -26,7 +26,7 @@ from tui_agent.folds.conversation import (
 )
 from tui_agent.sessions.export.html_curve import curve
 from tui_agent.sessions.export.html_style import STYLE
-from tui_agent.sessions.export.plain import clock, visible
+from tui_agent.sessions.export.plain import clock
 from tui_agent.sessions.export.story import (
     IterationItem,
     NoteItem,
@@ -37,6 +37,7 @@ from tui_agent.sessions.export.story import (
     subject,
     tell,
 )
+from tui_agent.sessions.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -19,7 +19,7 @@ from tui_agent.folds.conversation import (
     OperatorEntry,
     ReplyEntry,
 )
-from tui_agent.sessions.export.plain import clock, visible
+from tui_agent.sessions.export.plain import clock
 from tui_agent.sessions.export.story import (
     IterationItem,
     NoteItem,
@@ -30,6 +30,7 @@ from tui_agent.sessions.export.story import (
     facts,
     tell,
 )
+from tui_agent.sessions.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,11 +8,11 @@ terminal.
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from tui_agent import events as e
 from tui_agent.folds.timeline import Timeline
+from tui_agent.sessions.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,25 +20,6 @@ if TYPE_CHECKING:
 _INDENT = "    "
 _TIMELINE_TEXT = 160
 """Characters of a line in the timeline."""
-_BIDI = "\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
-_CONTROL = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}\ud800-\udfff]")
-
-
-def visible(text: str) -> str:
-    """Text that no terminal acts on: controls as pictures (`␛`), invisible marks spelled out, tabs and
-    breaks kept.
-    """
-    if _CONTROL.search(text) is None:
-        return text
-    return _CONTROL.sub(lambda found: _picture(ord(found[0])), text.replace("\r\n", "\n"))
-
-
-def _picture(code: int) -> str:
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "\u2421"
-    return f"‹U+{code:04X}›"
 
 
 def to_text(events: Sequence[e.Event], *, times: bool = False) -> str:

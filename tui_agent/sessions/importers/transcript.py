@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from tui_agent.events import FailureKind, Fault
 from tui_agent.sessions.importers.values import clean
+from tui_agent.sessions.visible import visible
 
 Status = Literal["ok", "failed", "denied", "cancelled"]
 
@@ -21,7 +22,7 @@ class TranscriptError(Exception):
 
     def __init__(self, path: str, why: str, advice: str = "", line: int | None = None) -> None:
         place = path if line is None else f"{path}, line {line}"
-        super().__init__(f"{place}: {why}" + (f" {advice}" if advice else ""))
+        super().__init__(visible(f"{place}: {why}" + (f" {advice}" if advice else "")))
         self.path = path
         self.why = why
         self.advice = advice
@@ -173,7 +174,7 @@ class ImportReport:
         if self.torn:
             told.append("The last line was cut off and is left out.")
         told.extend(self.remarks)
-        return " ".join(told)
+        return visible(" ".join(told))
 
     @property
     def clean(self) -> bool:
