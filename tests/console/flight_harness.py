@@ -50,7 +50,9 @@ class HandSession:
 
     def start(self, task: str = "mend it") -> None:
         self.running = True
-        self.record(e.RunStarted(run=1, task=task, policy="combined", model="scripted:x", tools=("bash", "read_file")))
+        self.record(
+            e.RunStarted(run=1, task=task, policy="combined", model="scripted:x", tools=("bash", "read_file"))
+        )
         self.record(e.IterationStarted(iteration=1), e.ModelCallStarted(iteration=1, model="scripted:x"))
 
     def go_on(self) -> bool:
@@ -85,8 +87,8 @@ class HandSession:
     def set_approve(self, mode: e.Approval) -> None:
         self.done.append(("approve", mode.value))
 
-    def set_breaker(self, tool: str, *, open: bool) -> None:
-        self.done.append(("breaker", tool, open))
+    def set_breaker(self, tool: str, **how: bool) -> None:
+        self.done.append(("breaker", tool, how["open"]))
 
     def set_title(self, title: str) -> None:
         self.done.append(("title", title))
@@ -225,6 +227,10 @@ class Flight:
         self.screen.tray.settle()
         await self.pilot.pause()
 
+    def told(self) -> str:
+        """What stands in the remarks at the corner."""
+        return "\n".join(remark.message for remark in self.app._notifications)
+
     def shown(self) -> str:
         """Everything on the screen as text."""
         lines = self.app.screen._compositor.render_strips()
@@ -236,7 +242,7 @@ async def flight(size: tuple[int, int] = (120, 40)) -> AsyncIterator[Flight]:
     """A console that is ready."""
     session = HandSession()
     app = HandConsole(session)
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         made = Flight(app, pilot, session)
         await made.until(lambda: made.screen.cockpit is not None and made.screen.deck.session is not None)
         await made.until(lambda: made.screen.status is not None and made.screen.status.is_attached)

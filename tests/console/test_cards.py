@@ -66,7 +66,13 @@ async def test_f8_goes_to_the_card_and_back_without_losing_the_draft() -> None:
 
 @pytest.mark.parametrize(
     ("keys", "decision"),
-    [(["y"], "once"), (["a"], "session"), (["enter"], "once"), (["right", "enter"], "session"), (["left", "left", "enter"], "deny")],
+    [
+        (["y"], "once"),
+        (["a"], "session"),
+        (["enter"], "once"),
+        (["right", "enter"], "session"),
+        (["left", "left", "enter"], "deny"),
+    ],
 )
 async def test_keys_and_arrows_give_the_same_decisions(keys: list[str], decision: str) -> None:
     async with flight() as console:
@@ -175,7 +181,9 @@ async def test_a_question_that_is_withdrawn_takes_its_card_away() -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
 async def test_a_long_subject_is_there_in_full_and_the_choices_stay_in_view(size: tuple[int, int]) -> None:
-    command = "\n".join(f"echo line number {number} {'x' * 120}" for number in range(60)) + "\necho the very end"
+    command = (
+        "\n".join(f"echo line number {number} {'x' * 120}" for number in range(60)) + "\necho the very end"
+    )
     async with flight(size) as console:
         console.ask(preview=command, input={"command": command})
         await console.card_appears()
@@ -278,7 +286,9 @@ async def test_an_escalation_can_be_answered_by_edited_arguments() -> None:
 
 async def test_the_options_of_the_model_are_choices_by_number() -> None:
     async with flight() as console:
-        raised = console.escalate(source="ask_operator", tool="ask_operator", input={}, options=("short", "long"))
+        raised = console.escalate(
+            source="ask_operator", tool="ask_operator", input={}, options=("short", "long")
+        )
         await console.card_appears()
         await console.grace_passes()
         await console.press("down", "2")
@@ -298,7 +308,12 @@ async def test_naming_another_model_retries_with_it() -> None:
 
 @pytest.mark.parametrize(
     ("source", "tool", "keys"),
-    [("attempts", "bash", "respx"), ("streak", "", "rspx"), ("ask_operator", "ask_operator", "spx"), ("model", "", "rpx")],
+    [
+        ("attempts", "bash", "respx"),
+        ("streak", "", "rspx"),
+        ("ask_operator", "ask_operator", "spx"),
+        ("model", "", "rpx"),
+    ],
 )
 def test_only_ways_out_that_make_sense_are_offered(source: str, tool: str, keys: str) -> None:
     asked = e.EscalationRaised(id="1", question="?", source=source, tool=tool)
@@ -308,7 +323,9 @@ def test_only_ways_out_that_make_sense_are_offered(source: str, tool: str, keys:
 def test_what_was_tried_is_the_same_calls_failures_of_this_run() -> None:
     def failing(number: int, path: str) -> list[e.Event]:
         call = e.ToolCall(id=f"c{number}", name="read_file", arguments="{}")
-        failure = e.Failure(kind=e.FailureKind.TOOL_EXECUTION, message=f"no {path} ({number})", tool="read_file")
+        failure = e.Failure(
+            kind=e.FailureKind.TOOL_EXECUTION, message=f"no {path} ({number})", tool="read_file"
+        )
         return [
             e.IterationStarted(iteration=number),
             e.ReplyFinished(calls=(call,)),

@@ -150,11 +150,12 @@ async def _open_demo(
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the replay starts with. `path` is the file or folder that it came from."""
+    """What the replay starts with. `path` is the file or folder that it came from; `foreign`: not our own."""
 
     replay: Replay
     path: Path
     settings: Settings
+    foreign: bool = False
 
 
 async def open_replay(arguments: ConsoleArguments, told: Callable[[float], None]) -> Recorded:
@@ -172,44 +173,33 @@ async def open_replay(arguments: ConsoleArguments, told: Callable[[float], None]
         settings = await asyncio.to_thread(load_settings, arguments.overrides, arguments.config)
         wanted = arguments.replay if arguments.replay is not None else Newest.LATEST
         path = wanted if isinstance(wanted, Path) else await asyncio.to_thread(_saved, wanted, settings)
-        return Recorded(await asyncio.to_thread(_read, path, told), path, settings)
+        own = path.is_dir() or path.name == "events.jsonl"
+        return Recorded(await asyncio.to_thread(_read, path, own, told), path, settings, not own)
     except ConfigError as error:
         raise BootError(error.message) from error
     except (SessionError, TranscriptError) as error:
         raise BootError(str(error)) from error
 
 
-def _read(path: Path, told: Callable[[float], None]) -> Replay:
+def _read(path: Path, own: bool, told: Callable[[float], None]) -> Replay:
     from tui_agent.sessions.importers.load import load_transcript
     from tui_agent.sessions.replay import Replay
 
-    if path.is_dir() or path.name == "events.jsonl":
+    if own:
         return Replay.open(path, told)
     return Replay.of(load_transcript(path).events)
 
 
 def _saved(wanted: str | Newest, settings: Settings) -> Path:
-    """The folder of a saved session. Raises `BootError` where there is none."""
-    from tui_agent.sessions.session import sessions_folder
+    """The folder of a saved session: by id, a beginning of it, or title. Raises `BootError`, `SessionError`."""
+    from tui_agent.sessions.store import SessionStore
 
-    root = sessions_folder(settings.state_dir)
-    folders = (
-        sorted(folder for folder in root.glob("*") if (folder / "events.jsonl").exists())
-        if root.is_dir()
-        else []
-    )
-    if not folders:
+    store = SessionStore(settings.state_dir)
+    if not isinstance(wanted, Newest):
+        return store.find(wanted)
+    newest = store.newest()
+    if newest is None:
         raise BootError(
-            f"There is no session to go on with: none is saved under {root}. Start one with agent-tui."
+            f"No session is saved under {store.sessions_dir} yet. agent-tui demo makes one without a key."
         )
-    if isinstance(wanted, Newest):
-        return max(folders, key=lambda folder: (folder / "events.jsonl").stat().st_mtime)
-    fitting = [folder for folder in folders if folder.name.startswith(wanted)]
-    if len(fitting) == 1:
-        return fitting[0]
-    if not fitting:
-        raise BootError(
-            f"No session is called {wanted!r} under {root}. agent-tui sessions lists what is there."
-        )
-    names = ", ".join(folder.name for folder in fitting[:5])
-    raise BootError(f"More than one session begins with {wanted!r}: {names}. Write more of the name.")
+    return newest

@@ -1,0 +1,202 @@
+"""The program as a process: what its first paint imports, how it is left, what it says of what is wrong."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+DUMP_AT_FIRST_PAINT = """
+import json, sys
+from tui_agent.console.arguments import ConsoleArguments
+import tui_agent.cli, tui_agent.cli.console
+from tui_agent.console import program
+
+def begin(self):
+    self.exit_text = "modules " + json.dumps(sorted(sys.modules))
+    self.exit()
+
+program.ConsoleApp._begin = begin
+from tui_agent.console.app import run_console
+sys.exit(run_console(ConsoleArguments()))
+"""
+
+
+class Console:
+    """A process in a terminal of its own."""
+
+    def __init__(self, arguments: list[str], env: dict[str, str]) -> None:
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(ROOT)
+            os.execvpe(
+                sys.executable, [sys.executable, *arguments], {**os.environ, "TERM": "xterm-256color", **env}
+            )
+        self.output = b""
+        self._code: int | None = None
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Read until something holds; a minute at most."""
+        end = time.monotonic() + 60
+        while not holds():
+            assert time.monotonic() < end, self.output[-2_000:]
+            if not self._read(0.2) and self._ended():
+                break
+
+    def _read(self, timeout: float) -> bytes:
+        if not select.select([self._fd], [], [], timeout)[0]:
+            return b""
+        try:
+            data = os.read(self._fd, 65_536)
+        except OSError:
+            return b""
+        self.output += data
+        return data
+
+    def _ended(self) -> bool:
+        if self._code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._code = os.waitstatus_to_exitcode(status)
+        return self._code is not None
+
+    def send(self, keys: bytes) -> None:
+        os.write(self._fd, keys)
+
+    def code(self) -> int:
+        """The exit code, once it has ended."""
+        self.until(self._ended)
+        while self._read(0.05):
+            pass
+        assert self._code is not None
+        return self._code
+
+    def close(self) -> None:
+        if not self._ended():
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self._fd)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Callable[..., Console]:
+    started: list[Console] = []
+
+    def make(*arguments: str, **env: str) -> Console:
+        folders = {
+            "AGENT_TUI_STATE_DIR": str(tmp_path / "state"),
+            "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        }
+        console = Console(list(arguments), {**folders, **env})
+        started.append(console)
+        return console
+
+    yield make  # type: ignore[misc]
+    for console in started:
+        console.close()
+
+
+def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Console]) -> None:
+    console = start("-c", DUMP_AT_FIRST_PAINT)
+    assert console.code() == 0
+    modules = console.output.rpartition(b"modules ")[2].decode()
+    assert '"tui_agent.console.prompt"' in modules
+    for heavy in (
+        "pydantic",
+        "pydantic_core",
+        "litellm",
+        "tui_agent.events",
+        "tui_agent.state",
+        "openai",
+        "aiofiles",
+    ):
+        assert f'"{heavy}"' not in modules
+
+
+def test_ctrl_q_leaves_cleanly_and_restores_the_terminal(start: Callable[..., Console]) -> None:
+    console = start("-m", "tui_agent", "--model", "openai/none")
+    console.until(lambda: b"AUTO" in console.output)
+    console.send(b"\x11")
+    assert console.code() == 0
+    assert b"\x1b[?1049l" in console.output
+    assert b"\x1b[?25h" in console.output
+    assert b"Traceback" not in console.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_closes_the_session_in_good_order(
+    start: Callable[..., Console], tmp_path: Path, number: int
+) -> None:
+    console = start("-m", "tui_agent", "--model", "openai/none")
+    console.until(lambda: b"AUTO" in console.output)
+    os.kill(console.pid, number)
+    assert console.code() == 130
+    assert b"Traceback" not in console.output
+    journals = list((tmp_path / "state" / "sessions").glob("*/events.jsonl"))
+    assert len(journals) == 1
+    assert journals[0].read_bytes().endswith(b"}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env", "says"),
+    [
+        (["--workspace", "/no/such/folder"], {}, b"/no/such/folder"),
+        ([], {"AGENT_TUI_POLICY": "nonsense"}, b"AGENT_TUI_POLICY"),
+        (["--config", "/no/such/file.toml"], {}, b"/no/such/file.toml"),
+        (["resume", "nothing-like-it"], {}, b"nothing-like-it"),
+    ],
+)
+def test_what_is_wrong_is_said_on_the_normal_screen_with_exit_code_2(
+    start: Callable[..., Console], arguments: list[str], env: dict[str, str], says: bytes
+) -> None:
+    console = start("-m", "tui_agent", *arguments, **{"AGENT_TUI_MODEL": "openai/none", **env})
+    assert console.code() == 2
+    after = console.output.rpartition(b"\x1b[?1049l")[2]
+    assert says in after.replace(b"\r\n", b"")
+    assert b"Traceback" not in console.output
+
+
+def test_a_fault_of_its_own_names_the_log_and_restores_the_terminal(
+    start: Callable[..., Console], tmp_path: Path
+) -> None:
+    broken = (
+        "from tui_agent.console import program, app\n"
+        "from tui_agent.console.arguments import ConsoleArguments\n"
+        "def begin(self): raise RuntimeError('[/boom] \\x1b]0;x\\x07 broken')\n"
+        "program.ConsoleApp._begin = begin\n"
+        "import sys; sys.exit(app.run_console(ConsoleArguments()))\n"
+    )
+    console = start("-c", broken)
+    assert console.code() == 1
+    after = console.output.rpartition(b"\x1b[?1049l")[2]
+    assert b"RuntimeError" in after
+    assert b"Traceback" not in after
+    logs = list((tmp_path / "state").glob("crash-*.log"))
+    assert len(logs) == 1
+    assert "Traceback" in logs[0].read_text(encoding="utf-8")
+    assert logs[0].name.encode() in after.replace(b"\r\n", b"")
+
+
+def test_without_a_terminal_it_names_the_command_that_needs_none(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tui_agent"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env={**os.environ, "AGENT_TUI_STATE_DIR": str(tmp_path)},
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert b"agent-tui run" in done.stderr
+    assert done.stdout == b""

@@ -1,0 +1,216 @@
+"""The replay: a player over a saved session, its keys, its scrubber."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from tui_agent import events as e
+from tui_agent.console.arguments import ConsoleArguments
+from tui_agent.console.player import FRAME, SPEEDS, Player
+from tui_agent.console.program import ConsoleApp
+from tui_agent.console.screens.replay import ReplayScreen
+from tui_agent.console.scrubber import column_of
+from tui_agent.sessions.replay import Replay, Stop
+
+
+def recording() -> list[e.Event]:
+    """Two iterations: a failure with a verdict and an escalation, then an answer; long idle times between."""
+    call = e.ToolCall(id="c1", name="bash", arguments='{"command": "make"}')
+    failure = e.Failure(kind=e.FailureKind.TOOL_EXECUTION, message="exit code 2", tool="bash")
+    events: list[e.Event] = [
+        e.SessionStarted(session_id="saved", workspace="/nowhere"),
+        e.RunStarted(run=1, task="build it", policy="combined", model="scripted:x"),
+        e.IterationStarted(iteration=1),
+        e.ModelCallStarted(iteration=1, model="scripted:x"),
+        *(e.ReplyDelta(text=f"piece{number} ") for number in range(10)),
+        e.ReplyFinished(text="I build.", calls=(call,), model="scripted:x"),
+        e.ToolStarted(call_id="c1", tool="bash", input={"command": "make"}),
+        e.ToolFailed(
+            call_id="c1", tool="bash", input={"command": "make"}, content="exit code 2", failure=failure
+        ),
+        e.IterationFinished(iteration=1),
+        e.VerdictReached(
+            iteration=1, level=e.Level.GUIDE, detector="attempts", reason="bash failed (attempt 1/3)"
+        ),
+        e.NotePrepared(text="Read the error."),
+        e.EscalationRaised(id="q", question="What now?", source="attempts"),
+        e.EscalationAnswered(id="q", choice="answer", text="Use ninja.", message="Use ninja."),
+        e.IterationStarted(iteration=2),
+        e.ModelCallStarted(iteration=2, model="scripted:x"),
+        e.ReplyFinished(text="Built.", model="scripted:x"),
+        e.IterationFinished(iteration=2),
+        e.RunFinished(outcome=e.Outcome.ANSWERED, answer="Built."),
+    ]
+    at = 1_000.0
+    stamped = []
+    for number, event in enumerate(events, 1):
+        at += 0.01 if isinstance(event, e.ReplyDelta) else 60.0
+        stamped.append(event.stamped(number, at))
+    return stamped
+
+
+@pytest.fixture
+def player() -> Player:
+    return Player(Replay.of(recording()))
+
+
+def test_steps_stay_inside_and_pause(player: Player) -> None:
+    player.playing = True
+    player.step(-5)
+    assert (player.position, player.playing) == (0, False)
+    player.step(10_000)
+    assert player.at_end
+
+
+def test_playing_shortens_idle_times_and_shows_quick_events_together(player: Player) -> None:
+    player.toggle()
+    waits = []
+    while player.playing:
+        waits.append(player.advance())
+    assert player.at_end
+    assert max(waits) <= 2.0
+    assert len(waits) < player.replay.length
+    assert all(wait >= FRAME or wait == 0.0 for wait in waits)
+
+
+def test_playing_again_at_the_end_begins_anew(player: Player) -> None:
+    player.seek(player.replay.length)
+    player.toggle()
+    assert (player.position, player.playing) == (0, True)
+
+
+def test_speed_keeps_to_its_bounds(player: Player) -> None:
+    for _ in range(20):
+        player.change_speed(1)
+    assert player.speed == SPEEDS[-1]
+    for _ in range(20):
+        player.change_speed(-1)
+    assert player.speed == SPEEDS[0]
+
+
+@pytest.mark.parametrize("stop", list(Stop))
+def test_every_kind_of_place_is_found_there_and_back(player: Player, stop: Stop) -> None:
+    assert player.jump(stop)
+    there = player.position
+    player.seek(player.replay.length)
+    while player.jump(stop, back=True):
+        pass
+    assert player.position == there
+
+
+def test_columns_run_from_the_first_to_the_last_cell() -> None:
+    assert (column_of(0, 100, 50), column_of(100, 100, 50)) == (0, 49)
+    assert column_of(3, 0, 50) == 0
+
+
+@asynccontextmanager
+async def replaying(
+    path: Path, state_dir: Path, at: int = 1
+) -> AsyncIterator[tuple[ReplayScreen, Pilot[None]]]:
+    app = ConsoleApp(ConsoleArguments(overrides={"state_dir": state_dir}, replay=path, replay_at=at))
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        screen = app.screen_stack[0]
+        assert isinstance(screen, ReplayScreen)
+        for _ in range(400):
+            await pilot.pause(0.01)
+            if screen.player is not None:
+                break
+        yield screen, pilot
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    folder = tmp_path / "state" / "sessions" / "saved"
+    folder.mkdir(parents=True)
+    lines = [event.model_dump_json() for event in recording()]
+    (folder / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+def shown(screen: ReplayScreen) -> str:
+    strips = screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+async def test_the_keys_of_the_replay_move_through_the_session(saved: Path, tmp_path: Path) -> None:
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        player = screen.player
+        assert player is not None
+        for keys, position in [
+            (["right"], 2),
+            (["left"], 1),
+            (["shift+right"], 3),
+            (["shift+right"], 23),
+            (["shift+left"], 3),
+            (["e"], 17),
+            (["v"], 19),
+            (["x"], 21),
+            (["E"], 17),
+            (["end"], 27),
+            (["home"], 0),
+        ]:
+            await pilot.press(*keys)
+            assert player.position == position, keys
+        await pilot.press("right_square_bracket", "right_square_bracket", "left_square_bracket")
+        assert player.speed == 2.0
+        await pilot.press("space")
+        assert player.playing
+        await pilot.press("space")
+        assert not player.playing
+
+
+async def test_the_panes_and_the_scrubber_show_the_position(saved: Path, tmp_path: Path) -> None:
+    async with replaying(saved, tmp_path / "state", at=20) as (screen, pilot):
+        for _ in range(200):
+            await pilot.pause(0.01)
+            if "event 20/27" in shown(screen):
+                break
+        text = shown(screen)
+        for part in ("event 20/27", "build it", "exit code 2", "Read the error.", "▽", "✗", "▲"):
+            assert part in text
+        assert "Built." not in text
+        await pilot.press("end")
+        await pilot.pause(0.1)
+        assert "Built." in shown(screen)
+
+
+async def test_a_click_on_the_scrubber_goes_there(saved: Path, tmp_path: Path) -> None:
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        await pilot.click("#scrubber", offset=(118, 1))
+        assert screen.player is not None
+        assert screen.player.at_end
+
+
+async def test_a_fork_goes_over_to_a_session_of_its_own(saved: Path, tmp_path: Path) -> None:
+    before = (saved / "events.jsonl").read_bytes()
+    async with replaying(saved, tmp_path / "state", at=19) as (screen, pilot):
+        app = screen.app
+        await pilot.press("f")
+        for _ in range(300):
+            await pilot.pause(0.01)
+            if app.next is not None:
+                break
+    assert app.next is not None
+    fork = saved.parent / str(app.next.resume) / "events.jsonl"
+    assert len(fork.read_text(encoding="utf-8").splitlines()) >= 19
+    assert (saved / "events.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("content", ["", "not a session\n", '{"type": "nonsense"}\n'])
+async def test_a_file_that_is_no_session_is_told_in_words(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(content, encoding="utf-8")
+    app = ConsoleApp(ConsoleArguments(overrides={"state_dir": tmp_path}, replay=path))
+    async with app.run_test() as pilot:
+        for _ in range(400):
+            await pilot.pause(0.01)
+            if app.exit_text:
+                break
+    assert app.return_code == 2
+    assert "x.jsonl" in app.exit_text
+    assert "Traceback" not in app.exit_text
