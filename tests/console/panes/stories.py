@@ -201,17 +201,17 @@ ERROR tests/test_stats.py
 exit code 2"""
 
 _DIFF_LINES = (
-        "--- a/tests/test_stats.py",
-        "+++ b/tests/test_stats.py",
-        "@@ -1,6 +1,6 @@",
-        " import pytest",
-        " ",
-        "-from statistics_helpers import median",
-        "+from stats.core import mean, median",
-        " ",
-        " ",
-        " def test_median_of_an_even_number_of_values():",
-        "",
+    "--- a/tests/test_stats.py",
+    "+++ b/tests/test_stats.py",
+    "@@ -1,6 +1,6 @@",
+    " import pytest",
+    " ",
+    "-from statistics_helpers import median",
+    "+from stats.core import mean, median",
+    " ",
+    " ",
+    " def test_median_of_an_even_number_of_values():",
+    "",
 )
 DIFF = "\n".join(_DIFF_LINES)
 

@@ -12,6 +12,7 @@ from tui_agent import events as e
 from tui_agent.console.panes import (
     AttemptsPane,
     ConfidencePane,
+    ConversationPane,
     NotePane,
     RecoverySummary,
     RingPane,
@@ -354,3 +355,28 @@ def test_cutting_marks_what_is_missing_and_counts_cells() -> None:
     assert text_of(clip((Span("ab"), Span("cdef")), 4)) == "abc…"
     assert text_of(justified((Span("left part"),), (Span("r"),), 10)) == "left pa… r"
     assert width_of(justified((Span("日本語日本語"),), (Span("ok"),), 9)) == 9
+
+
+@pytest.mark.parametrize("kind", [TimelinePane, NotePane, ConversationPane])
+async def test_the_scrollbar_stands_where_the_content_is(kind: type) -> None:
+    story = troubled()
+    async with Stage(kind).run_test(size=(60, 8)) as pilot:
+        app: Any = pilot.app
+        app.show(story.state, story.now)
+        await pilot.pause()
+        await pilot.pause()
+        pane = app.query_one(kind)
+        assert pane.show_vertical_scrollbar
+        assert pane.vertical_scrollbar.position == pane.scroll_y
+        assert pane.vertical_scrollbar.window_virtual_size == pane.virtual_size.height
+
+
+async def test_the_course_leaves_no_empty_rows_above_it() -> None:
+    rows = (await text_at(ConfidencePane, Story().run("Go."), (64, 14))).rstrip().split("\n")
+    assert [row[:8] for row in rows[3:]] == ["course ▂", "       █"]
+
+
+async def test_a_low_ring_names_the_newest_failures() -> None:
+    rows = (await text_at(RingPane, tripped(), (60, 5))).split("\n")
+    assert rows[0].startswith("●●●●● ■ tripped")
+    assert [row[:5] for row in rows[1:]] == ["5 ● =", "4 ● ="]

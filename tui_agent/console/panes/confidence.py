@@ -14,8 +14,8 @@ from tui_agent.console.sanitize import one_line
 if TYPE_CHECKING:
     from tui_agent.state import RunState
 
-_WIDEST = 3
-"""Cells that one point of the course may take."""
+_WIDEST, _HIGHEST = 3, 4
+"""Cells that one point of the course may take, and rows of the whole."""
 
 LOW, HIGH = 0.3, 0.7
 """Defaults of RECOVERY.md, 4: below LOW a stall degrades, from HIGH on (nothing open) an answer is due."""
@@ -65,7 +65,8 @@ def chart(history: list[float], width: int, rows: int) -> list[Line]:
                 spans[-1] = Span(spans[-1].text + glyph, style)
             else:
                 spans.append(Span(glyph, style))
-        lines.append(tuple(spans))
+        if row == 0 or any(span.text.strip() for span in spans):
+            lines.append(tuple(spans))
     return lines
 
 
@@ -118,14 +119,14 @@ class ConfidencePane(LinePane):
     def draw(self, width: int, height: int) -> list[Line]:
         """Most important first: the gauge, then counters, history, open uncertainties."""
         lines = [self._headline(width)]
-        if height >= 4:
+        if height >= 5:
             lines.append(self._scale(width))
         lines.append(self._counters(width))
-        if height >= 5 and self._history:
-            rows = max(1, min(4, height - len(lines) - len(self._open) - len(self._breakers)))
+        open_lines = self._uncertainties(width)
+        rows = min(_HIGHEST, height - len(lines) - len(open_lines))
+        if rows > 0:
             lines.extend(self._course(width, rows))
-        lines.extend(self._uncertainties(width))
-        return lines
+        return [*lines, *open_lines]
 
     def _headline(self, width: int) -> Line:
         role = confidence_role(self._value, self._low, self._high)
@@ -173,7 +174,7 @@ class ConfidencePane(LinePane):
         label = "course " if width >= 24 else ""
         lines = []
         for number, line in enumerate(chart(self._history, width - len(label), rows)):
-            head = label if number == rows - 1 else " " * len(label)
+            head = label if not number else " " * len(label)
             lines.append((Span(head, "muted"), *line))
         return lines
 

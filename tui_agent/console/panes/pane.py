@@ -95,6 +95,11 @@ class LinePane(ScrollView, can_focus=True):
         super().notify_style_update()
         self._strips.clear()
 
+    def watch_show_vertical_scrollbar(self, shown: bool) -> None:
+        """The first lines beyond the height bring the bar; they may have been scrolled to before it was there."""
+        if shown:
+            self.vertical_scrollbar.position = self.scroll_y
+
     def selection_updated(self, selection: Selection | None) -> None:
         """Text was selected: strips carry the highlight."""
         self._strips.clear()

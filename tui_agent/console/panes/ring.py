@@ -96,7 +96,7 @@ class RingPane(LinePane):
         """One row a slot; more where there is room; one line for all where there is not."""
         slots = [*self._slots, *[None] * (SLOTS - len(self._slots))]
         if height < SLOTS:
-            return self._folded(slots, width)
+            return [self._folded(slots, width, height), *self._newest(width, height - 1)]
         rows = max(1, min(3, height // SLOTS))
         lines: list[Line] = []
         for number, slot in enumerate(slots, 1):
@@ -147,7 +147,7 @@ class RingPane(LinePane):
         passed = seconds(float(int(max(0.0, self._now - slot.at)))).replace(".0", "") if slot.at else ""
         return f"{iterations} · {passed}" if width >= _WIDE and passed else iterations
 
-    def _folded(self, slots: Sequence[RingSlot | None], width: int) -> list[Line]:
+    def _folded(self, slots: Sequence[RingSlot | None], width: int, height: int) -> Line:
         spans: list[Span] = []
         for number, slot in enumerate(slots, 1):
             same = slot is not None and self._identical > 1 and number > self._filled - self._identical
@@ -155,6 +155,15 @@ class RingPane(LinePane):
             spans.append(Span(glyph, "faint" if slot is None else "error" if same else "warn"))
         spans.append(Span(f" {self._summary() or 'no failures'}", "muted"))
         newest = next((slot for slot in reversed(slots) if slot is not None), None)
-        if newest is not None:
+        if newest is not None and height == 1:
             spans.append(Span(f"  {gist(newest.message)}"))
-        return [clip(spans, width)]
+        return clip(spans, width)
+
+    def _newest(self, width: int, rows: int) -> list[Line]:
+        """The newest failures, newest first, as far as there are rows."""
+        numbered = [(number, slot) for number, slot in enumerate(self._slots, 1) if slot is not None]
+        return (
+            [self._slot(number, slot, width, 1)[0] for number, slot in reversed(numbered[-rows:])]
+            if rows > 0
+            else []
+        )
