@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,9 +20,6 @@ from tui_agent.config import (
 )
 from tui_agent.events import Approval
 from tui_agent.recovery.policy import RecoveryPolicy
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -293,6 +293,11 @@ def test_changed_copies_are_checked_and_keep_their_sources(place: Path) -> None:
     assert settings.sources["policy"] == "--policy"
     with pytest.raises(ValueError, match="policy"):
         settings.replaced(policy="best")
+
+
+def test_the_document_of_all_keys_is_current() -> None:
+    script = Path(__file__).resolve().parents[1] / "docs" / "write_configuration.py"
+    assert subprocess.run([sys.executable, script, "--check"], check=False).returncode == 0, f"run {script}"
 
 
 def test_recovery_overrides_name_only_what_is_set() -> None:

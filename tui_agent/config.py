@@ -107,7 +107,7 @@ class Settings(BaseSettings):
     state_dir: Path = Field(default_factory=lambda: user_state_path(APP, appauthor=False))
     """Where sessions are kept."""
     retention_days: Annotated[int, Field(ge=1)] | None = None
-    """Sessions older than this may be cleared away; None: never."""
+    """Sessions untouched for so many days go to the trash, from where they go after as many; None: never."""
     speed: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 1.0
     """How fast `replay` plays; 2 is twice as fast as it was."""
     at: Annotated[int, Field(ge=0)] | None = None

@@ -67,7 +67,7 @@ def raise_for(problems: Iterable[Problem]) -> None:
     head = "The configuration is wrong" + (f" in {len(found)} places:" if len(found) > 1 else ":")
     lines = [head, *(f"  {problem}" for problem in found)]
     lines.append(
-        "Nothing was started. Mend what is named above, then start again; the README lists every key."
+        "Nothing was started. Mend what is named above, then start again; docs/CONFIGURATION.md lists every key."
     )
     raise ConfigError("\n".join(lines))
 

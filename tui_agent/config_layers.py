@@ -25,13 +25,14 @@ _LARGEST_FILE = 1_000_000
 Schema = Mapping[str, "frozenset[str] | None"]
 """Key → the keys of its section, or None for a plain value."""
 
-_PERSONAL = {
+PERSONAL: Mapping[str, str] = {
     "api_base": "it decides where your provider key and every message are sent",
     "hooks": "hooks are commands that run unasked",
     "state_dir": "it decides where your sessions are written",
     "retention_days": "it decides when your sessions are deleted",
     "workspace": "the file lies in the workspace it would choose",
 }
+"""What only a person may set, and why."""
 
 
 @dataclass
@@ -157,7 +158,7 @@ def without_personal_keys(layer: Layer, beneath: Layer) -> list[Problem]:
     """
     problems = []
     for key, value in list(layer.values.items()):
-        why = _PERSONAL.get(key) or _unsafe_value(key, value, beneath)
+        why = PERSONAL.get(key) or _unsafe_value(key, value, beneath)
         if why:
             del layer.values[key]
             says = (

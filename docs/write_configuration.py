@@ -1,0 +1,89 @@
+"""Writes docs/CONFIGURATION.md from the settings: every key, its default, and what it means.
+
+`python docs/write_configuration.py` writes the file, `--check` exits with 1 where it is not current. A test checks.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import get_args
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tui_agent.config import Settings
+from tui_agent.config_layers import PERSONAL
+from tui_agent.config_sections import HookSettings, RecoverySettings
+
+TARGET = Path(__file__).parent / "CONFIGURATION.md"
+
+HEAD = """# Configuration
+
+Made from the settings by `python docs/write_configuration.py`. Every key is an option (`--max-iterations`) where a command takes it, a
+variable (`AGENT_TUI_MAX_ITERATIONS`; keys of a section with two underscores, `AGENT_TUI_RECOVERY__STREAK_LIMIT`; lists by commas or as
+JSON) and a key in a file. The strongest wins: option, variable, the workspace's `.agent-tui.toml`, your own `config.toml` (or `--config
+FILE`, `AGENT_TUI_CONFIG`), default. Relative paths in a file are relative to that file.
+
+Keys marked † cannot be set by a workspace's `.agent-tui.toml`: it comes with a checkout, perhaps a stranger's. There, `approve` may only be
+`ask`, `max_cost` only lower than your own, and a model's name holds neither an address nor a script. Provider keys stand in no file; they
+come from the providers' own variables (`OPENAI_API_KEY`, …).
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    recovery = (
+        "Numbers of the chosen policy. What is not set stays as the policy has it (in brackets: `combined`)."
+    )
+    hooks = (
+        "Lists of `{matcher, hooks}`; `matcher` is a regular expression over the tool's whole name (`*` or nothing: all), `hooks` a list of\n"
+        '`{type = "command", command, timeout}` with the time in seconds.'
+    )
+    parts = [
+        HEAD,
+        "## Keys\n",
+        _table(Settings),
+        "## `[recovery]`\n",
+        recovery + "\n",
+        _table(RecoverySettings),
+    ]
+    names = "".join(f"- `{field.alias}`\n" for field in HookSettings.model_fields.values())
+    return "\n".join([*parts, "## `[hooks]` †\n", hooks + "\n", names])
+
+
+def _table(model: type[BaseModel]) -> str:
+    top = model is Settings
+    rows = ["| key | default | |", "|---|---|---|"] if top else ["| key | |", "|---|---|"]
+    for name, field in model.model_fields.items():
+        if name in {"recovery", "hooks"}:
+            continue
+        key = "print" if name == "print_only" else name
+        mark = " †" if top and key in PERSONAL else ""
+        default = f" | {_default(name, field)}" if top else ""
+        rows.append(f"| `{key}`{mark}{default} | {_said(field)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _default(name: str, field: FieldInfo) -> str:
+    places = {"workspace": "here", "state_dir": "the platform's state folder"}
+    if name in places:
+        return places[name]
+    value = getattr(field.default, "value", field.default)
+    if value is None or value == "" or value == ():
+        return "–"
+    return f"`{str(value).lower() if isinstance(value, bool) else f'{value:g}' if isinstance(value, float) else value}`"
+
+
+def _said(field: FieldInfo) -> str:
+    said = " ".join((field.description or "").split())
+    choices = [choice for choice in get_args(field.annotation) if isinstance(choice, str)]
+    return f"{said} One of {', '.join(f'`{choice}`' for choice in choices)}." if choices else said
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(TARGET.read_text(encoding="utf-8") != page())
+    TARGET.write_text(page(), encoding="utf-8")
