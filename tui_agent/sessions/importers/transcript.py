@@ -11,20 +11,23 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tui_agent.events import FailureKind, Fault
+from tui_agent.sessions.errors import SessionError
 from tui_agent.sessions.importers.values import clean
 from tui_agent.sessions.visible import visible
 
 Status = Literal["ok", "failed", "denied", "cancelled"]
 
 
-class TranscriptError(Exception):
-    """A file cannot be read as a transcript: what happened, why, what to do. `line` counts from 1."""
+class TranscriptError(SessionError):
+    """A file cannot be read as a transcript: what happened, why, what to do. `line` counts from 1.
+
+    All parts are safe to print: a hostile file or name speaks through none of them.
+    """
 
     def __init__(self, path: str, why: str, advice: str = "", line: int | None = None) -> None:
         place = path if line is None else f"{path}, line {line}"
-        super().__init__(visible(f"{place}: {why}" + (f" {advice}" if advice else "")))
+        super().__init__(visible(place), visible(why).rstrip("."), visible(advice))
         self.path = path
-        self.why = why
         self.advice = advice
         self.line = line
 
