@@ -19,7 +19,6 @@ STYLE = """
   }
 }
 * { box-sizing: border-box; }
-html { scroll-behavior: smooth; }
 body {
   margin: 0; background: var(--ground); color: var(--ink);
   font: 15px/1.55 system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif;
