@@ -146,6 +146,10 @@ _OF_A_CALL = frozenset(
 
 def _attempt(state: RunState, event: Any) -> int:
     """The attempt that the event's call makes; the conversation keeps it from the call's start on."""
+    if type(event) is not e.ToolStarted:
+        call = state.conversation.call(event.call_id)
+        if call is not None and call.started is not None:
+            return call.attempt
     return state.recovery.attempts.count(event.tool, event.input) + 1
 
 

@@ -84,9 +84,9 @@ def _judge_by(source: JournalIndex, lines: list[bytes], seq: int, policy: str) -
         )
     settings = preset(policy).model_dump(mode="json")
     for number in range(seq, 1, -1):
-        if source.kind(number) == "run_finished":
+        if source.kinds[number - 1] == "run_finished":
             return
-        if source.kind(number) == "run_started":
+        if source.kinds[number - 1] == "run_started":
             run = source.event(number).model_copy(update={"policy": policy, "policy_settings": settings})
             lines[number - 1] = encode(run)
             return

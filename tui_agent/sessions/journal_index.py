@@ -41,8 +41,9 @@ class EventSource(Protocol):
         """When it happened, in seconds since the epoch."""
         ...
 
-    def kind(self, number: int) -> str:
-        """Its type."""
+    @property
+    def kinds(self) -> Sequence[str]:
+        """The type of each, in order (so at `number - 1`)."""
         ...
 
 
@@ -65,9 +66,10 @@ class EventList:
         """See `EventSource`."""
         return self._events[number - 1].at
 
-    def kind(self, number: int) -> str:
+    @property
+    def kinds(self) -> Sequence[str]:
         """See `EventSource`."""
-        return str(self._events[number - 1].__dict__["type"])
+        return [str(event.__dict__["type"]) for event in self._events]
 
 
 class JournalIndex:
@@ -161,6 +163,7 @@ class JournalIndex:
         """See `EventSource`."""
         return self._times[number - 1]
 
-    def kind(self, number: int) -> str:
+    @property
+    def kinds(self) -> Sequence[str]:
         """See `EventSource`."""
-        return self._kinds[number - 1]
+        return self._kinds

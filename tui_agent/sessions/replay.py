@@ -89,6 +89,10 @@ _REPLY_BOUNDS = frozenset(
         "rewound",
     ]
 )
+# Where something for the scrubber happens: a stop, a verdict, or (the others) a change of the confidence.
+_COLLECTED = frozenset(
+    {*_STOPS, "verdict_reached", "iteration_finished", "reply_finished", "escalation_answered"}
+)
 _SNAPSHOT_AFTER = frozenset({"note_prepared", "iteration_finished", "run_finished", "run_started"})
 
 
@@ -190,13 +194,13 @@ class Replay:
         source, state = self._source, self._snapshots[0]
         skipped = self._superseded()
         taken = 0
-        for number in range(1, self.length + 1):
+        for number, kind in enumerate(source.kinds, 1):
             if skipped[number]:
                 continue
             event = source.event(number)
             state = apply(state, event)
-            kind = source.kind(number)
-            self._collect(number, kind, event, state)
+            if kind in _COLLECTED:
+                self._collect(number, kind, event, state)
             if number - taken >= SPACING and kind in _SNAPSHOT_AFTER:
                 taken = number
                 self._places.append(number)
@@ -214,8 +218,7 @@ class Replay:
         skipped = bytearray(self.length + 1)
         deltas: list[int] = []
         streaming = False
-        for number in range(1, self.length + 1):
-            kind = self._source.kind(number)
+        for number, kind in enumerate(self._source.kinds, 1):
             if kind == "reply_delta":
                 deltas.append(number)
             elif kind in _REPLY_BOUNDS:
@@ -247,5 +250,8 @@ def _no_collection() -> Iterator[None]:
     try:
         yield
     finally:
+        # What is new counts as old at once, or the first collection would look at all of it.
+        gc.freeze()
+        gc.unfreeze()
         if enabled:
             gc.enable()

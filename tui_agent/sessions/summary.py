@@ -92,8 +92,7 @@ def summarise(folder: Path) -> tuple[SessionRow, list[Passage]]:
 
 def _summed(source: EventSource, row: SessionRow, passages: list[Passage]) -> SessionRow:
     sums = _Sums(row)
-    for number in range(1, len(source) + 1):
-        kind = source.kind(number)
+    for number, kind in enumerate(source.kinds, 1):
         if kind not in _READ:
             continue
         event = source.event(number)
