@@ -22,14 +22,16 @@ TARGET = Path(__file__).parent / "CONFIGURATION.md"
 
 HEAD = """# Configuration
 
-Made from the settings by `python docs/write_configuration.py`. Every key is an option (`--max-iterations`) where a command takes it, a
-variable (`AGENT_TUI_MAX_ITERATIONS`; keys of a section with two underscores, `AGENT_TUI_RECOVERY__STREAK_LIMIT`; lists by commas or as
-JSON) and a key in a file. The strongest wins: option, variable, the workspace's `.agent-tui.toml`, your own `config.toml` (or `--config
-FILE`, `AGENT_TUI_CONFIG`), default. Relative paths in a file are relative to that file.
+Made from the settings by `python docs/write_configuration.py`. Every key is an option (`--max-iterations`)
+where a command takes it, a variable (`AGENT_TUI_MAX_ITERATIONS`; keys of a section with two underscores,
+`AGENT_TUI_RECOVERY__STREAK_LIMIT`; lists by commas or as JSON) and a key in a file. The strongest wins:
+option, variable, the workspace's `.agent-tui.toml`, your own `config.toml` (or `--config FILE`,
+`AGENT_TUI_CONFIG`), default. Relative paths in a file are relative to that file.
 
-Keys marked † cannot be set by a workspace's `.agent-tui.toml`: it comes with a checkout, perhaps a stranger's. There, `approve` may only be
-`ask`, `max_cost` only lower than your own, and a model's name holds neither an address nor a script. Provider keys stand in no file; they
-come from the providers' own variables (`OPENAI_API_KEY`, …).
+Keys marked † cannot be set by a workspace's `.agent-tui.toml`: it comes with a checkout, perhaps a
+stranger's. There, `approve` may only be `ask`, `max_cost` only lower than your own, and a model's name
+holds neither an address nor a script. Provider keys stand in no file; they come from the providers' own
+variables (`OPENAI_API_KEY`, …).
 """
 
 
@@ -39,8 +41,9 @@ def page() -> str:
         "Numbers of the chosen policy. What is not set stays as the policy has it (in brackets: `combined`)."
     )
     hooks = (
-        "Lists of `{matcher, hooks}`; `matcher` is a regular expression over the tool's whole name (`*` or nothing: all), `hooks` a list of\n"
-        '`{type = "command", command, timeout}` with the time in seconds.'
+        "Lists of `{matcher, hooks}`; `matcher` is a regular expression over the tool's whole name (`*` or\n"
+        "nothing: all), `hooks` a list of `{type, command, timeout}` with `command` as the type and the time in\n"
+        "seconds."
     )
     parts = [
         HEAD,
