@@ -158,6 +158,9 @@ class ConversationPane(LinePane):
         super().watch_scroll_y(old_value, new_value)
         if self._settling or not self._transcript.width:
             return
+        if self.scrollable_content_region.height != self._height:
+            # Not the operator: a taller frame shows more of the end. `on_resize` settles the place.
+            return
         row = round(new_value)
         self._following = row >= self._transcript.rows - self._height
         self._anchor = self._transcript.locate(row) or (max(0, len(self._transcript) - 1), 0)
