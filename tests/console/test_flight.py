@@ -284,6 +284,21 @@ async def test_many_events_are_drawn_together() -> None:
         assert drawn < 50
 
 
+async def test_the_conversation_goes_on_following_when_a_card_comes_and_goes() -> None:
+    async with flight() as console:
+        console.session.start()
+        console.session.record(e.ReplyDelta(text="\n".join(f"line {number}" for number in range(100))))
+        await console.until(lambda: "line 99" in console.shown())
+        asked = console.ask(preview="\n".join(f"make {number}" for number in range(40)))
+        await console.card_appears()
+        await console.until(lambda: "make 12" in console.shown() and "line 99" in console.shown())
+        asked.cancel()
+        await console.until(lambda: console.card is None)
+        console.session.record(e.ReplyDelta(text="\nthe last line"))
+        await console.until(lambda: "the last line" in console.shown())
+        assert "line 80" in console.shown()
+
+
 # --- without a screen ----------------------------------------------------------------------------------------
 
 
@@ -322,7 +337,7 @@ def test_a_line_is_a_command_and_its_argument(line: str, name: str, argument: st
 
 @pytest.mark.parametrize(
     ("line", "says"),
-    [("/", "There is no command"), ("/setp", "/step"), ("/policy", "/policy NAME"), ("/xyzzy", "/help")],
+    [("/", "There is no command"), ("/polcy", "/policy"), ("/policy", "/policy NAME"), ("/xyzzy", "/help")],
 )
 def test_what_is_no_command_is_told_with_what_would_be(line: str, says: str) -> None:
     with pytest.raises(commands.UnknownCommandError, match=says):
@@ -330,8 +345,8 @@ def test_what_is_no_command_is_told_with_what_would_be(line: str, says: str) -> 
 
 
 def test_every_command_of_the_contract_is_there_with_its_key() -> None:
-    names = "step auto pause stop policy model approve theme sessions fork export help quit".split()
-    assert set(names) <= set(commands.BY_NAME)
+    names = {"step", "auto", "pause", "stop", "policy", "model", "approve", "theme", "sessions", "fork", "export"}
+    assert names | {"help", "quit"} <= set(commands.BY_NAME)
     keys = {"help": "f1", "auto": "f5", "pause": "f6", "step": "f10", "quit": "ctrl+q", "jump": "ctrl+o"}
     assert {name: commands.BY_NAME[name].key for name in keys} == keys
     used = [command.key for command in commands.COMMANDS if command.key]
