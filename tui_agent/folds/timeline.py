@@ -31,6 +31,8 @@ class Timeline:
 
     lines: AppendLog[TimelineLine] = field(default_factory=AppendLog)
     iteration: int = 0
+    remark: str = ""
+    """Reason of the verdict before, if it let the run continue: what stays true is told once."""
 
     def apply(self, event: e.Event) -> Timeline:
         """Fold one event."""
@@ -43,12 +45,16 @@ class Timeline:
         if told is None:
             return self
         kind, text = told
+        remark = self.remark
         if type(event) is e.VerdictReached:
+            remark = text if event.level is e.Level.CONTINUE else ""
+            if remark and remark == self.remark:
+                return self
             line = TimelineLine(event.seq, event.at, event.iteration, kind, text, event.level, event.detector)
         else:
             iteration = 0 if type(event) is e.RunStarted else self.iteration
             line = TimelineLine(event.seq, event.at, iteration, kind, text)
-        return evolve(self, lines=self.lines.append(line), iteration=line.iteration)
+        return evolve(self, lines=self.lines.append(line), iteration=line.iteration, remark=remark)
 
 
 Teller = Callable[[Any], tuple[str, str] | None]
