@@ -91,7 +91,14 @@ _REPLY_BOUNDS = frozenset(
 )
 # Where something for the scrubber happens: a stop, a verdict, or (the others) a change of the confidence.
 _COLLECTED = frozenset(
-    {*_STOPS, "verdict_reached", "iteration_finished", "reply_finished", "escalation_answered"}
+    {
+        *_STOPS,
+        "session_started",
+        "verdict_reached",
+        "iteration_finished",
+        "reply_finished",
+        "escalation_answered",
+    }
 )
 _SNAPSHOT_AFTER = frozenset({"note_prepared", "iteration_finished", "run_finished", "run_started"})
 
