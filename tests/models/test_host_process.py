@@ -18,13 +18,17 @@ from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
 
 ROOT = Path(__file__).resolve().parents[2]
 
+LONGEST = 60.0
+"""Seconds; what takes longer hangs."""
+
 
 def request(api_base: str | None = None, words: str = "hello") -> ModelRequest:
     return ModelRequest(model="local-model", messages=[{"role": "user", "content": words}], api_base=api_base)
 
 
 async def reply_of(model: HostedModel, asked: ModelRequest) -> Reply:
-    pieces = [piece async for piece in model.stream(asked)]
+    async with asyncio.timeout(LONGEST):
+        pieces = [piece async for piece in model.stream(asked)]
     assert isinstance(pieces[-1], Reply)
     return pieces[-1]
 

@@ -31,6 +31,9 @@ BASH = {
         "parameters": {"type": "object", "properties": {"command": {"type": "string"}}},
     },
 }
+LONGEST = 60.0
+"""Seconds; what takes longer hangs."""
+
 KEY = "sk-test-0123456789abcdef"
 
 
@@ -78,7 +81,7 @@ class Heard:
 async def listen(model: HostedModel, request: ModelRequest) -> Heard:
     heard = Heard()
     try:
-        async with aclosing(model.stream(request)) as stream:
+        async with asyncio.timeout(LONGEST), aclosing(model.stream(request)) as stream:
             async for piece in stream:
                 if isinstance(piece, Reply):
                     assert heard.reply is None
