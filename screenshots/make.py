@@ -64,6 +64,11 @@ def backing_off(state: RunState) -> bool:
     return str(state.phase) == "backoff"
 
 
+def stepping(state: RunState) -> bool:
+    """A request waits to go out, with a note."""
+    return state.note is not None and str(state.session.mode) == "STEP"
+
+
 async def nothing(pilot: Pilot[None]) -> None:
     """Take the picture as it is."""
 
@@ -93,14 +98,17 @@ class Picture:
 
 
 PICTURES = (
-    Picture("escalation", "first-flight", (120, 40), escalated),
-    Picture("escalation-80x24", "first-flight", (80, 24), escalated),
-    Picture("escalation-200x60", "first-flight", (200, 60), escalated),
-    Picture("approval", "first-flight", (120, 40), approving, options={"approve": "ask"}, answer=True),
-    Picture("done", "first-flight", (120, 40), done, answer=True),
-    Picture("panes-80x24", "first-flight", (80, 24), escalated, press("f2")),
-    Picture("help", "first-flight", (120, 40), at_work, press("f1")),
-    Picture("light", "first-flight", (120, 40), escalated, theme="agent-light"),
+    Picture("escalation", "recovery", (120, 40), escalated),
+    Picture("escalation-80x24", "recovery", (80, 24), escalated),
+    Picture("escalation-200x60", "recovery", (200, 60), escalated),
+    Picture("approval", "approvals", (120, 40), approving),
+    Picture("recovered", "recovery", (120, 40), done, answer=True),
+    Picture("breaker", "breaker", (120, 40), done, answer=True),
+    Picture("backoff", "parallel", (120, 40), backing_off, answer=True),
+    Picture("panes-80x24", "recovery", (80, 24), escalated, press("f2")),
+    Picture("step", "recovery", (120, 40), stepping, options={"step": True}),
+    Picture("help", "recovery", (120, 40), at_work, press("f1")),
+    Picture("light", "recovery", (120, 40), escalated, theme="agent-light"),
 )
 
 
@@ -135,6 +143,8 @@ async def until(app: ConsoleApp, pilot: Pilot[None], picture: Picture) -> None:
             raise TimeoutError(f"{picture.name}: its moment did not come in {PATIENCE:.0f} s")
         if picture.answer and screen.operator.questions:
             answer(screen)
+        if picture.moment is stepping:
+            screen.operator.open_gate()
 
 
 def answer(screen: FlightScreen) -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.boot import Opened
+    from tui_agent.state import RunState
 
 LEFT_BY_SIGNAL = 130
 HISTORY_FILE = "prompt-history.jsonl"
@@ -64,6 +65,7 @@ class ConsoleApp(App[None]):
         self.arguments = arguments
         self.exit_text = ""
         self.opened: Opened | None = None
+        self.next: ConsoleArguments | None = None
         self._leaving = False
         theme = first_theme(arguments)
         self.register_theme(theme)
@@ -122,6 +124,8 @@ class ConsoleApp(App[None]):
         await screen.attach(opened.session)
         if opened.task:
             await screen.deck.submit(opened.task)
+        for remark in remarks_on(opened.session.state):
+            screen.say(remark, "warning")
         await asyncio.to_thread(screen.load_history, opened.settings.state_dir / HISTORY_FILE)
         await self._learn_themes()
         _collect_garbage_again()
@@ -178,6 +182,11 @@ class ConsoleApp(App[None]):
             code = 1
         self.exit(return_code=code)
 
+    async def leave_for(self, arguments: ConsoleArguments) -> None:
+        """Leave, and start again with these arguments in the same terminal."""
+        self.next = arguments
+        await self.leave()
+
     async def close_session(self) -> bool:
         """End the run and the journal in good order. False where the disk refused; `exit_text` says so."""
         opened, self.opened = self.opened, None
@@ -189,7 +198,8 @@ class ConsoleApp(App[None]):
             self.exit_text = f"{self.exit_text}\n{error}".strip()
             return False
         finally:
-            opened.clean_up()
+            if self.next is None:  # a fork of a demo goes on in the same workspace
+                opened.clean_up()
         return True
 
     def _fatal_error(self) -> None:
@@ -198,6 +208,23 @@ class ConsoleApp(App[None]):
 
         self.exit_text = crash_text(sys.exc_info()[1])
         self._close_messages_no_wait()
+
+
+def remarks_on(state: RunState) -> list[str]:
+    """What the operator should know of a session that was opened again."""
+    from tui_agent.console.sanitize import one_line
+
+    remarks = []
+    if state.running and state.run.iteration:
+        remarks.append(
+            "A run is open in this session: F5 goes on with it, F10 does one iteration, /stop ends it."
+        )
+    if not Path(state.session.workspace).is_dir():
+        remarks.append(
+            f"The workspace {one_line(state.session.workspace)} is gone: tools will fail. "
+            "Bring it back, or start anew with --workspace DIR."
+        )
+    return remarks
 
 
 def _collect_garbage_again() -> None:

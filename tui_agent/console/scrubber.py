@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.console.panes.ink import Line, Palette, Span, justified, to_strip
+from tui_agent.console.sanitize import one_line
 
 if TYPE_CHECKING:
     from tui_agent.console.player import Player
@@ -62,6 +63,7 @@ class Scrubber(Widget):
             Span(f"{sign} ", "accent bold"),
             Span(f"event {player.position}/{self._length} "),
             Span(kind, "muted"),
+            Span(_question(player), "operator"),
         )
         right = (Span(f"×{player.speed:g}", "accent bold"),)
         self._head = (left, right)
@@ -104,6 +106,16 @@ class Scrubber(Widget):
         column = max(0, min(self._width - 1, event.x - self.styles.padding.left))
         if self._width > 1:
             self.post_message(self.Sought(round(column * self._length / (self._width - 1))))
+
+
+def _question(player: Player) -> str:
+    """What the operator was being asked at this point; empty: nothing."""
+    state = player.state
+    if state.escalation is not None:
+        return "  " + one_line(state.escalation.question)
+    if state.approvals:
+        return f"  may {one_line(state.approvals[0].tool)} run?"
+    return ""
 
 
 def column_of(position: int, length: int, width: int) -> int:
