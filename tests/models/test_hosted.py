@@ -242,7 +242,7 @@ FAULTS: dict[str, tuple[Answer, FaultKind, dict[str, Any]]] = {
     "400": (
         served.error(400, "tools.0: bad schema"),
         FaultKind.BAD_REQUEST,
-        {"status": 400, "message": "tools.0: bad schema"},
+        {"status": 400, "message": "tools.0: bad schema."},
     ),
     "401": (served.error(401, "wrong key"), FaultKind.AUTH, {"status": 401}),
     "402": (served.error(402), FaultKind.QUOTA, {"status": 402}),
@@ -255,7 +255,7 @@ FAULTS: dict[str, tuple[Answer, FaultKind, dict[str, Any]]] = {
     "429": (
         served.error(429, "slow", retry_after=7),
         FaultKind.RATE_LIMIT,
-        {"status": 429, "retry_after": 7.0, "message": "slow"},
+        {"status": 429, "retry_after": 7.0, "message": "slow."},
     ),
     "429 without Retry-After": (served.error(429), FaultKind.RATE_LIMIT, {"retry_after": None}),
     "429 empty purse": (served.error(429, code="insufficient_quota"), FaultKind.QUOTA, {"status": 429}),
@@ -263,7 +263,7 @@ FAULTS: dict[str, tuple[Answer, FaultKind, dict[str, Any]]] = {
     "502 web page": (
         served.raw(HTML, status=502),
         FaultKind.SERVER,
-        {"message": "the server answered with a web page (Sign in)"},
+        {"message": "the server answered with a web page (Sign in)."},
     ),
     "503": (served.error(503, retry_after=2), FaultKind.SERVER, {"status": 503, "retry_after": 2.0}),
     "504": (served.error(504), FaultKind.TIMEOUT, {"status": 504}),
@@ -335,14 +335,14 @@ async def test_silence_before_the_first_word_is_a_timeout_and_the_server_sees_us
     heard = await ask(bench, served.stream(Step.HANG), silence_timeout=0.3)
     assert heard.fault is not None
     assert heard.fault.kind is FaultKind.TIMEOUT
-    assert heard.fault.message == "the model was silent for 0.3 s"
+    assert heard.fault.message == "the model was silent for 0.3 s."
     await asyncio.wait_for(bench.server.requests[0].gone.wait(), 10)
 
 
 async def test_a_reply_that_never_ends_is_stopped_by_the_total(bench: Bench) -> None:
     heard = await ask(bench, served.stream(SAID, Step.HANG), total_timeout=0.4)
     assert heard.fault is not None
-    assert heard.fault.message == "the reply was not complete after 0.4 s"
+    assert heard.fault.message == "the reply was not complete after 0.4 s."
 
 
 @pytest.mark.parametrize(

@@ -115,11 +115,18 @@ def made(
     """A fault with its advice, no secret in it and nothing endless. `retry_after` in seconds."""
     return Fault(
         kind=kind,
-        message=masked(message)[:_MESSAGE_LIMIT],
+        message=_sentence(masked(message)),
         advice=advice(kind, facts),
         status=status,
         retry_after=retry_after,
     )
+
+
+def _sentence(words: str) -> str:
+    """Not endless, and with a full stop, for an advice comes behind it."""
+    if len(words) >= _MESSAGE_LIMIT:
+        return words[: _MESSAGE_LIMIT - 1] + "…"
+    return words if not words or words.endswith((".", "!", "?", "…")) else f"{words}."
 
 
 @dataclass(frozen=True)
