@@ -351,3 +351,35 @@ async def test_copying_a_block_gives_its_safe_text() -> None:
         pane.focus()
         await pilot.press("up", "c")
         assert pilot.app.clipboard == "answer  here"
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [(e.FailureKind.INVALID_TOOL_CALL, "invalid call"), (e.FailureKind.UNKNOWN_TOOL, "unknown tool")],
+)
+async def test_a_call_that_was_wrong_itself_has_no_count(kind: e.FailureKind, says: str) -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("bash", {"command": "x"}))
+    story.fail(call, "not JSON", kind).judge()
+    async with Stage(ConversationPane).run_test(size=(80, 20)) as pilot:
+        text = text_of_pane(await shown(pilot, story))
+        assert says in text
+        assert "1/3" not in text
+
+
+async def test_one_endless_line_is_folded_like_many_lines_and_commands_keep_their_end() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    bash, read = story.reply("", ("bash", {"command": "x"}), ("read_file", {"path": "y"}))
+    story.succeed(bash, "start " + "x " * 40_000 + "end-of-bash")
+    story.succeed(read, "start-of-file " + "y " * 40_000 + "end")
+    story.judge()
+    async with Stage(ConversationPane).run_test(size=(80, 40)) as pilot:
+        pane = await shown(pilot, story)
+        text = text_of_pane(pane)
+        assert "end-of-bash" in text
+        assert "start-of-file" in text
+        assert "… earlier (Enter or click)" in text
+        assert "… more (Enter or click)" in text
+        assert len(all_lines(pane)) < 30

@@ -161,7 +161,7 @@ def test_emphasis_becomes_style_and_its_signs_go() -> None:
     assert [tuple(span) for span in inline("a **b `c`** *d* ~~e~~")] == [
         ("a ", ""),
         ("b ", "bold"),
-        ("c", "bold code on:code-background"),
+        ("c", "bold code-inline on:code-background"),
         (" ", ""),
         ("d", "italic"),
         (" ", ""),

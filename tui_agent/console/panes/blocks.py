@@ -150,12 +150,13 @@ def _fault(entry: talk.FaultEntry, width: int, setting: Setting) -> list[Line]:
     status = f" ({entry.fault.status})" if entry.fault.status else ""
     name = str(entry.fault.kind).replace("_", " ")
     back = " on:error-background" if final else ""
-    head = [
-        Span("✗ " if final else "≈ ", f"{role} bold{back}"),
-        Span(f"{name}{status}: ", f"{role} bold{back}"),
+    style = f"{role} bold{back}"
+    said = [Span(f"{name}{status}: ", style), Span(one_line(entry.fault.message, 600), back.strip())]
+    lines = wrap_spans(said, width - 2)[:4]
+    shown: list[Line] = [
+        (Span(("✗ " if final else "≈ ") if not number else "  ", style), *line, Span("", back.strip()))
+        for number, line in enumerate(lines)
     ]
-    lines = wrap_spans([*head, Span(one_line(entry.fault.message, 600), back.strip())], width, width)
-    shown: list[Line] = [(*line, Span("", back.strip())) for line in lines[:4]]
     then = _what_then(entry, setting)
     shown.append(clip((Span("  "), *then), width))
     if entry.fault.advice and (final or entry.action == "ask" or setting.expanded):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.diff import diff_counts, draw_diff
-from tui_agent.console.panes.glyphs import CALL_STATES, seconds
+from tui_agent.console.panes.glyphs import CALL_STATES, KINDS, seconds
 from tui_agent.console.panes.ink import Line, Span, clip, fit_middle, justified, width_of, wrap
 from tui_agent.console.sanitize import one_line, reveal, sanitize
 
@@ -47,7 +47,8 @@ def draw_call(entry: CallEntry, width: int, setting: Setting) -> list[Line]:
 def _loud(entry: CallEntry, setting: Setting) -> bool:
     if setting.mended:
         return False
-    return setting.final or bool(setting.limit and entry.attempt >= setting.limit)
+    counted = setting.limit and not _wrong_call(entry)
+    return setting.final or bool(counted and entry.attempt >= setting.limit)
 
 
 def _headline(entry: CallEntry, width: int, setting: Setting, state: str) -> Line:
@@ -87,7 +88,8 @@ def _meta(entry: CallEntry, setting: Setting, state: str, role: str, back: str) 
         else ""
     )
     if state == "failed":
-        parts.append((f"failed{counted}", f"{role} bold"))
+        wrong = _wrong_call(entry)
+        parts.append((wrong or f"failed{counted}", f"{role} bold"))
         if setting.mended:
             parts.append(("mended later", "ok"))
     elif state == "running":
@@ -110,6 +112,12 @@ def _meta(entry: CallEntry, setting: Setting, state: str, role: str, back: str) 
             spans.append(Span(" · ", f"faint{back}"))
         spans.append(Span(text, f"{style}{back}"))
     return tuple(spans)
+
+
+def _wrong_call(entry: CallEntry) -> str:
+    """In words, when the call itself was wrong and nothing was executed: such calls have no count of attempts."""
+    kind = "" if entry.failure is None else str(entry.failure.kind)
+    return KINDS[kind][0] if kind in ("invalid_tool_call", "unknown_tool") else ""
 
 
 def _input(entry: CallEntry, width: int) -> list[Line]:
@@ -163,26 +171,31 @@ def _text(
         return []
     total = text.count("\n") + 1
     keep = OPENED if expanded else limit
+    kept = text.split("\n")
     if total > keep + 1:
         kept = text.rsplit("\n", keep)[1:] if at_end else text.split("\n", keep)[:keep]
-    else:
-        kept, keep = text.split("\n"), total
     # A line without end is as good as a thousand lines: wrapped lines are bounded as well.
-    most = max(1, keep * (1 if not expanded else 8) + (2 if not expanded else 0))
-    lines: list[Line] = []
+    room = 2 * OPENED if expanded else limit + 2
+    groups: list[list[str]] = []
     cut = False
-    for source in kept:
-        room = most - len(lines)
-        if room <= 0:
+    for source in reversed(kept) if at_end else kept:
+        if not room:
             cut = True
             break
-        pieces = wrap(_squeezed(sanitize(source[: room * width * 2]), width), width)
-        cut = cut or len(pieces) > room
-        lines.extend((Span(piece, style),) for piece in pieces[:room])
+        looked_at = source[-room * width * 2 :] if at_end else source[: room * width * 2]
+        pieces = wrap(_squeezed(sanitize(looked_at), width), width)
+        cut = cut or len(pieces) > room or len(looked_at) < len(source)
+        pieces = pieces[-room:] if at_end else pieces[:room]
+        groups.append(pieces)
+        room -= len(pieces)
+    if at_end:
+        groups.reverse()
+    lines: list[Line] = [(Span(piece, style),) for pieces in groups for piece in pieces]
     hidden = total - len(kept)
-    if at_end and hidden:
-        return [_fold(hidden, width, "earlier"), *lines]
-    return [*lines, _fold(hidden, width)] if hidden or cut else lines
+    if not hidden and not cut:
+        return lines
+    fold = _fold(hidden, width, "earlier" if at_end else "more")
+    return [fold, *lines] if at_end else [*lines, fold]
 
 
 def _squeezed(line: str, width: int) -> str:
@@ -198,5 +211,5 @@ def _squeezed(line: str, width: int) -> str:
 
 
 def _fold(count: int, width: int, what: str = "more") -> Line:
-    lines = f"{count} {what} line{'' if count == 1 else 's'}" if count else "more"
+    lines = f"{count} {what} line{'' if count == 1 else 's'}" if count else what
     return clip((Span(f"… {lines} ", "muted bold"), Span("(Enter or click)", "muted")), width)

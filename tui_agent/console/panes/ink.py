@@ -43,6 +43,7 @@ ROLE_FALLBACKS: dict[str, str] = {
     "faint": "foreground-disabled",
     "accent": "accent",
     "code": "foreground",
+    "code-inline": "foreground",
     "code-background": "surface",
     "operator-background": "surface",
     "error-background": "error-muted",

@@ -232,7 +232,7 @@ def inline(text: str, style: str = "") -> list[Span]:
         position = match.end()
         kind = match.lastgroup or ""
         if kind == "code":
-            spans.append(Span(match.group("code"), f"{style} code on:code-background".strip()))
+            spans.append(Span(match.group("code"), f"{style} code-inline on:code-background".strip()))
         elif kind == "url":
             spans.append(Span(match.group("label"), f"{style} underline".strip()))
             if match.group("label") != match.group("url"):

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from tui_agent.console.panes.gist import gist
 from tui_agent.console.panes.glyphs import EMPTY, FULL, KINDS, SAME, seconds
-from tui_agent.console.panes.ink import Line, Span, clip, fit, justified, pad_left, wrap
+from tui_agent.console.panes.ink import Line, Span, clip, fit, justified, pad, pad_left, wrap
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.sanitize import one_line
 
@@ -114,15 +114,14 @@ class RingPane(LinePane):
             return [clip(empty, width), *[()] * (rows - 1)]
         same = self._identical > 1 and number > self._filled - self._identical
         role = "error" if same else "warn"
-        full, short = KINDS.get(str(slot.kind), (str(slot.kind), str(slot.kind)))
-        kind = full if width >= _WIDE else short
+        kind = _kind(slot, width)
         message = gist(slot.message)
         text = f"{one_line(slot.tool)}: {message}" if slot.tool else message
         head = (
             Span(f"{number} ", "muted"),
             Span(FULL, role),
             Span(f" {SAME} " if same else "   ", f"{role} bold"),
-            Span(f"{kind}  ", role),
+            Span(f"{pad(kind, self._kind_width(width))}  ", role),
         )
         age = (Span(pad_left(self._age(slot, width), self._age_width(width)), "muted"),)
         if rows == 1:
@@ -137,6 +136,9 @@ class RingPane(LinePane):
     @property
     def _filled(self) -> int:
         return sum(1 for slot in self._slots if slot is not None)
+
+    def _kind_width(self, width: int) -> int:
+        return max(len(_kind(slot, width)) for slot in self._slots if slot is not None)
 
     def _age_width(self, width: int) -> int:
         return max(len(self._age(slot, width)) for slot in self._slots if slot is not None)
@@ -167,3 +169,10 @@ class RingPane(LinePane):
             if rows > 0
             else []
         )
+
+
+def _kind(slot: RingSlot, width: int) -> str:
+    """The kind in words, in one or two where there is room."""
+    kind = str(slot.kind)
+    full, short = KINDS.get(kind, (kind, kind))
+    return full if width >= _WIDE else short
