@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -241,6 +242,14 @@ async def test_a_second_writer_is_refused_and_told_who_holds_the_session(tmp_pat
     assert not SessionLock.held(tmp_path / "s1")
     again = await Journal.open_to_append(tmp_path / "s1")
     await again.close()
+
+
+def test_a_lock_names_its_holder_and_nobody_before_it(tmp_path: Path):
+    (tmp_path / "lock").write_text("99999999999999 a-host-with-a-long-name\n" * 3)
+    lock = SessionLock.acquire(tmp_path)
+    assert (tmp_path / "lock").read_text() == f"{os.getpid()} {socket.gethostname()}\n"
+    lock.release()
+    lock.release()
 
 
 def test_a_lock_frees_itself_when_its_process_is_killed(tmp_path: Path):

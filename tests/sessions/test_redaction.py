@@ -66,6 +66,7 @@ MASKED = {
 
 UNTOUCHED = [
     "task-list-of-1000000000000000000000 and a risk-based-approach-with-12345678",
+    "class sk-toggleable__content-with-a-long-name",
     "MAX_TOKENS=16384 and 16384 again",
     "the production system under /usr/bin:/bin in /home/me/.ssh/id_rsa",
     "token = tokenizer.next_token(12345678)",

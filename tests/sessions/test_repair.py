@@ -73,6 +73,13 @@ def test_a_call_that_was_running_has_an_unknown_result():
     assert any(isinstance(event, e.Notice) and "One call" in event.text for event in added)
 
 
+def test_an_iteration_that_was_cut_short_is_not_judged():
+    added, _ = repaired(cut_after(e.ToolStarted))
+    assert not any(isinstance(event, e.VerdictReached) for event in added)
+    cancelled = [*session()[:-3], e.IterationFinished(iteration=2, cancelled=True)]
+    assert repaired(cancelled)[0] == []
+
+
 def test_a_call_that_had_not_begun_is_said_not_to_have():
     added, after = repaired(cut_after(e.ReplyFinished))
     assert [event.reason for event in added if isinstance(event, e.ToolCancelled)] == ["interrupted"]

@@ -215,3 +215,17 @@ async def test_after_a_rewind_the_session_goes_on_from_there(session: Recorded):
     labels = [point.label for point in points(session.state)]
     assert "before: Task 2" not in labels
     assert "before: Task 3" in labels
+
+
+def test_a_checkpoint_taken_after_a_change_is_not_the_state_before_it(tmp_path: Path):
+    session = Recorded(tmp_path)
+    for number, refs in ((1, ("a", "b")), (2, ("", "c"))):
+        session.record(run_started(number, f"Task {number}"))
+        if refs[0]:
+            session.record(e.CheckpointSaved(ref=refs[0], iteration=1, before=f"run {number}"))
+        for event in iteration(1):
+            session.record(event)
+        session.record(e.CheckpointSaved(ref=refs[1], iteration=1, files=("a.py",)))
+        session.record(e.RunFinished(outcome=e.Outcome.ANSWERED))
+    assert point(session, "before: Task 1").ref == "a"
+    assert point(session, "before: Task 2").ref == "b"
