@@ -144,7 +144,7 @@ class Story:
             duration,
         )
 
-    def refuse(self, call_id: str, refusal: str, reason: str) -> Story:
+    def refuse(self, call_id: str, refusal: Any, reason: str) -> Story:
         """A call is not executed."""
         tool, arguments, index = self._open[call_id]
         return self.tell(
@@ -156,7 +156,7 @@ class Story:
                 content=reason,
                 refusal=refusal,
                 reason=reason,
-            )  # type: ignore[arg-type]
+            )
         )
 
     def judge(self, note: str | None = None) -> Story:

@@ -138,6 +138,16 @@ async def test_the_place_is_kept_when_the_width_changes() -> None:
             assert step.removeprefix("src/file_").removesuffix(".py") in text_of_pane(pane), width
 
 
+async def test_a_frame_that_grows_or_shrinks_is_no_scrolling_of_the_operators() -> None:
+    async with Stage(ConversationPane).run_test(size=(80, 12)) as pilot:
+        pane = await shown(pilot, long_story(40))
+        for height in (30, 8, 20, 50):
+            await pilot.resize_terminal(80, height)
+            await pilot.pause()
+            assert "Step 39" in text_of_pane(pane), height
+            assert "End" not in text_of_pane(pane), height
+
+
 async def test_enter_opens_a_block_to_its_whole_input_and_output_and_folds_it_again() -> None:
     story = Story().run("Go.")
     story.ask_model()

@@ -166,10 +166,10 @@ class ConversationPane(LinePane):
         self._anchor = self._transcript.locate(row) or (max(0, len(self._transcript) - 1), 0)
         self._settle()
 
-    def scroll_to(self, x: float | None = None, y: float | None = None, **options: object) -> None:
+    def scroll_to(self, x: float | None = None, y: float | None = None, **options: Any) -> None:
         """Scroll without animation: rows become exact as they are reached, a moving target would be missed."""
         options["animate"] = False
-        super().scroll_to(x, y, **options)  # type: ignore[arg-type]
+        super().scroll_to(x, y, **options)
 
     def on_resize(self, _: Resize) -> None:
         """Another width: blocks are drawn anew as they are looked at, the place is kept."""

@@ -6,7 +6,8 @@ the theme's variables, so a pane never names a colour and every theme works on e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
@@ -73,15 +74,15 @@ class Palette:
         self._styles: dict[str, Style] = {}
 
     @classmethod
-    def of(cls, app: App[object]) -> Palette:
+    def of(cls, app: App[Any]) -> Palette:
         """The palette of the app's present theme."""
         key = (app.theme, app.native_ansi_color, id(app.theme_variables))
-        cached: tuple[object, Palette] | None = getattr(app, "_agent_palette", None)
+        cached = _PALETTES.get(app)
         if cached is not None and cached[0] == key:
             return cached[1]
         variables = app.theme_variables
         palette = cls(variables, _colour(variables.get("background", "")))
-        app._agent_palette = (key, palette)  # type: ignore[attr-defined]
+        _PALETTES[app] = (key, palette)
         return palette
 
     def style(self, spec: str) -> Style:
@@ -108,7 +109,12 @@ class Palette:
         return Style(
             color=foreground.rich_color if foreground else None,
             bgcolor=background.rich_color if background else None,
-            **attributes,  # type: ignore[arg-type]
+            bold=attributes.get("bold"),
+            dim=attributes.get("dim"),
+            italic=attributes.get("italic"),
+            underline=attributes.get("underline"),
+            strike=attributes.get("strike"),
+            reverse=attributes.get("reverse"),
         )
 
     def colour(self, role: str) -> Color | None:
@@ -120,6 +126,10 @@ class Palette:
                     return None if colour.ansi == -1 else colour
                 return self._background + colour if colour.a < 1 else colour
         return None
+
+
+_PALETTES: WeakKeyDictionary[App[Any], tuple[object, Palette]] = WeakKeyDictionary()
+"""The present palette of each app, with the theme that it was made for."""
 
 
 def _colour(value: str) -> Color | None:

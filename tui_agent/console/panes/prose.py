@@ -39,6 +39,9 @@ class Prose:
 
     def __init__(self, width: int) -> None:
         self.width = max(4, width)
+        self._reset()
+
+    def _reset(self) -> None:
         self.text = ""
         self._done = 0
         self._lines: list[Line] = []
@@ -70,7 +73,7 @@ class Prose:
     def feed(self, text: str) -> None:
         """Draw what is new in `text`; a text that does not go on from the last one is drawn anew."""
         if not text.startswith(self.text):
-            self.__init__(self.width)  # type: ignore[misc]
+            self._reset()
         self.text = text
         while (end := text.find("\n", self._done)) >= 0:
             while end - self._done > CHUNK and self._settle_chunk():

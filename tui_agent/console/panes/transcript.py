@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tui_agent.console.panes.blocks import (
     draw_block,
@@ -184,7 +184,7 @@ class Transcript:
         self.heights.append(rough_height(entry, self.width))
         kind = kind_of(entry)
         if kind == "CallEntry":
-            self._note_call(index, entry)  # type: ignore[arg-type]
+            self._note_call(index, cast("CallEntry", entry))
         elif kind == "OutcomeEntry" and str(getattr(entry, "outcome", "")) != "answered":
             self._note_end(index, entry)
         elif kind == "OperatorEntry" and not entry.iteration:
