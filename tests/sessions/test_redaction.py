@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sessions.session_events import one_of_every_type, stamp
@@ -116,6 +116,7 @@ def test_ordinary_text_in_pieces_comes_out_whole(text: str, size: int):
     assert "".join(pieces) + stream.flush() == text
 
 
+@settings(max_examples=300, deadline=None)
 @given(
     st.lists(
         st.sampled_from(
@@ -149,6 +150,13 @@ def test_no_way_of_cutting_a_text_lets_a_named_value_through(parts: list[str], s
         assert secret not in shown
     # A shape inside a longer word is none; what is one in the whole text is one in pieces too.
     assert shown.count("AKIAIOSFODNN7EXAMPLE") <= REDACTOR.text(text).count("AKIAIOSFODNN7EXAMPLE")
+
+
+def test_a_secret_right_behind_another_is_masked_in_pieces_too():
+    stream = REDACTOR.stream()
+    text = "my-own-odd-key-and-moreAKIAIOSFODNN7EXAMPLE"
+    shown = "".join(stream.feed(text[start : start + 7]) for start in range(0, len(text), 7)) + stream.flush()
+    assert shown == REDACTOR.text(text) == "[masked:LONG_TOKEN][masked:aws-key-id]"
 
 
 def test_ordinary_words_are_shown_at_once():
