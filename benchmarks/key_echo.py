@@ -20,6 +20,17 @@ from terminal import Terminal
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT = 50.0
 """Milliseconds."""
+REFERENCE = """
+from textual.app import App
+from textual.widgets import TextArea
+
+class Bare(App):
+    def compose(self):
+        yield TextArea("first paint")
+
+Bare().run()
+"""
+
 GROWTH = 1.10
 """Memory at the end over memory after the first third; logs of the conversation may grow, nothing else."""
 
@@ -87,6 +98,11 @@ def main() -> int:
             "AGENT_TUI_MODEL": "openai/none",
             "OPENAI_API_KEY": "none",
         }
+        bare = Path(folder) / "bare.py"
+        bare.write_text(REFERENCE, encoding="utf-8")
+        with Terminal([sys.executable, str(bare)], env=env) as terminal:
+            terminal.wait_for(b"first paint")
+            told("an idle bare TextArea", echoes(terminal, 4.0), worst=False)
         with Terminal([sys.executable, "-m", "tui_agent"], env=env) as terminal:
             terminal.wait_for(b"Conversation")
             good &= told("while everything loads", echoes(terminal, 6.0), worst=True)
@@ -112,9 +128,8 @@ def main() -> int:
                 sizes.append(terminal.rss())
             good &= told("1,000 tokens/s", times, worst=False)
             growth = sizes[-1] / max(1, sizes[0])
-            print(
-                f"memory {' → '.join(f'{size / 1e6:.0f} MB' for size in sizes)}   growth ×{growth:.2f} (limit ×{GROWTH})"
-            )
+            course = " → ".join(f"{size / 1e6:.0f} MB" for size in sizes)
+            print(f"memory {course}   growth ×{growth:.2f} (limit ×{GROWTH})")
             good &= growth <= GROWTH
     return 0 if good else 1
 

@@ -64,9 +64,9 @@ def backing_off(state: RunState) -> bool:
     return str(state.phase) == "backoff"
 
 
-def stepping(state: RunState) -> bool:
-    """A request waits to go out, with a note."""
-    return state.note is not None and str(state.session.mode) == "STEP"
+def never(state: RunState) -> bool:
+    """Something else than the state decides (`stepped`)."""
+    return False
 
 
 async def nothing(pilot: Pilot[None]) -> None:
@@ -101,12 +101,12 @@ PICTURES = (
     Picture("escalation", "recovery", (120, 40), escalated),
     Picture("escalation-80x24", "recovery", (80, 24), escalated),
     Picture("escalation-200x60", "recovery", (200, 60), escalated),
-    Picture("approval", "approvals", (120, 40), approving),
+    Picture("approval", "approvals", (120, 40), approving, answer=True),
     Picture("recovered", "recovery", (120, 40), done, answer=True),
     Picture("breaker", "breaker", (120, 40), done, answer=True),
     Picture("backoff", "parallel", (120, 40), backing_off, answer=True),
     Picture("panes-80x24", "recovery", (80, 24), escalated, press("f2")),
-    Picture("step", "recovery", (120, 40), stepping, options={"step": True}),
+    Picture("step", "recovery", (120, 40), never, options={"step": True}),
     Picture("help", "recovery", (120, 40), at_work, press("f1")),
     Picture("light", "recovery", (120, 40), escalated, theme="agent-light"),
 )
@@ -143,8 +143,16 @@ async def until(app: ConsoleApp, pilot: Pilot[None], picture: Picture) -> None:
             raise TimeoutError(f"{picture.name}: its moment did not come in {PATIENCE:.0f} s")
         if picture.answer and screen.operator.questions:
             answer(screen)
-        if picture.moment is stepping:
-            screen.operator.open_gate()
+        if picture.moment is never and stepped(screen):
+            break
+
+
+def stepped(screen: FlightScreen) -> bool:
+    """Let requests go until one waits that carries a note."""
+    gate = screen.operator.waiting_gate
+    if gate is not None and gate.note is None:
+        screen.operator.open_gate()
+    return gate is not None and gate.note is not None
 
 
 def answer(screen: FlightScreen) -> None:

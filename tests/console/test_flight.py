@@ -345,7 +345,19 @@ def test_what_is_no_command_is_told_with_what_would_be(line: str, says: str) -> 
 
 
 def test_every_command_of_the_contract_is_there_with_its_key() -> None:
-    names = {"step", "auto", "pause", "stop", "policy", "model", "approve", "theme", "sessions", "fork", "export"}
+    names = {
+        "step",
+        "auto",
+        "pause",
+        "stop",
+        "policy",
+        "model",
+        "approve",
+        "theme",
+        "sessions",
+        "fork",
+        "export",
+    }
     assert names | {"help", "quit"} <= set(commands.BY_NAME)
     keys = {"help": "f1", "auto": "f5", "pause": "f6", "step": "f10", "quit": "ctrl+q", "jump": "ctrl+o"}
     assert {name: commands.BY_NAME[name].key for name in keys} == keys

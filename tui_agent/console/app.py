@@ -36,12 +36,17 @@ def run_console(arguments: ConsoleArguments) -> int:
     The exit code: 0 left, 1 a fault of its own, 2 wrong usage or configuration, 130 ended by a signal.
     """
     if not is_terminal():
-        print(NOT_A_TERMINAL, file=sys.stderr)  # noqa: T201
+        sys.stderr.write(NOT_A_TERMINAL + "\n")
         return 2
     gc.disable()  # until the session is open, see `ConsoleApp`
     from tui_agent.console.program import ConsoleApp
 
-    return asyncio.run(_run(ConsoleApp(arguments)))
+    while True:
+        app = ConsoleApp(arguments)
+        code = asyncio.run(_run(app))
+        if app.next is None or code:
+            return code
+        arguments = app.next
 
 
 async def _run(app: ConsoleApp) -> int:
@@ -50,5 +55,5 @@ async def _run(app: ConsoleApp) -> int:
     finally:
         closed = await app.close_session()
     if app.exit_text:
-        print(app.exit_text, file=sys.stderr)  # noqa: T201
+        sys.stderr.write(app.exit_text + "\n")
     return (app.return_code or 0) or (0 if closed else 1)

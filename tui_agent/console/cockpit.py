@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
-from textual.widget import Widget
 
 from tui_agent.console import panes
 from tui_agent.console.frame import UNFOLDED_HEIGHT, UNFOLDED_WIDTH, WIDE_WIDTH

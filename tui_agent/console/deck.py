@@ -1,15 +1,14 @@
 """What the operator can do in a live session: the commands' deeds, said to the session and to the screen.
 
-It holds no widget but talks to the screen through `Surface`; before the session is open, what is asked for
-waits and is done in order as soon as it is.
+It holds no widget; before the session is open, what is asked for waits and is done in order as soon as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING
 
-from tui_agent.console.frame import PANE_NAMES
+from tui_agent.console.screen_deck import ScreenDeck, Surface
 
 if TYPE_CHECKING:
     from tui_agent.console.operator import ConsoleOperator
@@ -17,82 +16,6 @@ if TYPE_CHECKING:
     from tui_agent.events import Event
     from tui_agent.sessions.session import Session
     from tui_agent.state import RunState
-
-Severity = Literal["information", "warning", "error"]
-
-
-class Surface(Protocol):
-    """What the deck asks of the screen."""
-
-    def say(self, text: str, severity: Severity = "information") -> None: ...
-    def redraw(self) -> None: ...
-    def put_in_prompt(self, text: str) -> None: ...
-    def edit_note(self, note: str) -> None: ...
-    def themes(self) -> Sequence[str]: ...
-    def use_theme(self, name: str) -> None: ...
-    def focus_pane(self, name: str) -> None: ...
-    def open_jump(self) -> None: ...
-    def toggle_panes(self) -> None: ...
-    def next_pane(self) -> None: ...
-    def open_help(self) -> None: ...
-    async def open_sessions(self) -> None: ...
-    async def confirm_leaving(self) -> bool: ...
-    async def leave(self) -> None: ...
-
-
-class ScreenDeck:
-    """Commands that make sense over a live session and over a saved one."""
-
-    def __init__(self, surface: Surface) -> None:
-        self._surface = surface
-
-    def set_theme(self, name: str) -> None:
-        """Change the colours at once."""
-        if name in self._surface.themes():
-            self._surface.use_theme(name)
-        else:
-            self._surface.say(
-                f"There is no theme {name}. There are {', '.join(self._surface.themes())}.", "warning"
-            )
-
-    def theme_names(self) -> Sequence[str]:
-        """Themes that can be chosen."""
-        return self._surface.themes()
-
-    def pane_names(self) -> Sequence[str]:
-        """Where `/jump` can go."""
-        return (*PANE_NAMES, "prompt")
-
-    def jump(self, pane: str) -> None:
-        """Go to a pane by name, or choose one by its letter."""
-        if not pane:
-            self._surface.open_jump()
-        elif pane in self.pane_names():
-            self._surface.focus_pane(pane)
-        else:
-            self._surface.say(
-                f"There is no pane {pane}. There are {', '.join(self.pane_names())}.", "warning"
-            )
-
-    def toggle_panes(self) -> None:
-        """Show or hide the recovery panes."""
-        self._surface.toggle_panes()
-
-    def next_pane(self) -> None:
-        """Go to the next recovery pane."""
-        self._surface.next_pane()
-
-    def show_help(self) -> None:
-        """Keys, commands, panes."""
-        self._surface.open_help()
-
-    async def show_sessions(self) -> None:
-        """The saved sessions."""
-        await self._surface.open_sessions()
-
-    async def quit(self) -> None:
-        """Leave."""
-        await self._surface.leave()
 
 
 class FlightDeck(ScreenDeck):
@@ -273,12 +196,14 @@ class FlightDeck(ScreenDeck):
     # --- the session ----------------------------------------------------------------------------------------
 
     async def fork(self) -> None:
-        """Filled in below by the sessions' own functions."""
-        raise NotImplementedError
+        """A session of its own that shares everything up to now; the console goes over to it."""
+        if self.session is not None:
+            await self._fork(self.session.folder, None)
 
     async def export(self, argument: str) -> None:
-        """Filled in below by the sessions' own functions."""
-        raise NotImplementedError
+        """Write the session to a file."""
+        if self.session is not None:
+            await self._export(self.session.folder, argument)
 
     async def quit(self) -> None:
         """Leave; ask first where a run goes on."""

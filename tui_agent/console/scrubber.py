@@ -58,7 +58,9 @@ class Scrubber(Widget):
             )
         self._position = player.position
         sign = "▶" if player.playing else "⏸"
-        kind = player.replay.event(player.position).type if player.position else "before the first event"  # type: ignore[attr-defined]
+        kind = "before the first event"
+        if player.position:
+            kind = str(getattr(player.replay.event(player.position), "type", ""))
         left = (
             Span(f"{sign} ", "accent bold"),
             Span(f"event {player.position}/{self._length} "),

@@ -5,8 +5,10 @@ A screen over this adds its clock and its own widgets; it says which commands ma
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -19,11 +21,12 @@ from tui_agent.console.redraw import Redraw
 if TYPE_CHECKING:
     from textual.widget import Widget
 
+    from tui_agent.config import Settings
     from tui_agent.console.cards.tray import CardTray
     from tui_agent.console.cockpit import Cockpit
-    from tui_agent.console.deck import ScreenDeck, Severity
     from tui_agent.console.panes import StatusLine
     from tui_agent.console.program import ConsoleApp
+    from tui_agent.console.screen_deck import ScreenDeck, Severity
 
 
 def command_bindings(*, replay: bool) -> list[BindingType]:
@@ -54,7 +57,6 @@ class CockpitScreen(Screen[None]):
     """A screen around a cockpit. Implements `deck.Surface`."""
 
     app: ConsoleApp
-    deck: ScreenDeck
 
     DEFAULT_CSS = """
     CockpitScreen { layout: vertical; background: $background; }
@@ -68,6 +70,11 @@ class CockpitScreen(Screen[None]):
         self.frame = Frame()
         self.cockpit: Cockpit | None = None
         self.status: StatusLine | None = None
+
+    @property
+    def deck(self) -> ScreenDeck:
+        """What the commands act on."""
+        raise NotImplementedError
 
     def draw(self) -> None:
         """Draw the state; called at most so often a second."""
@@ -175,9 +182,43 @@ class CockpitScreen(Screen[None]):
 
         self.app.push_screen(HelpScreen())
 
+    @property
+    def settings(self) -> Settings | None:
+        """What holds here, once it has been read."""
+        raise NotImplementedError
+
+    @property
+    def session_id(self) -> str:
+        """The session that is open; empty: none."""
+        return ""
+
     async def open_sessions(self) -> None:
-        """The saved sessions."""
-        await self.app.open_sessions()
+        """The saved sessions; one of them may be gone over to."""
+        settings = self.settings
+        if settings is None:
+            return
+        from tui_agent.console.screens.sessions import Chosen, SessionsScreen
+        from tui_agent.sessions.store import SessionStore
+
+        store = await asyncio.to_thread(SessionStore, settings.state_dir)
+        chosen: Chosen | None = await self.app.push_screen_wait(SessionsScreen(store, self.session_id))
+        if chosen is not None:
+            await self.go_over(chosen.session_id, chosen.what)
+
+    async def go_over(self, session_id: str, what: Literal["resume", "replay"]) -> None:
+        """Leave this session for another one, in the same terminal."""
+        arguments = self.app.arguments
+        await self.app.leave_for(
+            replace(
+                arguments,
+                task=None,
+                demo=None,
+                step=False,
+                replay_at=0,
+                resume=session_id if what == "resume" else None,
+                replay=session_id if what == "replay" else None,
+            )
+        )
 
     async def confirm_leaving(self) -> bool:
         """Ask whether the run that goes on may be closed."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from textual.widget import Widget
 
+    from tui_agent.config import Settings
     from tui_agent.console.cards.card import Card
     from tui_agent.console.cards.gate import GateCard
     from tui_agent.console.cards.tray import CardTray
@@ -52,6 +53,7 @@ class FlightScreen(CockpitScreen):
 
     def __init__(self) -> None:
         super().__init__("flight")
+        self._deck: FlightDeck | None = None
         self._cards_drawn = True
         self._completions = Completions(self._suggest)
         self.prompt = Prompt(self._completions)
@@ -65,12 +67,14 @@ class FlightScreen(CockpitScreen):
 
         return ConsoleOperator()
 
-    @cached_property
-    def deck(self) -> FlightDeck:  # type: ignore[override]
+    @property
+    def deck(self) -> FlightDeck:
         """What the commands act on."""
-        from tui_agent.console.deck import FlightDeck
+        if self._deck is None:
+            from tui_agent.console.deck import FlightDeck
 
-        return FlightDeck(self, self.operator)
+            self._deck = FlightDeck(self, self.operator)
+        return self._deck
 
     def compose(self) -> ComposeResult:
         """What the first paint shows: the frame, the prompt, the keys."""
@@ -103,6 +107,22 @@ class FlightScreen(CockpitScreen):
     def home(self) -> Widget:
         """The prompt."""
         return self.prompt
+
+    @property
+    def settings(self) -> Settings | None:
+        """What holds here."""
+        return None if self.app.opened is None else self.app.opened.settings
+
+    @property
+    def session_id(self) -> str:
+        """The live session's."""
+        return "" if self.deck.session is None else self.deck.session.id
+
+    async def go_over(self, session_id: str, what: Literal["resume", "replay"]) -> None:
+        """Ask first where a run goes on."""
+        session = self.deck.session
+        if session is None or not session.running or await self.confirm_leaving():
+            await super().go_over(session_id, what)
 
     # --- drawing --------------------------------------------------------------------------------------------
 

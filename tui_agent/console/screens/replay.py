@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from tui_agent.console.commands import COMMANDS
-from tui_agent.console.deck import ScreenDeck
 from tui_agent.console.hints import Hint, KeyHints
+from tui_agent.console.screen_deck import ScreenDeck
 from tui_agent.console.screens.cockpit_screen import CockpitScreen, command_bindings
 
 if TYPE_CHECKING:
     from textual.timer import Timer
 
+    from tui_agent.config import Settings
     from tui_agent.console.boot import Recorded
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.player import Player
@@ -35,6 +35,31 @@ HINTS = (
     Hint("F2", "panes", "f2"),
     Hint("^O", "jump", "ctrl+o"),
 )
+
+
+class ReplayDeck(ScreenDeck):
+    """The replay's own commands."""
+
+    def __init__(self, screen: ReplayScreen) -> None:
+        super().__init__(screen)
+        self._screen = screen
+
+    async def fork(self) -> None:
+        """Go on from the event that is shown, in a session of its own."""
+        recorded, player = self._screen.recorded, self._screen.player
+        if recorded is None or player is None:
+            return
+        if recorded.foreign:
+            self._surface.say(
+                "This is another program's recording: agent-tui sessions import makes it a session first."
+            )
+            return
+        await self._fork(recorded.path, max(1, player.position))
+
+    async def export(self, argument: str) -> None:
+        """Write the session to a file."""
+        if self._screen.recorded is not None:
+            await self._export(self._screen.recorded.path, argument)
 
 
 class ReplayScreen(CockpitScreen):
@@ -65,14 +90,19 @@ class ReplayScreen(CockpitScreen):
     def __init__(self) -> None:
         super().__init__("replay")
         self.player: Player | None = None
-        self._recorded: Recorded | None = None
+        self.recorded: Recorded | None = None
         self._scrubber: Scrubber | None = None
         self._timer: Timer | None = None
 
-    @cached_property
-    def deck(self) -> ScreenDeck:  # type: ignore[override]
+    @property
+    def deck(self) -> ReplayDeck:
         """What the commands act on."""
-        return ScreenDeck(self)
+        return ReplayDeck(self)
+
+    @property
+    def settings(self) -> Settings | None:
+        """What holds here."""
+        return None if self.recorded is None else self.recorded.settings
 
     def compose(self) -> ComposeResult:
         """What the first paint shows."""
@@ -104,7 +134,7 @@ class ReplayScreen(CockpitScreen):
         """Show this recording."""
         from tui_agent.console.player import Player
 
-        self._recorded = recorded
+        self.recorded = recorded
         self.player = Player(recorded.replay, position, speed)
         if recorded.replay.dropped_bytes:
             self.say(
