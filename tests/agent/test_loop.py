@@ -282,6 +282,16 @@ async def test_closing_in_the_middle_of_a_question_leaves_nothing_open(fly: Take
     assert [event.type for event in flight.of(e.ToolResult)] == ["tool_cancelled"]
 
 
+async def test_a_listener_that_breaks_does_not_end_the_run(fly: TakeOff) -> None:
+    flight = await fly(["fine"])
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("a pane fell over")
+
+    flight.session.subscribe(broken)
+    assert (await flight.run()).outcome is e.Outcome.ANSWERED
+
+
 async def test_a_message_written_during_a_run_is_queued_and_delivered_at_the_next_iteration(
     fly: TakeOff,
 ) -> None:

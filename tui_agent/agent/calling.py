@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple
@@ -136,6 +137,7 @@ class ModelCaller:
         iteration = state.run.iteration
         if built.repairs:
             self._recorder.record(e.CoherenceRepaired(iteration=iteration, repairs=dict(built.repairs)))
+        began = time.monotonic()
         started = self._recorder.record(
             e.ModelCallStarted(
                 iteration=iteration,
@@ -170,6 +172,7 @@ class ModelCaller:
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
             cost=reply.cost,
+            duration=time.monotonic() - began,
         )
         # The exact reply goes on to the tools; what is kept may have secrets masked.
         ended = self._recorder.record(finished.stamped(0, started.at))

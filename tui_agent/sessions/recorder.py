@@ -6,6 +6,7 @@ Secrets are masked before anything else sees the event, so the live state is fol
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +18,8 @@ from tui_agent.sessions.errors import JournalError
 from tui_agent.sessions.journal import Journal
 from tui_agent.sessions.redaction import Redactor, StreamRedactor
 from tui_agent.state import RunState, apply
+
+logger = logging.getLogger(__name__)
 
 Listener = Callable[[e.Event, RunState], None]
 E = TypeVar("E", bound=e.Event)
@@ -62,7 +65,7 @@ class SessionRecorder:
         return self._redactor.stream()
 
     def record(self, event: E) -> E:
-        """Mask, stamp, fold, queue for the journal, announce."""
+        """Mask, stamp, fold, queue for the journal, announce. A listener's fault is logged and goes no further."""
         if isinstance(event, e.ReplyDelta):
             # A secret may be split over two deltas: its possible beginning is held back until more is known.
             text, reasoning = self._text.feed(event.text), self._reasoning.feed(event.reasoning)
@@ -84,7 +87,10 @@ class SessionRecorder:
         self._state = apply(self._state, stamped)
         self._journal.write(stamped)
         for listener in tuple(self._listeners):
-            listener(stamped, self._state)
+            try:
+                listener(stamped, self._state)
+            except Exception:  # a screen's fault must not end the run that it shows
+                logger.exception("a listener broke at event %d", stamped.seq)
         return stamped
 
     async def barrier(self) -> None:
