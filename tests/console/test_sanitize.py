@@ -13,7 +13,8 @@ from tui_agent.console.sanitize import is_safe, one_line, reveal, sanitize
 hostile = st.text(
     alphabet=st.one_of(
         st.sampled_from(
-            "\x00\x07\x08\t\n\r\x0b\x0c\x1b\x7f\x9b\x9d\x90\x9c[]()0;?hlmJKHA52c\u202e\u2066\u200b\u200d\ufeff\u061c  \ud800"
+            "\x00\x07\x08\t\n\r\x0b\x0c\x1b\x7f\x9b\x9d\x90\x9c[]()0;?hlmJKHA52c"
+            "\u202e\u2066\u200b\u200d\ufeff\u061c  \ud800"
         ),
         st.characters(),
     )
