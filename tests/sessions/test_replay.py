@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from pathlib import Path
 from typing import get_args
 
@@ -68,19 +69,34 @@ PIECES: list[list[e.Event]] = [
     ],
     [e.Rewound(scope="both", to_seq=12, undo_ref="x"), e.Rewound(scope="both", to_seq=12, undoes=30)],
     [e.Notice(text="between"), e.ReplyDelta(text="late")],
+    [
+        e.ReplyFinished(calls=(e.ToolCall(id="c9", name="bash"), e.ToolCall(id='c"\\', name="bash"))),
+        e.ToolStarted(call_id="c9", tool="bash", input={}),
+        e.ToolProgress(call_id="c9", text="one"),
+        e.ToolProgress(call_id='c"\\', text="two"),
+        e.ToolSucceeded(call_id="c9", tool="bash"),
+    ],
+    [e.ToolProgress(call_id="c9", text="late"), e.IterationFinished(iteration=1)],
+    [e.ToolProgress(call_id='c"\\', text="more"), e.ToolCancelled(call_id='c"\\', tool="bash")],
 ]
 
 
+def _from_disk(events: list[e.Event]) -> Replay:
+    with tempfile.TemporaryDirectory() as folder:
+        write_session(Path(folder), events, stamped=True)
+        return Replay.open(Path(folder))
+
+
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from(PIECES), max_size=14), st.randoms(use_true_random=False))
+@given(st.lists(st.sampled_from(PIECES), max_size=14), st.randoms(use_true_random=False), st.booleans())
 def test_the_replayed_state_is_the_live_state_at_every_prefix(
-    pieces: list[list[e.Event]], choose: random.Random
+    pieces: list[list[e.Event]], choose: random.Random, saved: bool
 ):
     events = stamp([start(), *(event for piece in pieces for event in piece)])
     live = [RunState()]
     for event in events:
         live.append(apply(live[-1], event))
-    replay = Replay.of(events)
+    replay = _from_disk(events) if saved else Replay.of(events)
     places = list(range(len(events) + 1)) * 2
     choose.shuffle(places)
     for place in places:

@@ -23,6 +23,7 @@ from tui_agent.sessions.lines import MAX_LINE_BYTES
 _LINE = re.compile(
     rb'\{"seq":(\d+),"at":(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?),"v":%d,"type":"([a-z_]+)".*\}\n' % SCHEMA_VERSION
 )
+_CALL_ID = re.compile(rb'"type":"tool_[a-z]+","call_id":"((?:[^"\\]|\\.)*)"')
 _KINDS = {name.encode(): name for name in EVENT_TYPES}
 
 
@@ -44,6 +45,10 @@ class EventSource(Protocol):
     @property
     def kinds(self) -> Sequence[str]:
         """The type of each, in order (so at `number - 1`)."""
+        ...
+
+    def call_id(self, number: int) -> object:
+        """Which call an event of a tool belongs to, in any form that is equal for equal ids."""
         ...
 
 
@@ -70,6 +75,10 @@ class EventList:
     def kinds(self) -> Sequence[str]:
         """See `EventSource`."""
         return [str(event.__dict__["type"]) for event in self._events]
+
+    def call_id(self, number: int) -> object:
+        """See `EventSource`."""
+        return self._events[number - 1].__dict__["call_id"]
 
 
 class JournalIndex:
@@ -167,3 +176,8 @@ class JournalIndex:
     def kinds(self) -> Sequence[str]:
         """See `EventSource`."""
         return self._kinds
+
+    def call_id(self, number: int) -> object:
+        """See `EventSource`. As bytes of the file, or of its own kind where the line is in another form."""
+        match = _CALL_ID.search(self._data, self._ends[number - 1], self._ends[number])
+        return number if match is None or number in self._odd else match.group(1)

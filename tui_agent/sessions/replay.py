@@ -100,6 +100,7 @@ _COLLECTED = frozenset(
         "escalation_answered",
     }
 )
+_RESULTS = frozenset({"tool_succeeded", "tool_failed", "tool_refused", "tool_cancelled"})
 _SNAPSHOT_AFTER = frozenset({"note_prepared", "iteration_finished", "run_finished", "run_started"})
 
 
@@ -217,22 +218,29 @@ class Replay:
         self._here = (self.length, state) if self.length and not skipped[self.length] else self._here
 
     def _superseded(self) -> bytearray:
-        """Which events can be left out while folding through: deltas of replies that arrived whole.
+        """Which events can be left out while folding through: pieces of replies and outputs that arrived whole.
 
-        After the `ReplyFinished` that follows, the state is the same with and without them; that is when the
-        next snapshot may be taken at the earliest.
+        After the `ReplyFinished`, or the call's result, that follows, the state is the same with and without them;
+        that is when the next snapshot may be taken at the earliest.
         """
         skipped = bytearray(self.length + 1)
         deltas: list[int] = []
+        outputs: dict[object, list[int]] = {}
         streaming = False
         for number, kind in enumerate(self._source.kinds, 1):
             if kind == "reply_delta":
                 deltas.append(number)
+            elif kind == "tool_progress":
+                outputs.setdefault(self._source.call_id(number), []).append(number)
+            elif kind in _RESULTS:
+                for piece in outputs.pop(self._source.call_id(number), ()) if outputs else ():
+                    skipped[piece] = 1
             elif kind in _REPLY_BOUNDS:
                 if streaming and kind == "reply_finished":
                     for delta in deltas:
                         skipped[delta] = 1
                 deltas.clear()
+                outputs.clear()
                 streaming = kind == "model_call_started"
         return skipped
 
