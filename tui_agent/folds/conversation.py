@@ -204,6 +204,11 @@ def _reply_finished(talk: Conversation, event: e.ReplyFinished, _: int) -> Conve
     return talk._closed(entry, reply=None, calls=calls)
 
 
+def _reply_rejected(talk: Conversation, event: e.ReplyRejected, _: int) -> Conversation:
+    text = f"Not taken as an answer: {event.failure.message} The agent is asked to go on."
+    return talk._closed(NoticeEntry(event.seq, event.at, talk.iteration, "info", text))
+
+
 def _model_faulted(talk: Conversation, event: e.ModelFaulted, _: int) -> Conversation:
     fault = FaultEntry(
         event.seq,
@@ -359,6 +364,7 @@ _HANDLERS: dict[type[e.Event], Callable[[Conversation, Any, int], Conversation]]
     e.ModelCallStarted: _model_call_started,
     e.ReplyDelta: _reply_delta,
     e.ReplyFinished: _reply_finished,
+    e.ReplyRejected: _reply_rejected,
     e.ModelFaulted: _model_faulted,
     e.ToolStarted: _tool_started,
     e.ToolProgress: _tool_progress,
