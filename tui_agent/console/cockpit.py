@@ -5,6 +5,7 @@ The same cockpit stands in the live screen and in the replay; both give it a sta
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -101,24 +102,28 @@ class Cockpit(Vertical):
             yield self._talk
             yield self._column
 
-    async def fill(self, tray: CardTray | None = None) -> None:
-        """Import and mount the panes; `tray` stands at the end of the conversation."""
+    async def fill_talk(self, tray: CardTray | None = None) -> None:
+        """Mount the conversation; `tray` stands at its end."""
         self._conversation = panes.ConversationPane(id="conversation")
-        recovery = [
+        self._tray = tray
+        await self._talk.mount(self._conversation, *([tray] if tray is not None else []))
+        self._panes = [self._conversation]
+
+    async def fill_column(self) -> None:
+        """Mount the recovery panes and their summary."""
+        for pane in (
             panes.RingPane(id="ring"),
             panes.ConfidencePane(id="confidence"),
             panes.AttemptsPane(id="attempts"),
             panes.NotePane(id="note"),
             panes.TimelinePane(id="timeline"),
-        ]
-        self._summary = panes.RecoverySummary()
-        await self._talk.mount(self._conversation, *([tray] if tray is not None else []))
-        for pane in recovery:
+        ):
             # One at a time: keys are answered in between.
             await self._column.mount(pane)
+            await asyncio.sleep(0)
+            self._panes.append(pane)
+        self._summary = panes.RecoverySummary()
         await self.mount(self._summary)
-        self._panes = [self._conversation, *recovery]
-        self._tray = tray
         self._fit(self.app.size)
 
     @property

@@ -97,11 +97,12 @@ class CockpitScreen(Screen[None]):
         self.cockpit = cockpit = Cockpit(self.size)
         cockpit.display = False
         await self.mount(cockpit, after=self.frame)
-        await cockpit.fill(tray)
+        await cockpit.fill_talk(tray)
         with self.app.batch_update():
             cockpit.display = True
             await self.frame.remove()
-            await self.mount(self.status, before=self.query_one(KeyHints))
+        await cockpit.fill_column()
+        await self.mount(self.status, before=self.query_one(KeyHints))
 
     # --- commands -------------------------------------------------------------------------------------------
 
