@@ -105,6 +105,8 @@ class RunState:
     escalation: e.EscalationRaised | None = None
     iteration_open: bool = False
     """Between `IterationStarted` and `IterationFinished`."""
+    rewound: e.Rewound | None = None
+    """The newest rewind, as long as it can be taken back."""
     hook_context: tuple[str, ...] = ()
     """What hooks said in this iteration; it joins the note."""
 
@@ -317,6 +319,10 @@ def _escalation_answered(state: RunState, _: e.EscalationAnswered) -> Changes:
     return {"phase": Phase.TOOLS if in_tools else Phase.READY, "escalation": None}
 
 
+def _rewound(_: RunState, event: e.Rewound) -> Changes:
+    return {"rewound": None if event.undoes else event}
+
+
 def _run_finished(state: RunState, event: e.RunFinished) -> Changes:
     run = evolve(state.run, outcome=event.outcome, reason=event.reason, answer=event.answer)
     return {"phase": Phase.DONE, "run": run, "note": None, "approvals": (), "escalation": None}
@@ -344,4 +350,5 @@ _HANDLERS: dict[type[e.Event], Callable[[RunState, Any], Changes]] = {
     e.EscalationRaised: _escalation_raised,
     e.EscalationAnswered: _escalation_answered,
     e.RunFinished: _run_finished,
+    e.Rewound: _rewound,
 }

@@ -28,11 +28,13 @@ from tui_agent.models.choose import create_model
 from tui_agent.models.protocol import Model
 from tui_agent.recovery.policy import preset
 from tui_agent.sessions.checkpoints import Checkpoints
+from tui_agent.sessions.errors import SessionError
 from tui_agent.sessions.journal import Journal
 from tui_agent.sessions.keeping import CheckpointKeeper
 from tui_agent.sessions.recorder import Listener, SessionRecorder
 from tui_agent.sessions.redaction import Redactor
 from tui_agent.sessions.repair import repair_events
+from tui_agent.sessions.rewind import RewindPlan, RewindPoint, Scope, carry_out, plan, plan_undo, points
 from tui_agent.state import RunState, fold
 from tui_agent.tools.registry import ToolRegistry, default_tools
 from tui_agent.tools.workspace import Workspace
@@ -224,6 +226,27 @@ class Session:
     def edit_note(self, text: str | None) -> None:
         """Change or drop the note that goes with the next model call."""
         self._recorder.record(e.NotePrepared(text=text or None, edited=True))
+
+    def rewind_points(self) -> list[RewindPoint]:
+        """Where the session can go back to, the newest first."""
+        return points(self.state)
+
+    async def plan_rewind(self, point: RewindPoint, scope: Scope) -> RewindPlan:
+        """What going back would change; nothing is changed by asking. Raises `SessionError` during a run."""
+        return await plan(self.state, point, scope, self.checkpoints)
+
+    async def plan_undo(self) -> RewindPlan:
+        """What taking the newest rewind back would change. Raises `SessionError` where none can be."""
+        newest = self.state.rewound
+        if newest is None:
+            raise SessionError(
+                "There is no rewind to take back", "none was made since the last run", "Go back first."
+            )
+        return await plan_undo(self.state, newest, self.checkpoints)
+
+    async def rewind(self, planned: RewindPlan) -> e.Rewound:
+        """Do what was planned: bring files back, and leave what came after the point out of the history."""
+        return self._recorder.record(await carry_out(planned, self.checkpoints))
 
     async def wait(self) -> e.RunFinished | None:
         """Until the run under way (and those that queued messages start) has ended; None where none ran."""
