@@ -128,6 +128,33 @@ def test_deltas_of_replies_that_arrived_whole_are_not_parsed_while_opening(tmp_p
         replay.state_at(5)
 
 
+def test_output_of_a_call_without_a_result_is_not_left_out_for_a_later_call_of_the_same_id(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(replay_module, "SPACING", 1)
+    call = [
+        e.IterationStarted(iteration=1),
+        e.ReplyFinished(calls=(e.ToolCall(id="c", name="bash"),)),
+        e.ToolStarted(call_id="c", tool="bash", input={}),
+        e.ToolProgress(call_id="c", text="half an output"),
+    ]
+    events = stamp(
+        [
+            start(),
+            run_started(),
+            *call,
+            e.IterationFinished(iteration=1, cancelled=True),
+            e.NotePrepared(text=None),
+        ]
+        + [*call, e.ToolSucceeded(call_id="c", tool="bash"), e.IterationFinished(iteration=1)]
+    )
+    replay = Replay.of(events)
+    assert replay.state_at(8).conversation.entries[-1].__dict__["progress"] == "half an output"
+    assert [replay.state_at(place) for place in range(len(events) + 1)] == [
+        fold(events[:place]) for place in range(len(events) + 1)
+    ]
+
+
 def test_positions_outside_the_session_are_brought_inside():
     events = whole_session()
     replay = Replay.of(events)
