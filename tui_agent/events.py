@@ -300,6 +300,8 @@ class ModelCallStarted(Event):
     messages: int = 0
     tokens: int = 0
     """Estimate for the whole request."""
+    budget: int | None = None
+    """What the request was cut to fit, in tokens; None: unknown, nothing was cut."""
     dropped_groups: int = 0
     """Groups of the history that the window left out."""
     tools: tuple[str, ...] = ()

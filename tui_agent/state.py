@@ -75,6 +75,7 @@ class RunFacts:
     """When the wait before the next attempt ends (`Phase.BACKOFF`)."""
     window_dropped: int = 0
     request_tokens: int = 0
+    request_budget: int | None = None
     outcome: e.Outcome | None = None
     reason: str = ""
     answer: str = ""
@@ -260,6 +261,7 @@ def _model_call_started(state: RunState, event: e.ModelCallStarted) -> Changes:
         model=event.model or state.run.model,
         window_dropped=event.dropped_groups,
         request_tokens=event.tokens,
+        request_budget=event.budget,
     )
     return {
         "phase": Phase.MODEL,

@@ -60,6 +60,7 @@ class ModelCaller:
         self._fallback_models = tuple(fallback_models)
         self._sleep = sleep
         self._jitter = jitter
+        self._budgets: dict[str, int | None] = {}
         self._offers: dict[frozenset[str], _Offer] = {}
         self._newest: tuple[tuple[object, ...], messages.BuiltRequest] | None = None
 
@@ -87,6 +88,7 @@ class ModelCaller:
         while True:
             model = self._recorder.state.run.model
             try:
+                await self._learn_budget(model)
                 return await self._attempt(attempt, model)
             except ModelFault as raised:
                 fault = raised.fault
@@ -130,6 +132,18 @@ class ModelCaller:
                 case "degrade" | "stop":
                     raise RunEnded(_ending(fault, plan.reason))
 
+    async def _learn_budget(self, model: str) -> None:
+        """Ask once what the model takes, unless the run has a budget of its own."""
+        if model not in self._budgets:
+            own = self._recorder.state.run.context_tokens
+            self._budgets[model] = await self._model.context_tokens(model) if own is None else None
+
+    def _budget(self) -> int | None:
+        """Tokens that the next request may have: the run's budget or the model's, the smaller where both are."""
+        run = self._recorder.state.run
+        known = [limit for limit in (run.context_tokens, self._budgets.get(run.model)) if limit is not None]
+        return min(known, default=None)
+
     async def _attempt(self, attempt: int, model: str) -> e.ReplyFinished:
         state = self._recorder.state
         note = state.note if attempt == 1 else state.sent_note
@@ -145,6 +159,7 @@ class ModelCaller:
                 model=model,
                 messages=len(built.messages),
                 tokens=built.tokens,
+                budget=self._budget(),
                 dropped_groups=built.dropped_groups,
                 tools=tools.names,
                 note=note,
@@ -214,11 +229,12 @@ class ModelCaller:
         """The request for the state as it is, built once however often it is looked at, and the tools in it."""
         state = self._recorder.state
         offer = self._offered()
-        made_from = (state.history.groups, note, offer, state.run.context_tokens)
+        budget = self._budget()
+        made_from = (state.history.groups, note, offer, budget)
         if self._newest is None or any(
             old is not new for old, new in zip(self._newest[0], made_from, strict=True)
         ):
-            built = messages.build(state, note, offer.tokens, state.run.context_tokens)
+            built = messages.build(state, note, offer.tokens, budget)
             self._newest = made_from, built
         return self._newest[1], offer
 
@@ -233,10 +249,8 @@ class ModelCaller:
         return self._offers[withheld]
 
     def _shrunk(self) -> int:
-        state = self._recorder.state
-        return max(
-            1_000, min(state.run.request_tokens, state.run.context_tokens or state.run.request_tokens) // 2
-        )
+        tokens = self._recorder.state.run.request_tokens
+        return max(1_000, min(tokens, self._budget() or tokens) // 2)
 
 
 def _with_own_ids(calls: Sequence[e.ToolCall], iteration: int) -> tuple[e.ToolCall, ...]:

@@ -108,12 +108,15 @@ async def boot(arguments: ConsoleArguments, operator: Operator) -> Opened:
         settings = await asyncio.to_thread(load_settings, overrides, arguments.config)
         if arguments.demo is not None:
             return await _open_demo(arguments.demo, overrides, settings, operator)
+        folder = None
         if arguments.resume is not None:
             folder = await asyncio.to_thread(_saved, arguments.resume, settings)
-            return Opened(await open_session(settings, operator, resume=folder), settings, arguments.task)
-        require_workspace(settings)
-        require_model(settings)
-        return Opened(await open_session(settings, operator), settings, arguments.task)
+        else:
+            require_workspace(settings)
+            require_model(settings)
+        session = await open_session(settings, operator, resume=folder)
+        session.warm_up()
+        return Opened(session, settings, arguments.task)
     except ConfigError as error:
         raise BootError(error.message) from error
     except SessionError as error:
@@ -127,7 +130,6 @@ async def _open_demo(
     from tui_agent.models.scenario import materialise
     from tui_agent.models.scenario_checks import ScenarioError
     from tui_agent.models.scenario_file import load_scenario
-    from tui_agent.models.scripted import ScriptedModel
     from tui_agent.sessions.session import open_session
 
     try:
@@ -144,7 +146,7 @@ async def _open_demo(
     }
     chosen = {key: value for key, value in wanted.items() if value is not None and key not in overrides}
     adapted = settings.replaced(**chosen, model=f"scripted:{name}", workspace=scratch)
-    session = await open_session(adapted, operator, model=ScriptedModel(scenario))
+    session = await open_session(adapted, operator)
     return Opened(session, adapted, scenario.task, scratch)
 
 

@@ -25,7 +25,7 @@ from tui_agent.agent.operator import Operator
 from tui_agent.config import Settings
 from tui_agent.config_sections import HookEvent, HookSettings
 from tui_agent.models.choose import create_model
-from tui_agent.models.protocol import Model
+from tui_agent.models.protocol import Model, ModelFault
 from tui_agent.recovery.policy import preset
 from tui_agent.sessions.checkpoints import Checkpoints
 from tui_agent.sessions.errors import SessionError
@@ -150,6 +150,7 @@ class Session:
         )
         self._agent = Agent(recorder, caller, executor, operator, self._keeper)
         self._run: asyncio.Task[e.RunFinished] | None = None
+        self._warming: asyncio.Task[None] | None = None
 
     @property
     def state(self) -> RunState:
@@ -164,6 +165,15 @@ class Session:
     def running(self) -> bool:
         """Whether a run goes on in this process."""
         return self._run is not None and not self._run.done()
+
+    def warm_up(self) -> None:
+        """Get the model ready in the background, so that the first call need not wait for it."""
+        self._warming = asyncio.get_running_loop().create_task(self._start_model(), name="warm-up")
+
+    async def _start_model(self) -> None:
+        # What is wrong with the model is told when it is called.
+        with suppress(ModelFault):
+            await self._model.start()
 
     async def submit(self, text: str) -> None:
         """Start a run with `text` as its task, or queue it for the run that goes on."""
@@ -257,6 +267,8 @@ class Session:
         try:
             await self.stop("The session was closed.")
         finally:
+            if self._warming is not None:
+                self._warming.cancel()
             await self._keeper.settle()
             await self._model.close()
             await self._recorder.close()
@@ -278,10 +290,6 @@ class Session:
         name = session.policy or settings.policy
         model = session.model or settings.model
         policy = preset(name, **settings.recovery.overrides())
-        budget = settings.context_tokens
-        if budget is None:
-            with suppress(Exception):
-                budget = await self._model.context_tokens(model)
         return await self._agent.run(
             e.RunStarted(
                 run=self.state.run.number + 1,
@@ -294,7 +302,7 @@ class Session:
                 approve=session.approve or settings.approve,
                 max_iterations=settings.max_iterations,
                 max_cost=settings.max_cost,
-                context_tokens=budget,
+                context_tokens=settings.context_tokens,
                 operator_present=self._operator.present,
             )
         )
