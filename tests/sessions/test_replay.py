@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import get_args
 
@@ -23,6 +24,7 @@ from tui_agent import events as e
 from tui_agent.sessions import replay as replay_module
 from tui_agent.sessions.errors import JournalError
 from tui_agent.sessions.journal import JOURNAL_NAME
+from tui_agent.sessions.journal_index import EventList
 from tui_agent.sessions.lines import encode
 from tui_agent.sessions.replay import Replay, Stop
 from tui_agent.state import RunState, apply, fold
@@ -87,6 +89,29 @@ def _from_disk(events: list[e.Event]) -> Replay:
         return Replay.open(Path(folder))
 
 
+def test_without_preparing_any_position_is_right_and_only_what_is_needed_is_read():
+    events = whole_session()
+    source = EventList(events)
+    replay = Replay(source)
+    assert replay.state_at(12) == fold(events[:12])
+    assert len(replay._snapshots) <= 3
+    assert replay.next(0, Stop.ERROR) == positions(events, e.ToolFailed)[0]
+    assert replay.state_at(90) == fold(events[:90])
+    assert replay.state_at(5) == fold(events[:5])
+    assert list(replay.marks().errors) == positions(events, e.ToolFailed)
+
+
+def test_seeking_while_another_thread_prepares_is_right():
+    events = whole_session()
+    replay = Replay(EventList(events))
+    with ThreadPoolExecutor(2) as pool:
+        preparing = pool.submit(replay.prepare)
+        for place in (3, 150, 40, len(events), 7):
+            assert replay.state_at(place) == fold(events[:place])
+        preparing.result()
+    assert replay.marks() == Replay.of(events).marks()
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=14), st.randoms(use_true_random=False), st.booleans())
 def test_the_replayed_state_is_the_live_state_at_every_prefix(
@@ -96,7 +121,7 @@ def test_the_replayed_state_is_the_live_state_at_every_prefix(
     live = [RunState()]
     for event in events:
         live.append(apply(live[-1], event))
-    replay = _from_disk(events) if saved else Replay.of(events)
+    replay = _from_disk(events) if saved else Replay(EventList(events))
     places = list(range(len(events) + 1)) * 2
     choose.shuffle(places)
     for place in places:
@@ -138,16 +163,9 @@ def test_output_of_a_call_without_a_result_is_not_left_out_for_a_later_call_of_t
         e.ToolStarted(call_id="c", tool="bash", input={}),
         e.ToolProgress(call_id="c", text="half an output"),
     ]
-    events = stamp(
-        [
-            start(),
-            run_started(),
-            *call,
-            e.IterationFinished(iteration=1, cancelled=True),
-            e.NotePrepared(text=None),
-        ]
-        + [*call, e.ToolSucceeded(call_id="c", tool="bash"), e.IterationFinished(iteration=1)]
-    )
+    events: list[e.Event] = [start(), run_started(), *call, e.IterationFinished(iteration=1, cancelled=True)]
+    events += [e.NotePrepared(text=None), *call, e.ToolSucceeded(call_id="c", tool="bash")]
+    events = stamp([*events, e.IterationFinished(iteration=1)])
     replay = Replay.of(events)
     assert replay.state_at(8).conversation.entries[-1].__dict__["progress"] == "half an output"
     assert [replay.state_at(place) for place in range(len(events) + 1)] == [
@@ -240,7 +258,7 @@ def test_waiting_is_as_recorded_but_never_longer_than_the_limit_and_never_negati
 
 def test_opening_tells_how_far_it_is():
     told: list[float] = []
-    Replay(replay_module.EventList(whole_session()), told.append)
+    Replay(EventList(whole_session())).prepare(told.append)
     assert told == sorted(told)
     assert 0 < told[0] < told[-1] <= 1
 

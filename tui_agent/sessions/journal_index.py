@@ -59,6 +59,7 @@ class EventList:
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
+        self._kinds = [str(event.__dict__["type"]) for event in events]
 
     def __len__(self) -> int:
         return len(self._events)
@@ -74,7 +75,7 @@ class EventList:
     @property
     def kinds(self) -> Sequence[str]:
         """See `EventSource`."""
-        return [str(event.__dict__["type"]) for event in self._events]
+        return self._kinds
 
     def call_id(self, number: int) -> object:
         """See `EventSource`."""

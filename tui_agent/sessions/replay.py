@@ -1,13 +1,14 @@
 """Replay: the state of a saved session at any event, in milliseconds wherever that is.
 
-Opening folds the whole session once and keeps a snapshot of the state every few hundred events; the snapshots
-share their logs (`appendlog`), so they cost little. Seeking folds from the snapshot before. Nothing here
-draws, and no clock is read: whoever plays asks how long to wait.
+The session is folded through once, at opening or behind a first picture, keeping a snapshot of the state every few
+hundred events; snapshots share their logs (`appendlog`), so they cost little, and a seek folds from the one before.
+Nothing here draws, and no clock is read: whoever plays asks how long to wait.
 """
 
 from __future__ import annotations
 
 import gc
+import threading
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -117,29 +118,39 @@ class Replay:
     """A session that is over, or as far as it was when it was opened. Positions run from 0 (nothing) to
     `length`."""
 
-    def __init__(self, source: EventSource, progress: Callable[[float], None] | None = None) -> None:
+    def __init__(self, source: EventSource) -> None:
         self._source = source
         self.length = len(source)
         self.dropped_bytes = source.dropped_bytes
+        self._skipped = self._superseded()
         self._places = [0]
         self._snapshots = [RunState()]
         self._found = _Collected()
         self._here = (0, self._snapshots[0])
-        with _no_collection():
-            self._fold_all(progress)
+        self._front = (0, self._snapshots[0])
+        """How far the session was folded through; exact only where a snapshot was taken."""
+        self._lock = threading.RLock()
 
     @classmethod
-    def open(cls, path: Path, progress: Callable[[float], None] | None = None) -> Replay:
+    def open(
+        cls, path: Path, progress: Callable[[float], None] | None = None, *, prepare: bool = True
+    ) -> Replay:
         """A session folder or journal file. `progress` is told parts of 1. Raises `JournalError`.
 
-        Takes about a second for 100,000 events: call it in a thread where a screen waits.
+        Without `prepare` it can be looked at several times sooner, and a first look far ahead takes the longer: call
+        `prepare` in a thread then, while the first picture is on the screen.
         """
-        return cls(JournalIndex(path), progress)
+        replay = cls(JournalIndex(path))
+        if prepare:
+            replay.prepare(progress)
+        return replay
 
     @classmethod
     def of(cls, events: Sequence[e.Event]) -> Replay:
         """Events that are in memory, numbered from 1 without gaps (an imported transcript)."""
-        return cls(EventList(events))
+        replay = cls(EventList(events))
+        replay.prepare()
+        return replay
 
     # --- looking
     # ---------------------------------------------------------------------------------------------
@@ -153,6 +164,12 @@ class Replay:
     def state_at(self, position: int) -> RunState:
         """The state after `position` events; positions outside the session are brought inside."""
         position = min(max(position, 0), self.length)
+        with self._lock:
+            if self._front[0] < position:
+                self._fold_to(position)
+            return self._state_at(position)
+
+    def _state_at(self, position: int) -> RunState:
         place = bisect_right(self._places, position) - 1
         start, state = self._places[place], self._snapshots[place]
         here, here_state = self._here
@@ -165,6 +182,7 @@ class Replay:
 
     def next(self, position: int, stop: Stop, *, back: bool = False) -> int | None:
         """The nearest place of this kind after `position` (before it, with `back`); None where there is none."""
+        self.prepare()
         places = self._found.stops[stop]
         if back:
             index = bisect_left(places, position) - 1
@@ -174,6 +192,7 @@ class Replay:
 
     def marks(self) -> Marks:
         """Everything for the scrubber."""
+        self.prepare()
         found = self._found
         return Marks(
             errors=found.stops[Stop.ERROR],
@@ -198,24 +217,33 @@ class Replay:
     # --- opening
     # ---------------------------------------------------------------------------------------------
 
-    def _fold_all(self, progress: Callable[[float], None] | None) -> None:
-        source, state = self._source, self._snapshots[0]
-        skipped = self._superseded()
-        taken = 0
-        for number, kind in enumerate(source.kinds, 1):
+    def prepare(self, progress: Callable[[float], None] | None = None) -> None:
+        """Fold the whole session through, so that any seek is quick. May run in a thread of its own."""
+        if self._front[0] >= self.length:
+            return
+        with _no_collection():
+            while (done := self._front[0]) < self.length:
+                with self._lock:
+                    self._fold_to(min(done + SPACING, self.length))
+                if progress is not None:
+                    progress(self._front[0] / self.length)
+
+    def _fold_to(self, position: int) -> None:
+        source, skipped = self._source, self._skipped
+        front, state = self._front
+        for number in range(front + 1, position + 1):
             if skipped[number]:
                 continue
+            kind = source.kinds[number - 1]
             event = source.event(number)
             state = apply(state, event)
             if kind in _COLLECTED:
                 self._collect(number, kind, event, state)
-            if number - taken >= SPACING and kind in _SNAPSHOT_AFTER:
-                taken = number
+            if number - self._places[-1] >= SPACING and kind in _SNAPSHOT_AFTER:
                 self._places.append(number)
                 self._snapshots.append(state)
-                if progress is not None:
-                    progress(number / self.length)
-        self._here = (self.length, state) if self.length and not skipped[self.length] else self._here
+        if position > front:
+            self._front = (position, state)
 
     def _superseded(self) -> bytearray:
         """Which events can be left out while folding through: pieces of replies and outputs that arrived whole.
