@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.agent.coherence import NO_RESULT, validate
+from tui_agent.agent.coherence import NO_RESULT, Validator, validate
+from tui_agent.folds.history import Group
 
 Message = dict[str, Any]
 
@@ -83,3 +84,24 @@ def test_whatever_comes_in_every_call_that_goes_out_has_exactly_one_result(mixed
         assert not waiting
         waiting = {call["id"] for call in message.get("tool_calls") or ()}
     assert not waiting
+
+
+def exchange(*messages: Message) -> Group:
+    return Group("exchange", messages, 1, 1, 1)
+
+
+def test_groups_are_mended_each_time_and_counted() -> None:
+    validator = Validator()
+    groups = [exchange(calls("a"), result("a")), exchange(calls("b"))]
+    for _ in range(2):
+        coherent, repairs = validator.messages(groups)
+        assert coherent == [calls("a"), result("a"), calls("b"), result("b", NO_RESULT)]
+        assert repairs == {"missing_result": 1}
+
+
+@given(st.lists(messages.map(lambda mixed: exchange(calls("a"), *mixed)), max_size=5))
+def test_judging_groups_one_by_one_is_judging_all_at_once(groups: list[Group]) -> None:
+    validator = Validator()
+    together = validate([message for group in groups for message in group.messages])
+    assert validator.messages(groups) == together
+    assert validator.messages(groups) == together

@@ -10,7 +10,6 @@ from tests.agent.flight import Flight, replayed, take_off
 from tui_agent.sessions.errors import SessionError
 from tui_agent.sessions.rewind import Scope
 
-
 TOLD = "The operator brought these files"
 """How the model learns that files are not as it left them."""
 

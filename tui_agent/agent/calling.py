@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from tui_agent import events as e
 from tui_agent.agent import messages
 from tui_agent.agent.coalesce import ReplyStream
+from tui_agent.agent.coherence import Validator
 from tui_agent.agent.ending import Ending, RunEnded
 from tui_agent.agent.operator import Operator, RequestOutline
 from tui_agent.agent.recorder import Recorder
@@ -60,6 +61,7 @@ class ModelCaller:
         self._fallback_models = tuple(fallback_models)
         self._sleep = sleep
         self._jitter = jitter
+        self._validator = Validator()
         self._budgets: dict[str, int | None] = {}
         self._offers: dict[frozenset[str], _Offer] = {}
         self._newest: tuple[tuple[object, ...], messages.BuiltRequest] | None = None
@@ -152,7 +154,7 @@ class ModelCaller:
         if built.repairs:
             self._recorder.record(e.CoherenceRepaired(iteration=iteration, repairs=dict(built.repairs)))
         began = time.monotonic()
-        started = self._recorder.record(
+        self._recorder.record(
             e.ModelCallStarted(
                 iteration=iteration,
                 attempt=attempt,
@@ -189,9 +191,9 @@ class ModelCaller:
             cost=reply.cost,
             duration=time.monotonic() - began,
         )
-        # The exact reply goes on to the tools; what is kept may have secrets masked.
-        ended = self._recorder.record(finished.stamped(0, started.at))
-        return finished.stamped(ended.seq, ended.at)
+        self._recorder.record(finished)
+        # The exact reply goes on to the tools; what was recorded may have secrets masked.
+        return finished
 
     async def _stream(self, request: ModelRequest) -> Reply:
         deltas = ReplyStream(self._recorder)
@@ -234,7 +236,7 @@ class ModelCaller:
         if self._newest is None or any(
             old is not new for old, new in zip(self._newest[0], made_from, strict=True)
         ):
-            built = messages.build(state, note, offer.tokens, budget)
+            built = messages.build(state, note, offer.tokens, budget, self._validator)
             self._newest = made_from, built
         return self._newest[1], offer
 

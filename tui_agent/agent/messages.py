@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_agent.agent import coherence, window
+from tui_agent.agent import window
+from tui_agent.agent.coherence import Validator
 from tui_agent.folds.history import Message, estimate_tokens
 from tui_agent.recovery.note import SYSTEM_RULE
 from tui_agent.state import RunState
@@ -67,15 +68,16 @@ def project_instructions(workspace: Path) -> str:
     return ""
 
 
-def build(state: RunState, note: str | None, tools_tokens: int, budget: int | None) -> BuiltRequest:
+def build(
+    state: RunState, note: str | None, tools_tokens: int, budget: int | None, validator: Validator
+) -> BuiltRequest:
     """The next request's messages within `budget` tokens (None: unlimited), of which the tools take some."""
     head = estimate_tokens(state.run.system_prompt) + tools_tokens
     tail = estimate_tokens(note) if note else 0
     room = None if budget is None else max(0, budget - head - tail)
     kept = window.select(state.history.groups, state.run.number, room)
-    stored = (message for group in kept.groups for message in group.messages)
-    messages, repairs = coherence.validate(stored)
-    messages.insert(0, {"role": "system", "content": state.run.system_prompt})
+    stored, repairs = validator.messages(kept.groups)
+    messages = [{"role": "system", "content": state.run.system_prompt}, *stored]
     if note:
         messages.append({"role": "user", "content": note})
     return BuiltRequest(messages, head + kept.tokens + tail, kept.dropped, repairs)

@@ -25,6 +25,12 @@ Listener = Callable[[e.Event, RunState], None]
 E = TypeVar("E", bound=e.Event)
 
 
+_MADE_FROM_STATE = frozenset(
+    {e.IterationStarted, e.IterationFinished, e.ModelCallStarted, e.VerdictReached, e.CoherenceRepaired}
+)
+"""Events that say nothing but what the state says, and what is in the state is masked already."""
+
+
 class SessionRecorder:
     """Implements `agent.recorder.Recorder` over a journal. `clock` gives seconds since the epoch."""
 
@@ -71,10 +77,10 @@ class SessionRecorder:
             text, reasoning = self._text.feed(event.text), self._reasoning.feed(event.reasoning)
             if not text and not reasoning:
                 return event
-            return self._keep(event.model_copy(update={"text": text, "reasoning": reasoning}))
+            return self._keep(type(event)(text=text, reasoning=reasoning))
         if isinstance(event, e.ModelCallStarted | e.ReplyFinished | e.ModelFaulted | e.IterationFinished):
             self._flush_deltas(keep=not isinstance(event, e.ReplyFinished))
-        return self._keep(self._redactor.redact(event))
+        return self._keep(event if type(event) in _MADE_FROM_STATE else self._redactor.redact(event))
 
     def _flush_deltas(self, *, keep: bool) -> None:
         text, reasoning = self._text.flush(), self._reasoning.flush()
