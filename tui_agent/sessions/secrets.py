@@ -59,6 +59,8 @@ class Shape:
 
     def open_from(self, text: str) -> int:
         """Where a secret begins that may go on after the end of `text`; the length of `text` for none."""
+        if not self.lead and _MAY_BEGIN.search(text) is None:
+            return len(text)
         if self.lead or any(clue in text for clue in self.clues):
             match = self.unfinished.search(text)
             if match is not None:
@@ -89,7 +91,8 @@ def _token(
         name,
         anchors,
         re.compile(rf"{_START}(?:{heads}){ahead}{body}{{{least},}}"),
-        re.compile(rf"{_START}(?:{heads}){body}*\Z"),
+        # Without _START: what stands before may be a secret itself, and gone by then.
+        re.compile(rf"(?:{heads}){body}*\Z"),
         re.compile(rf"{body}*"),
         clues,
     )
@@ -170,3 +173,13 @@ SHAPES: tuple[Shape, ...] = (
         lead=True,
     ),
 )
+
+_MAY_BEGIN = re.compile(
+    "|".join(
+        [
+            *(re.escape(anchor) for shape in SHAPES for anchor in shape.anchors),
+            *{rf"{re.escape(end)}\Z" for shape in SHAPES for end in shape.anchor_ends},
+        ]
+    )
+)
+"""An anchor anywhere, or the beginning of one at the end: what most texts do not have."""
