@@ -41,6 +41,7 @@ class RewindPlan:
     """Groups of the model's history that go."""
     files: tuple[FileChange, ...] = ()
     undoes: int = 0
+    """`seq` of the rewind that is taken back: its entries and groups come back instead of going."""
 
 
 def points(state: RunState) -> list[RewindPoint]:
@@ -110,11 +111,16 @@ async def plan_undo(state: RunState, last: e.Rewound, checkpoints: Checkpoints |
             "the session has gone on since",
             "Fork it at the event before the rewind to see it as it was.",
         )
+    entries = groups = 0
+    if last.scope != "files" and saved is not None:
+        entries = sum(entry.seq > last.to_seq for entry in saved[1].entries)
+        before = state.history.rewound_from
+        groups = 0 if before is None else sum(group.seq > last.to_seq for group in before[1].groups)
     files: tuple[FileChange, ...] = ()
     if last.scope != "conversation":
         files = tuple(await _store(checkpoints, last.undo_ref).diff(last.undo_ref))
     back_to = RewindPoint(last.to_seq, state.at, "undo the rewind", last.undo_ref)
-    return RewindPlan(last.scope, back_to, files=files, undoes=last.seq)
+    return RewindPlan(last.scope, back_to, entries, groups, files, last.seq)
 
 
 async def carry_out(rewind: RewindPlan, checkpoints: Checkpoints | None) -> e.Rewound:

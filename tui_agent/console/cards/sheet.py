@@ -62,8 +62,14 @@ class Sheet(LinePane, can_focus=False):
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         super().__init__()
-        self._passages = [passage._replace(text=reveal(passage.text)) for passage in passages]
+        self._passages: list[Passage] = []
         self._wrapped: tuple[int, list[Line]] | None = None
+        self.rewrite(passages)
+
+    def rewrite(self, passages: Iterable[Passage]) -> None:
+        """Take another text; for sheets that are no card's subject."""
+        self._passages = [passage._replace(text=reveal(passage.text)) for passage in passages]
+        self._wrapped = None
 
     def show(self, state: RunState, now: float) -> None:
         """A sheet never changes while it is on screen."""
