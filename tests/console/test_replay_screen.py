@@ -195,6 +195,8 @@ async def test_a_fork_goes_over_to_a_session_of_its_own(saved: Path, tmp_path: P
             await pilot.pause(0.01)
             if app.next is not None:
                 break
+            if app.screen is not screen and app.screen.focused is not None:
+                await pilot.press("enter")
     assert app.next is not None
     fork = saved.parent / str(app.next.resume) / "events.jsonl"
     assert len(fork.read_text(encoding="utf-8").splitlines()) >= 19

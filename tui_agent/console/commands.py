@@ -40,6 +40,7 @@ class Deck(Protocol):
     def next_pane(self) -> None: ...
     def show_sessions(self) -> Awaitable[None]: ...
     def fork(self) -> Awaitable[None]: ...
+    def rewind(self, argument: str) -> Awaitable[None]: ...
     def export(self, argument: str) -> Awaitable[None]: ...
     def show_help(self) -> None: ...
     def quit(self) -> Awaitable[None]: ...
@@ -164,7 +165,19 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("title", "Name this session", lambda deck, title: deck.set_title(title), "TITLE"),
     Command("sessions", "Look through saved sessions", lambda deck, _: deck.show_sessions(), replay=True),
-    Command("fork", "Go on from here in a session of its own", lambda deck, _: deck.fork(), replay=True),
+    Command(
+        "fork",
+        "Go on from here in a session of its own: what if policy, model, answer or note were another",
+        lambda deck, _: deck.fork(),
+        replay=True,
+    ),
+    Command(
+        "rewind",
+        "Go back: conversation, files or both; shows what would change. `undo` takes the newest one back",
+        lambda deck, argument: deck.rewind(argument),
+        "[undo]",
+        lambda _: ("undo",),
+    ),
     Command(
         "export",
         "Write the session to a file: markdown, html, json or messages",

@@ -198,7 +198,31 @@ class FlightDeck(ScreenDeck):
     async def fork(self) -> None:
         """A session of its own that shares everything up to now; the console goes over to it."""
         if self.session is not None:
-            await self._fork(self.session.folder, None)
+            await self._fork(self.session.folder, self.session.state, None)
+
+    async def rewind(self, argument: str) -> None:
+        """Go back to an earlier point, or take the newest rewind back; nothing happens unseen."""
+        session = self.session
+        if session is None:
+            self._surface.say("The session is still being opened.")
+            return
+        if argument not in {"", "undo"}:
+            self._surface.say("Write /rewind, or /rewind undo.", "warning")
+            return
+        from tui_agent.sessions.errors import SessionError
+
+        try:
+            planned = await self._surface.choose_rewind(session, undo=argument == "undo")
+            if planned is None:
+                return
+            await session.rewind(planned)
+        except SessionError as error:
+            self._surface.say(str(error), "warning")
+            return
+        from tui_agent.console.screens.rewind import told
+
+        self._surface.say(told(planned))
+        self._surface.redraw()
 
     async def export(self, argument: str) -> None:
         """Write the session to a file."""

@@ -6,12 +6,20 @@ They talk to the screen through `Surface`; the decks of the two screens add thei
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from tui_agent.console.frame import PANE_NAMES
+
+if TYPE_CHECKING:
+    from tui_agent.console.screens.fork import ForkChoice
+    from tui_agent.sessions.fork_point import ForkPoint
+    from tui_agent.sessions.rewind import RewindPlan
+    from tui_agent.sessions.session import Session
+    from tui_agent.state import RunState
 
 Severity = Literal["information", "warning", "error"]
 
@@ -31,7 +39,11 @@ class Surface(Protocol):
     def next_pane(self) -> None: ...
     def open_help(self) -> None: ...
     async def open_sessions(self) -> None: ...
-    async def go_over(self, session_id: str, what: Literal["resume", "replay"]) -> None: ...
+    async def choose_rewind(self, session: Session, *, undo: bool) -> RewindPlan | None: ...
+    async def choose_fork(self, point: ForkPoint) -> ForkChoice | None: ...
+    async def go_over(
+        self, session_id: str, what: Literal["resume", "replay"], changed: frozenset[str] = frozenset()
+    ) -> None: ...
     async def confirm_leaving(self) -> bool: ...
     async def leave(self) -> None: ...
 
@@ -90,15 +102,24 @@ class ScreenDeck:
         """Leave."""
         await self._surface.leave()
 
-    async def _fork(self, parent: Path, seq: int | None) -> None:
+    async def _fork(self, parent: Path, state: RunState, seq: int | None) -> None:
         from tui_agent.sessions.errors import SessionError
+        from tui_agent.sessions.fork_point import fork_point
 
         try:
-            session_id = await asyncio.to_thread(_forked, parent, seq)
+            point = await asyncio.to_thread(fork_point, parent, state, seq)
+            chosen = await self._surface.choose_fork(point)
+            if chosen is None:
+                return
+            session_id = await asyncio.to_thread(_forked, parent, chosen)
         except SessionError as error:
             self._surface.say(str(error), "error")
             return
-        await self._surface.go_over(session_id, "resume")
+        what_if = chosen.what_if
+        changed = {"policy": what_if.policy, "model": what_if.model}
+        # What this start was told on the command line must not outweigh what was chosen for the fork.
+        held = frozenset(name for name, value in changed.items() if value is not None)
+        await self._surface.go_over(session_id, "resume", held)
 
     async def _export(self, folder: Path, argument: str) -> None:
         from tui_agent.sessions.errors import SessionError
@@ -111,14 +132,23 @@ class ScreenDeck:
             self._surface.say(f"The session was written to {file}")
 
 
-def _forked(parent: Path, seq: int | None) -> str:
+def _forked(parent: Path, chosen: ForkChoice) -> str:
     """Make the fork beside its parent; its id."""
     from tui_agent.sessions.fork import fork
+    from tui_agent.sessions.redaction import Redactor
     from tui_agent.sessions.session import new_session_id
 
     now = time.time()
     session_id = new_session_id(now)
-    fork(parent, (parent if parent.is_dir() else parent.parent).parent, session_id, at=now, seq=seq)
+    fork(
+        parent,
+        (parent if parent.is_dir() else parent.parent).parent,
+        session_id,
+        at=now,
+        seq=chosen.seq,
+        what_if=chosen.what_if,
+        redactor=Redactor.from_environment(os.environ),
+    )
     return session_id
 
 

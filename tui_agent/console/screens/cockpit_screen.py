@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from tui_agent.console.panes import StatusLine
     from tui_agent.console.program import ConsoleApp
     from tui_agent.console.screen_deck import ScreenDeck, Severity
+    from tui_agent.console.screens.fork import ForkChoice
+    from tui_agent.sessions.fork_point import ForkPoint
+    from tui_agent.sessions.rewind import RewindPlan
+    from tui_agent.sessions.session import Session
 
 
 def command_bindings(*, replay: bool) -> list[BindingType]:
@@ -206,12 +210,32 @@ class CockpitScreen(Screen[None]):
         if chosen is not None:
             await self.go_over(chosen.session_id, chosen.what)
 
-    async def go_over(self, session_id: str, what: Literal["resume", "replay"]) -> None:
-        """Leave this session for another one, in the same terminal."""
+    async def choose_fork(self, point: ForkPoint) -> ForkChoice | None:
+        """Show the point, and ask what is to go differently from there."""
+        from tui_agent.console.screens.fork import ForkScreen
+
+        chosen: ForkChoice | None = await self.app.push_screen_wait(ForkScreen(point))
+        return chosen
+
+    async def choose_rewind(self, session: Session, *, undo: bool) -> RewindPlan | None:
+        """Offer the points to go back to, with what would change. Raises `SessionError` where there is none."""
+        from tui_agent.console.screens.rewind import RewindScreen, cursor_of, ways_of
+
+        ways = ways_of(session)
+        plan: RewindPlan | None = await self.app.push_screen_wait(
+            RewindScreen(session, ways, cursor_of(ways, undo=undo))
+        )
+        return plan
+
+    async def go_over(
+        self, session_id: str, what: Literal["resume", "replay"], changed: frozenset[str] = frozenset()
+    ) -> None:
+        """Leave this session for another one, in the same terminal; options in `changed` do not hold there."""
         arguments = self.app.arguments
         await self.app.leave_for(
             replace(
                 arguments,
+                overrides={name: value for name, value in arguments.overrides.items() if name not in changed},
                 task=None,
                 demo=None,
                 step=False,

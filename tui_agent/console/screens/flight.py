@@ -118,11 +118,13 @@ class FlightScreen(CockpitScreen):
         """The live session's."""
         return "" if self.deck.session is None else self.deck.session.id
 
-    async def go_over(self, session_id: str, what: Literal["resume", "replay"]) -> None:
+    async def go_over(
+        self, session_id: str, what: Literal["resume", "replay"], changed: frozenset[str] = frozenset()
+    ) -> None:
         """Ask first where a run goes on."""
         session = self.deck.session
         if session is None or not session.running or await self.confirm_leaving():
-            await super().go_over(session_id, what)
+            await super().go_over(session_id, what, changed)
 
     # --- drawing --------------------------------------------------------------------------------------------
 

@@ -54,7 +54,8 @@ class ReplayDeck(ScreenDeck):
                 "This is another program's recording: agent-tui sessions import makes it a session first."
             )
             return
-        await self._fork(recorded.path, max(1, player.position))
+        seq = max(1, player.position)
+        await self._fork(recorded.path, player.replay.state_at(seq), seq)
 
     async def export(self, argument: str) -> None:
         """Write the session to a file."""

@@ -1,0 +1,127 @@
+"""One of a few values, all of them in sight: arrows or a click choose. It knows nothing of what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+
+from tui_agent.console.sanitize import one_line
+
+if TYPE_CHECKING:
+    from textual.geometry import Size
+
+
+class Option(NamedTuple):
+    """A value and how it is called; `key` is shown before it where one takes it."""
+
+    value: str
+    label: str
+    key: str = ""
+
+
+class Place(NamedTuple):
+    """Where an option is drawn: line, first column, the column behind its last."""
+
+    line: int
+    start: int
+    end: int
+
+
+class OptionRow(Widget, can_focus=True):
+    """Options side by side, on more lines where one is too short; exactly one is chosen."""
+
+    DEFAULT_CSS = """
+    OptionRow { height: auto; width: 1fr; }
+    """
+
+    @dataclass
+    class Changed(Message):
+        """Another value was chosen."""
+
+        value: str
+
+    def __init__(self, options: Sequence[Option], chosen: str) -> None:
+        super().__init__()
+        self.options = tuple(option._replace(label=one_line(option.label, 100)) for option in options)
+        self.value = chosen
+        self._off: frozenset[str] = frozenset()
+
+    def put(self, value: str, off: frozenset[str] = frozenset()) -> None:
+        """Show this value as chosen; those in `off` cannot be chosen now."""
+        if (value, off) != (self.value, self._off):
+            self.value, self._off = value, off
+            self.refresh()
+
+    def move(self, step: int) -> None:
+        """The next value that can be chosen, round the ends."""
+        able = [option.value for option in self.options if option.value not in self._off]
+        if able:
+            place = able.index(self.value) if self.value in able else 0
+            self._choose(able[(place + step) % len(able)])
+
+    def _choose(self, value: str) -> None:
+        if value not in self._off and value != self.value:
+            self.put(value, self._off)
+            self.post_message(self.Changed(value))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Lines that the options take."""
+        return max((place.line for place in self._places(width)), default=0) + 1
+
+    def _places(self, width: int) -> list[Place]:
+        places: list[Place] = []
+        line = column = 0
+        for option in self.options:
+            length = _chip(option).cell_length
+            if column and column + length > width:
+                line, column = line + 1, 0
+            places.append(Place(line, column, column + length))
+            column += length + 1
+        return places
+
+    def render(self) -> Content:
+        """The chosen one stands out, more so with the focus."""
+        lines: list[Content] = []
+        for option, place in zip(self.options, self._places(self.size.width), strict=True):
+            while len(lines) <= place.line:
+                lines.append(Content(""))
+            gap = " " * (place.start - lines[-1].cell_length)
+            if option.value in self._off:
+                chip = _chip(option).stylize("$text-disabled")
+            elif option.value == self.value:
+                ground = "$primary" if self.has_focus or not self.can_focus else "$surface-active"
+                chip = _chip(option).stylize(f"bold $text on {ground}")
+            else:
+                chip = _chip(option).stylize("$text-muted")
+            lines[-1] = Content.assemble(lines[-1], gap, chip)
+        return Content("\n").join(lines)
+
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """The chosen one stands out more here."""
+        super().watch_has_focus(_has_focus)
+        self.refresh()
+
+    def on_key(self, event: events.Key) -> None:
+        """Arrows choose."""
+        step = {"left": -1, "right": 1}.get(event.key)
+        if step is not None:
+            event.stop()
+            event.prevent_default()
+            self.move(step)
+
+    def on_click(self, event: events.Click) -> None:
+        """A click chooses what is under it."""
+        for option, place in zip(self.options, self._places(self.size.width), strict=True):
+            if event.y == place.line and place.start <= event.x < place.end:
+                event.stop()
+                self._choose(option.value)
+
+
+def _chip(option: Option) -> Content:
+    return Content(f" {option.key} {option.label} " if option.key else f" {option.label} ")

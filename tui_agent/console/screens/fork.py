@@ -1,0 +1,216 @@
+"""What if: a fork's point, and what goes differently from there. Left empty, everything is as it was.
+
+It makes nothing: it is dismissed with the point and the changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static, TextArea
+
+from tui_agent.console.cards.sheet import Passage, Sheet
+from tui_agent.console.commands import POLICIES
+from tui_agent.console.hints import Hint, KeyHints
+from tui_agent.console.option_row import Option, OptionRow
+from tui_agent.console.sanitize import one_line, sanitize
+from tui_agent.console.screens.rewind import clock
+
+if TYPE_CHECKING:
+    from textual import events
+
+    from tui_agent.sessions.fork import WhatIf
+    from tui_agent.sessions.fork_point import ForkPoint
+
+HINTS = (
+    Hint("Enter", "fork and go over", "enter"),
+    Hint("Esc", "leave", "escape"),
+    Hint("Tab", "next field", "tab"),
+    Hint("←→", "policy", "right"),
+    Hint("⇧Enter", "new line", "shift+enter"),
+)
+DROP = "drop"
+"""As a note: send none (as in `/note drop`)."""
+
+
+class ForkChoice(NamedTuple):
+    """Fork after event `seq`, and go differently from there."""
+
+    seq: int
+    what_if: WhatIf
+
+
+class Field(TextArea):
+    """A text of up to four lines in sight. Enter is the screen's."""
+
+    DEFAULT_CSS = """
+    Field {
+        height: auto; min-height: 1; max-height: 4; border: none; padding: 0;
+        background: $surface;
+        & .text-area--cursor-line { background: transparent; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("shift+enter,ctrl+j,alt+enter", "newline", "New line", show=False, priority=True),
+    ]
+
+    def __init__(self, name: str, placeholder: str) -> None:
+        super().__init__(
+            placeholder=placeholder, highlight_cursor_line=False, soft_wrap=True, compact=True, id=name
+        )
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Make pasted text safe before the text area takes it."""
+        event.text = "\t".join(sanitize(part) for part in event.text.split("\t"))
+
+    def action_newline(self) -> None:
+        """Begin a new line."""
+        self.insert("\n")
+
+
+class ForkScreen(ModalScreen["ForkChoice | None"]):
+    """Dismissed with what is to be forked, or None."""
+
+    DEFAULT_CSS = """
+    ForkScreen {
+        align: center middle;
+        & > Vertical {
+            width: 92; max-width: 96%; height: auto; max-height: 96%; background: $background;
+            border: round $accent; border-title-color: $accent; padding: 0 1;
+        }
+        & VerticalScroll { height: auto; max-height: 100%; scrollbar-size-vertical: 1; }
+        & Static { height: auto; }
+        & .fork--label { color: $accent; text-style: bold; margin-top: 1; }
+        & .fork--hint { color: $text-muted; }
+        & Sheet { max-height: 5; }
+        & Input { border: none; height: 1; padding: 0; background: $surface; }
+        & KeyHints { padding: 0; margin-top: 1; background: $background; }
+        &.-low .fork--label, &.-low KeyHints { margin-top: 0; }
+        &.-low Sheet { max-height: 3; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Leave", show=False, priority=True),
+        Binding("enter", "confirm", "Fork", show=False, priority=True),
+    ]
+
+    def __init__(self, point: ForkPoint) -> None:
+        super().__init__()
+        self._point = point
+
+    def compose(self) -> ComposeResult:
+        """The point, then a field for each thing that can be different there."""
+        point = self._point
+        with Vertical() as box:
+            box.border_title = Content("Fork: what if …")
+            with VerticalScroll(can_focus=False):
+                yield Static(self._place(), id="place")
+                yield Static(
+                    Content("This session stays as it is. What is left empty goes as it went."),
+                    classes="fork--hint",
+                )
+                yield label("Policy")
+                yield OptionRow(policy_options(point.policy), point.policy)
+                yield label("Model")
+                yield Input(placeholder=one_line(point.model) or "as configured", compact=True, id="model")
+                yield from self._answer_field()
+                yield from self._note_field()
+            yield KeyHints(HINTS)
+
+    def _answer_field(self) -> ComposeResult:
+        point = self._point
+        if point.question is not None:
+            yield label("Your answer to")
+            yield Sheet([Passage(point.question)])
+            yield Field(
+                "answer",
+                "left open; the agent goes on without it"
+                if point.answer is None
+                else f"as it was: {one_line(point.answer, 70)}",
+            )
+        elif point.open:
+            yield label("A message to the agent")
+            yield Field("answer", "none")
+
+    def _note_field(self) -> ComposeResult:
+        point = self._point
+        if point.open:
+            yield label("Recovery note with the next model call")
+            if point.note is not None:
+                yield Sheet([Passage(point.note, "note")])
+            yield Field("note", "none" if point.note is None else f"as it is; {DROP}: send none")
+
+    def on_mount(self) -> None:
+        """The first field has the keys."""
+        self.set_class(self.app.size.height < 30, "-low")
+        self.query_one(OptionRow).focus()
+
+    def _place(self) -> Content:
+        point = self._point
+        seq = self._seq()
+        what = "the question is open" if seq != point.seq else one_line(point.kind, 60)
+        iteration = f" · iteration {point.iteration}" if point.iteration else ""
+        when = "" if seq != point.seq else f" · {clock(point.at)}"
+        return Content.assemble(
+            ("After event ", "$text"),
+            (f"{seq}", "bold $accent"),
+            f" of {point.total}{iteration} · {what}{when}",
+        )
+
+    def _seq(self) -> int:
+        """Another answer can only be given where the question is open."""
+        point = self._point
+        changed = point.question is not None and self.is_mounted and self._text("answer")
+        return point.answer_seq if changed else point.seq
+
+    def _text(self, name: str) -> str:
+        fields = self.query(f"#{name}")
+        if not fields:
+            return ""
+        field = fields.first()
+        text = field.text if isinstance(field, Field) else field.value if isinstance(field, Input) else ""
+        return text.strip()
+
+    def on_text_area_changed(self, _: TextArea.Changed) -> None:
+        """Another answer moves the point to where the question is open."""
+        self.query_one("#place", Static).update(self._place())
+
+    def on_key_hints_pressed(self, event: KeyHints.Pressed) -> None:
+        """A click on a hint is its key."""
+        self.app.simulate_key(event.key)
+
+    def action_confirm(self) -> None:
+        """Fork as it is written here."""
+        from tui_agent.sessions.fork import WhatIf
+
+        policy = self.query_one(OptionRow).value
+        note = self._text("note")
+        self.dismiss(
+            ForkChoice(
+                self._seq(),
+                WhatIf(
+                    policy=policy if policy != self._point.policy else None,
+                    model=self._text("model") or None,
+                    answer=self._text("answer") or None,
+                    note="" if note.lower() == DROP else note or None,
+                ),
+            )
+        )
+
+
+def label(text: str) -> Static:
+    """The heading of a field."""
+    return Static(Content(text), classes="fork--label")
+
+
+def policy_options(now: str) -> list[Option]:
+    """The five, the present one marked; a session that has none yet may go without a choice."""
+    options = [Option(name, f"{name} (as it is)" if name == now else name) for name in POLICIES]
+    return options if now in POLICIES else [Option(now, "as configured"), *options]

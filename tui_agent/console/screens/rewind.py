@@ -1,0 +1,412 @@
+"""Going back: the points of this session, how much goes back, and what exactly would change.
+
+It changes nothing: it is dismissed with the plan that was on the screen when Enter was pressed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.screen import ModalScreen
+
+from tui_agent.console.cards.sheet import Passage, Sheet
+from tui_agent.console.hints import Hint, KeyHints
+from tui_agent.console.option_row import Option, OptionRow
+from tui_agent.console.panes.ink import Line, Span, fit, pad
+from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.sanitize import one_line
+
+if TYPE_CHECKING:
+    from textual import events
+
+    from tui_agent.sessions.rewind import RewindPlan, RewindPoint, Scope
+    from tui_agent.sessions.session import Session
+    from tui_agent.state import RunState
+
+HINTS = (
+    Hint("Enter", "go back", "enter"),
+    Hint("Esc", "leave", "escape"),
+    Hint("↑↓", "point", "down"),
+    Hint("←→", "what", "right"),
+    Hint("PgUp PgDn", "read on", "pagedown"),
+)
+SCOPES = (
+    Option("both", "both", "b"),
+    Option("conversation", "conversation", "c"),
+    Option("files", "files", "f"),
+)
+MARKS = {"create": ("+", "diff-add"), "change": ("~", "warn"), "delete": ("-", "diff-remove")}
+
+
+class Way(NamedTuple):
+    """A line of the list: a point to go back to, or (None) the newest rewind to take back."""
+
+    point: RewindPoint | None
+    label: str
+    at: float
+
+
+class WayList(LinePane, can_focus=False):
+    """One line a way, the newest first."""
+
+    DEFAULT_CSS = """
+    WayList { height: auto; max-height: 40%; min-height: 1; border: none; padding: 0; }
+    """
+
+    @dataclass
+    class Moved(Message):
+        """Another line was chosen."""
+
+    def __init__(self, ways: Sequence[Way], cursor: int) -> None:
+        super().__init__()
+        self.ways = tuple(ways)
+        self.cursor = cursor
+
+    @property
+    def chosen(self) -> Way:
+        """The line under the cursor."""
+        return self.ways[self.cursor]
+
+    def show(self, state: RunState, now: float) -> None:
+        """The points stay as they were when the screen opened."""
+
+    def get_content_height(self, *_: object) -> int:
+        """A line each."""
+        return len(self.ways)
+
+    def move(self, step: int) -> None:
+        """Another line; it is brought into sight."""
+        cursor = max(0, min(len(self.ways) - 1, self.cursor + step))
+        if cursor != self.cursor:
+            self.cursor = cursor
+            self.redraw()
+            self.post_message(self.Moved())
+        self.follow()
+
+    def follow(self) -> None:
+        """Bring the line under the cursor into sight."""
+        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        if self.cursor < top:
+            self.scroll_to(y=self.cursor, animate=False)
+        elif self.cursor >= top + height:
+            self.scroll_to(y=self.cursor - height + 1, animate=False)
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        """All lines."""
+        return [self._line(way, width, place == self.cursor) for place, way in enumerate(self.ways)]
+
+    @staticmethod
+    def _line(way: Way, width: int, current: bool) -> Line:
+        ground = " on:cursor-background" if current else ""
+        kept = "" if way.point is None else "files kept" if way.point.ref else "conversation only"
+        when = pad(clock(way.at), 12)
+        room = max(4, width - 2 - len(when) - (18 if width >= 50 else 0))
+        label = pad(fit(one_line(way.label), room), room)
+        return (
+            Span("▌ " if current else "  ", f"accent{ground}"),
+            Span(when, f"muted{ground}"),
+            Span(label, f"{'bold' if current else ''}{' accent' if way.point is None else ''}{ground}"),
+            Span(pad(f" {kept}", 18) if width >= 50 else "", f"muted{ground}"),
+        )
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the line under the mouse."""
+        place = event.y + self.scroll_offset.y
+        if 0 <= place < len(self.ways):
+            self.move(place - self.cursor)
+
+
+class Preview(Sheet):
+    """What would change; other than the subject of a card it follows the choice."""
+
+    DEFAULT_CSS = """
+    Preview { height: 1fr; max-height: 100%; min-height: 3; margin-top: 1; }
+    """
+
+    def put(self, passages: Iterable[Passage]) -> None:
+        """Show this, from its beginning."""
+        self.rewrite(passages)
+        self.redraw()
+        self.scroll_home(animate=False)
+
+
+class RewindScreen(ModalScreen["RewindPlan | None"]):
+    """Dismissed with what is to be done, or None."""
+
+    DEFAULT_CSS = """
+    RewindScreen {
+        align: center middle;
+        & > Vertical {
+            width: 110; max-width: 96%; height: 36; max-height: 92%; background: $background;
+            border: round $accent; border-title-color: $accent; padding: 0 1;
+        }
+        & OptionRow { margin-top: 1; }
+        & KeyHints { padding: 0; background: $background; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Leave", show=False, priority=True),
+        Binding("enter", "confirm", "Go back", show=False, priority=True),
+        Binding("up", "move(-1)", "Up", show=False, priority=True),
+        Binding("down", "move(1)", "Down", show=False, priority=True),
+        Binding("home", "move(-100000)", "Newest", show=False, priority=True),
+        Binding("end", "move(100000)", "Oldest", show=False, priority=True),
+        Binding("left", "turn(-1)", "What goes back", show=False, priority=True),
+        Binding("right", "turn(1)", "What goes back", show=False, priority=True),
+        *(
+            Binding(option.key, f"scope('{option.value}')", option.label, show=False, priority=True)
+            for option in SCOPES
+        ),
+        Binding("pageup", "read(-1)", "Read back", show=False, priority=True),
+        Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
+    ]
+
+    def __init__(self, session: Session, ways: Sequence[Way], cursor: int) -> None:
+        super().__init__()
+        self._session = session
+        self._list = WayList(ways, cursor)
+        self._wanted: Scope = "both"
+        self._scopes = OptionRow(SCOPES, "both")
+        self._scopes.can_focus = False
+        self._preview = Preview([Passage("Looking …", "muted")])
+        self._planned: RewindPlan | None = None
+        self._looking = False
+        self._again = False
+        self._taking = False
+
+    def compose(self) -> ComposeResult:
+        """Points, how much, what it does, keys."""
+        with Vertical() as box:
+            box.border_title = Content("Go back")
+            yield self._list
+            yield self._scopes
+            yield self._preview
+            yield KeyHints(HINTS)
+
+    def on_mount(self) -> None:
+        """Look at what the first choice would change."""
+        self.call_after_refresh(self._list.follow)
+        self._look()
+
+    @property
+    def scope(self) -> Scope:
+        """What goes back: what is wanted, as far as the point has it."""
+        point = self._list.chosen.point
+        if point is None:
+            rewound = self._session.state.rewound
+            return self._wanted if rewound is None else rewound.scope
+        return self._wanted if point.ref else "conversation"
+
+    # --- looking --------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Plan what is chosen now; a plan under way is let finish first, its result is not shown."""
+        self._planned = None
+        point, scope = self._list.chosen.point, self.scope
+        able = {"conversation", "files", "both"} if point is not None and point.ref else {scope}
+        self._scopes.put(scope, frozenset(option.value for option in SCOPES) - able)
+        if self._looking:
+            self._again = True
+            return
+        self._looking = True
+        self.run_worker(self._keep_looking(), group="look")
+
+    async def _keep_looking(self) -> None:
+        if self.scope != "conversation":
+            self._preview.put([Passage("Looking at the files …", "muted")])
+        try:
+            while True:
+                self._again = False
+                plan, passages = await self._plan()
+                if not self._again:
+                    break
+        finally:
+            self._looking = False
+        self._planned = plan
+        self._preview.put(passages)
+
+    async def _plan(self) -> tuple[RewindPlan | None, list[Passage]]:
+        from tui_agent.sessions.errors import SessionError
+
+        point = self._list.chosen.point
+        try:
+            if point is None:
+                plan = await self._session.plan_undo()
+            else:
+                plan = await self._session.plan_rewind(point, self.scope)
+        except SessionError as error:
+            return None, [
+                Passage(f"{error.what}: {error.why}.", "error"),
+                Passage(error.todo),
+            ]
+        return plan, list(passages_of(plan, self._session.state.session.workspace))
+
+    # --- keys and mouse -------------------------------------------------------------------------------------
+
+    def action_move(self, step: int) -> None:
+        """Another point."""
+        self._list.move(step)
+
+    def on_way_list_moved(self, _: WayList.Moved) -> None:
+        """Look at what it would change."""
+        self._look()
+
+    def action_turn(self, step: int) -> None:
+        """The next scope."""
+        self._scopes.move(step)
+
+    def action_scope(self, scope: str) -> None:
+        """Conversation, files or both."""
+        if self._list.chosen.point is None:
+            return
+        self._wanted = cast("Scope", scope)
+        if self.scope != scope:
+            self.notify("No files were kept at this point.", severity="warning", markup=False)
+        self._look()
+
+    def on_option_row_changed(self, event: OptionRow.Changed) -> None:
+        """A scope was chosen by arrow or mouse."""
+        self._wanted = cast("Scope", event.value)
+        self._look()
+
+    def action_read(self, pages: int) -> None:
+        """Through a long preview."""
+        if pages < 0:
+            self._preview.scroll_page_up(animate=False)
+        else:
+            self._preview.scroll_page_down(animate=False)
+
+    def on_key_hints_pressed(self, event: KeyHints.Pressed) -> None:
+        """A click on a hint is its key."""
+        self.app.simulate_key(event.key)
+
+    def action_confirm(self) -> None:
+        """Take what is shown, if it still holds."""
+        if self._looking or self._taking or self._planned is None:
+            return
+        if not (self._planned.entries or self._planned.groups or self._planned.files):
+            self.notify("Nothing would change here: choose another point.", markup=False)
+            return
+        self._taking = True
+        self.run_worker(self._take(self._planned), group="take")
+
+    async def _take(self, shown: RewindPlan) -> None:
+        try:
+            plan, passages = await self._plan()
+        finally:
+            self._taking = False
+        if self._planned is not shown:
+            return
+        if plan is not None and (plan.entries, plan.groups, plan.files) == (
+            shown.entries,
+            shown.groups,
+            shown.files,
+        ):
+            self.dismiss(plan)
+            return
+        self._planned = plan
+        self._preview.put(passages)
+        self.notify(
+            "It would change something else by now: look again, Enter does it.",
+            severity="warning",
+            markup=False,
+        )
+
+
+def ways_of(session: Session) -> list[Way]:
+    """The lines of the list; the newest rewind comes first, as long as it can be taken back.
+
+    Raises `SessionError` during a run, and where there is nothing to go back to.
+    """
+    from tui_agent.sessions.errors import SessionError
+
+    state = session.state
+    if state.running:
+        raise SessionError("Nothing can be rewound now", "a run goes on", "Stop it first with /stop.")
+    ways = [Way(point, point.label, point.at) for point in session.rewind_points()]
+    if state.rewound is not None:
+        ways.insert(0, Way(None, "undo: take the newest rewind back", state.rewound.at))
+    if not ways:
+        raise SessionError(
+            "There is nothing to go back to", "nothing was done yet", "Give the agent a task first."
+        )
+    return ways
+
+
+def cursor_of(ways: Sequence[Way], *, undo: bool) -> int:
+    """Where the list begins: at the undo where that is asked for, else at the newest point.
+
+    Raises `SessionError` where no rewind can be taken back.
+    """
+    from tui_agent.sessions.errors import SessionError
+
+    undoable = ways[0].point is None
+    if undo and not undoable:
+        raise SessionError(
+            "There is no rewind to take back",
+            "none was made since the last run",
+            "/rewind shows where this session can go back to.",
+        )
+    return 0 if undo or len(ways) == 1 else int(undoable)
+
+
+def passages_of(plan: RewindPlan, workspace: str) -> Iterable[Passage]:
+    """What the plan does, in words and as a list of files."""
+    verb, leave = ("come back", "return to") if plan.undoes else ("go", "leave")
+    yield Passage("Conversation", "bold")
+    if plan.scope == "files":
+        yield Passage("stays as it is.", "muted", indent=2)
+    elif not plan.entries and not plan.groups:
+        yield Passage("nothing comes after this point.", "muted", indent=2)
+    else:
+        text = f"{counted(plan.entries, 'block')} {verb}; {counted(plan.groups, 'group')} {leave} the model's history."
+        yield Passage(text, indent=2)
+    yield Passage("")
+    yield Passage("Files", "bold")
+    if plan.scope == "conversation":
+        yield Passage("stay as they are.", "muted", indent=2)
+    elif not plan.files:
+        yield Passage(f"{workspace} is as it was then.", "muted", indent=2)
+    else:
+        yield Passage(f"{counted(len(plan.files), 'file')} of {workspace}:", indent=2)
+        for change in plan.files:
+            mark, role = MARKS[change.action]
+            yield Passage(f"{mark} {change.action:<6}  {change.path}", role, verbatim=True, indent=2)
+    yield Passage("")
+    if not plan.undoes:
+        yield Passage("Nothing is lost: /rewind undo takes it back until the next run begins.", "muted")
+
+
+def told(plan: RewindPlan) -> str:
+    """What was done, in a sentence, and how it is taken back."""
+    parts = []
+    if plan.scope != "files":
+        parts.append(
+            f"{counted(plan.entries, 'block')} of the conversation {'are back' if plan.undoes else 'left out'}"
+        )
+    if plan.scope != "conversation":
+        parts.append(f"{counted(len(plan.files), 'file')} brought back")
+    if plan.undoes:
+        return f"The rewind was taken back: {', '.join(parts)}."
+    return f"Rewound to “{one_line(plan.point.label, 60)}”: {', '.join(parts)}. /rewind undo takes it back."
+
+
+def counted(number: int, what: str) -> str:
+    """`1 block`, `2 blocks`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def clock(at: float) -> str:
+    """The time of day, with the day where it is not today's."""
+    moment = time.localtime(at)
+    today = time.localtime()[:3] == moment[:3]
+    return time.strftime("%H:%M:%S" if today else "%m-%d %H:%M", moment)
