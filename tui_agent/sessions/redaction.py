@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from tui_agent.events import Event, Value
-from tui_agent.sessions.secrets import SHAPES, Shape
+from tui_agent.sessions.secrets import MAY_BEGIN, SHAPES, WITH_LEAD, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -240,7 +240,7 @@ class StreamRedactor:
         start, found = len(buffer), None
         for value, _ in self._redactor.values:
             start = min(start, _prefix_at_end(buffer, value))
-        for shape in SHAPES:
+        for shape in WITH_LEAD if MAY_BEGIN.search(buffer) is None else SHAPES:
             begins = shape.open_from(buffer)
             if begins < start:
                 start, found = begins, shape

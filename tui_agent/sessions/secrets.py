@@ -59,8 +59,6 @@ class Shape:
 
     def open_from(self, text: str) -> int:
         """Where a secret begins that may go on after the end of `text`; the length of `text` for none."""
-        if not self.lead and _MAY_BEGIN.search(text) is None:
-            return len(text)
         if self.lead or any(clue in text for clue in self.clues):
             match = self.unfinished.search(text)
             if match is not None:
@@ -174,7 +172,7 @@ SHAPES: tuple[Shape, ...] = (
     ),
 )
 
-_MAY_BEGIN = re.compile(
+MAY_BEGIN = re.compile(
     "|".join(
         [
             *(re.escape(anchor) for shape in SHAPES for anchor in shape.anchors),
@@ -182,4 +180,6 @@ _MAY_BEGIN = re.compile(
         ]
     )
 )
-"""An anchor anywhere, or the beginning of one at the end: what most texts do not have."""
+"""An anchor anywhere, or the beginning of one at the end: where there is none, only shapes with a lead can begin."""
+
+WITH_LEAD = tuple(shape for shape in SHAPES if shape.lead)
