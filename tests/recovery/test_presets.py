@@ -209,7 +209,7 @@ def test_a_run_of_a_newer_version_is_judged_by_the_preset_it_names() -> None:
 def test_unknown_or_impossible_parameters_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         preset("combined", **wrong)
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="no policy 'no such policy'; there are forge"):
         preset("no such policy")
 
 

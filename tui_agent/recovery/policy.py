@@ -157,8 +157,10 @@ PRESETS: MappingProxyType[str, RecoveryPolicy] = MappingProxyType(
 def preset(name: str, **overrides: Any) -> RecoveryPolicy:
     """The preset `name` with some parameters of one's own.
 
-    Raises `KeyError` for an unknown name, `pydantic.ValidationError` for an unknown or impossible parameter.
+    Raises `ValueError` for an unknown name, and for an unknown or impossible parameter.
     """
+    if name not in PRESETS:
+        raise ValueError(f"There is no policy {name!r}; there are {', '.join(PRESETS)}.")
     base = PRESETS[name]
     if not overrides:
         return base

@@ -193,7 +193,7 @@ _HANDLERS: dict[str, Callable[[_Count, Any], None]] = {
 
 
 def report_on(imported: Imported, policy: str, present: Presence = "recorded") -> RunReport:
-    """One run under one policy. Raises `KeyError` for an unknown policy."""
+    """One run under one policy. Raises `ValueError` for an unknown policy."""
     from tui_agent.folds.metrics import Metrics
     from tui_agent.sessions.importers.load import judge
 
@@ -255,14 +255,14 @@ def analyze(
 ) -> list[RunReport]:
     """All runs of all files (folders are searched) under all policies, in the order of the files.
 
-    `jobs`: processes to use; None: one a core where there is enough to do. Raises `KeyError` for a policy
+    `jobs`: processes to use; None: one a core where there is enough to do. Raises `ValueError` for a policy
     that does not exist, `FileNotFoundError` where there is no file at all.
     """
-    from tui_agent.recovery.policy import PRESETS
+    from tui_agent.recovery.policy import preset
     from tui_agent.sessions.importers.load import find_transcripts
 
     for policy in policies:
-        PRESETS[policy]
+        preset(policy)
     files = find_transcripts(paths)
     if not files:
         raise FileNotFoundError("no transcripts")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tui_agent import events as e
 from tui_agent.recovery import note
 from tui_agent.recovery.engine import RecoveryState
-from tui_agent.recovery.policy import PRESETS, RecoveryPolicy
+from tui_agent.recovery.policy import RecoveryPolicy, preset
 from tui_agent.recovery.signature import call_key
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def judged(
 
     Verdicts, notes and marks that `facts` hold already are dropped, so that a session can be judged again by
     another policy. `operator_present` overrides what the recording says (an operator present is asked, where
-    otherwise the run would end). Raises `KeyError` for an unknown policy.
+    otherwise the run would end). Raises `ValueError` for an unknown policy.
     """
-    judge = _Judge(PRESETS[policy] if isinstance(policy, str) else policy, operator_present)
+    judge = _Judge(preset(policy) if isinstance(policy, str) else policy, operator_present)
     listed = [event for event in facts if not _judgement(event)]
     for event, following in zip(listed, [*listed[1:], None], strict=True):
         judge.take(event, following)

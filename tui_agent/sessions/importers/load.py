@@ -99,7 +99,7 @@ def load_transcript(
     """One run of a file, judged by `policy`.
 
     Without a policy foreign runs are judged by `combined` and our own keep the verdicts that they had.
-    `run` counts from 1; without it the first is taken. Raises `TranscriptError`, and `KeyError` for an
+    `run` counts from 1; without it the first is taken. Raises `TranscriptError`, and `ValueError` for an
     unknown policy.
     """
     runs = load_transcripts(path)
