@@ -219,7 +219,7 @@ class FlightDeck(ScreenDeck):
         except SessionError as error:
             self._surface.say(str(error), "warning")
             return
-        from tui_agent.console.screens.rewind import told
+        from tui_agent.console.going_back import told
 
         self._surface.say(told(planned))
         self._surface.redraw()

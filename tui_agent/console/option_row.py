@@ -93,12 +93,12 @@ class OptionRow(Widget, can_focus=True):
                 lines.append(Content(""))
             gap = " " * (place.start - lines[-1].cell_length)
             if option.value in self._off:
-                chip = _chip(option).stylize("$text-disabled")
+                chip = _chip(option).stylize("$faint")
             elif option.value == self.value:
                 ground = "$primary" if self.has_focus or not self.can_focus else "$surface-active"
                 chip = _chip(option).stylize(f"bold $text on {ground}")
             else:
-                chip = _chip(option).stylize("$text-muted")
+                chip = _chip(option).stylize("$muted")
             lines[-1] = Content.assemble(lines[-1], gap, chip)
         return Content("\n").join(lines)
 

@@ -219,7 +219,8 @@ class CockpitScreen(Screen[None]):
 
     async def choose_rewind(self, session: Session, *, undo: bool) -> RewindPlan | None:
         """Offer the points to go back to, with what would change. Raises `SessionError` where there is none."""
-        from tui_agent.console.screens.rewind import RewindScreen, cursor_of, ways_of
+        from tui_agent.console.going_back import cursor_of, ways_of
+        from tui_agent.console.screens.rewind import RewindScreen
 
         ways = ways_of(session)
         plan: RewindPlan | None = await self.app.push_screen_wait(

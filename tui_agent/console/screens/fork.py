@@ -16,10 +16,10 @@ from textual.widgets import Input, Static, TextArea
 
 from tui_agent.console.cards.sheet import Passage, Sheet
 from tui_agent.console.commands import POLICIES
+from tui_agent.console.going_back import clock
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.option_row import Option, OptionRow
 from tui_agent.console.sanitize import one_line, sanitize
-from tui_agent.console.screens.rewind import clock
 
 if TYPE_CHECKING:
     from textual import events
@@ -122,7 +122,7 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
                 yield Input(placeholder=one_line(point.model) or "as configured", compact=True, id="model")
                 yield from self._answer_field()
                 yield from self._note_field()
-            yield KeyHints(HINTS)
+            yield KeyHints(HINTS if point.open else HINTS[:-1])
 
     def _answer_field(self) -> ComposeResult:
         point = self._point
