@@ -124,5 +124,5 @@ def test_judging_again_forgets_the_judgement_before(
 
 
 def test_an_unknown_policy_is_refused() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError):
         judged(_facts(), "nonsense")
