@@ -14,7 +14,6 @@ from tests.agent.flight import Flight, assert_coherent, replayed, take_off
 from tests.agent.scripted import ScriptedOperator
 from tui_agent import events as e
 from tui_agent.agent.operator import ApprovalReply, EscalationReply
-from tui_agent.recovery.policy import PRESETS
 from tui_agent.tools.registry import ToolRegistry
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
 
@@ -383,42 +382,6 @@ async def test_a_full_disk_under_the_journal_ends_the_run_before_a_side_effect(
     assert finished.outcome is e.Outcome.ERROR
     assert "disk is full" in finished.reason
     assert not (Path(flight.state.session.workspace) / "x").exists()
-
-
-ALONE = {"attempts": "off", "streak": "off", "cognition": "off", "ring": False, "stuck": False}
-BLIND = [turn(*(call(tool, path="no") for tool in ("read_file", "list_dir")))] * 9
-DETECTORS: list[tuple[str, Turns, dict[str, Any], e.Outcome]] = [
-    ("ring", [turn(MISSING)] * 9, ALONE | {"ring": True}, e.Outcome.STOPPED),
-    ("attempts", [turn(MISSING)] * 3 + [turn(call("list_dir")), "x"], {}, e.Outcome.PARTIAL),
-    ("streak", [turn(call("read_file", path=f"no{n}")) for n in range(9)], {}, e.Outcome.PARTIAL),
-    ("cognition", BLIND, ALONE | {"cognition": "act"}, e.Outcome.PARTIAL),
-    ("stuck", [turn(call("list_dir"))] * 9, {}, e.Outcome.STOPPED),
-]
-OFF: dict[str, Any] = {"ring": False, "attempts": "off", "streak": "off", "cognition": "off", "stuck": False}
-
-
-@pytest.mark.parametrize(
-    ("detector", "turns", "policy", "outcome"), DETECTORS, ids=[row[0] for row in DETECTORS]
-)
-async def test_every_detector_ends_the_run_that_it_alone_can_end(
-    fly: TakeOff,
-    monkeypatch: pytest.MonkeyPatch,
-    detector: str,
-    turns: Turns,
-    policy: dict[str, Any],
-    outcome: e.Outcome,
-) -> None:
-    operator = ScriptedOperator(present=False, answers=deque([EscalationReply("partial", by="policy")]))
-    shaped = PRESETS["combined"].model_copy(update=policy)
-    monkeypatch.setattr("tui_agent.sessions.session.preset", lambda _, **__: shaped)
-    finished = await (await fly(turns, operator=operator, max_iterations=9)).run()
-    assert finished.outcome is outcome
-    assert finished.detector == detector
-
-    disconnected = shaped.model_copy(update={detector: OFF[detector]})
-    monkeypatch.setattr("tui_agent.sessions.session.preset", lambda _, **__: disconnected)
-    finished = await (await fly(turns, operator=ScriptedOperator(present=False), max_iterations=9)).run()
-    assert finished.detector != detector
 
 
 async def test_the_workspace_is_kept_before_the_first_change_and_after_each_iteration_that_changed_files(

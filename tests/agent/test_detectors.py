@@ -1,0 +1,105 @@
+"""Each detector through the production loop: it does what it alone can do, and does not when it is disconnected."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agent.flight import Flight, take_off
+from tests.agent.scripted import ScriptedOperator
+from tui_agent import events as e
+from tui_agent.agent.operator import EscalationReply
+from tui_agent.recovery.policy import PRESETS
+
+Turns = list[Any]
+
+
+def turn(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    return {"calls": [{"tool": tool, "args": arguments} for tool, arguments in calls]}
+
+
+async def fly(folder: Path, monkeypatch: pytest.MonkeyPatch, turns: Turns, policy: dict[str, Any]) -> Flight:
+    """A whole run under `combined` with these parameters changed, and nobody present."""
+    shaped = PRESETS["combined"].model_copy(update={"backoff_base": 0.0, **policy})
+    monkeypatch.setattr("tui_agent.sessions.session.preset", lambda _, **__: shaped)
+    operator = ScriptedOperator(present=False, answers=deque([EscalationReply("partial", by="policy")]))
+    flight = await take_off(folder, turns, operator=operator, max_iterations=9)
+    await flight.run()
+    await flight.close()
+    return flight
+
+
+MISSING = turn(("read_file", {"path": "nowhere.txt"}))
+LOOK = turn(("list_dir", {}))
+ALONE: dict[str, Any] = {
+    "attempts": "off",
+    "streak": "off",
+    "cognition": "off",
+    "ring": False,
+    "stuck": False,
+}
+BLIND = [turn(("read_file", {"path": "no"}), ("list_dir", {"path": "no"}))] * 9
+
+ENDINGS: list[tuple[str, Turns, dict[str, Any], Any, e.Outcome]] = [
+    ("ring", [MISSING] * 9, ALONE | {"ring": True}, False, e.Outcome.STOPPED),
+    ("attempts", [MISSING] * 3 + [LOOK, "x"], {}, "off", e.Outcome.PARTIAL),
+    ("streak", [turn(("read_file", {"path": f"no{n}"})) for n in range(9)], {}, "off", e.Outcome.PARTIAL),
+    ("cognition", BLIND, ALONE | {"cognition": "act"}, "off", e.Outcome.PARTIAL),
+    ("stuck", [LOOK] * 9, {}, False, e.Outcome.STOPPED),
+]
+
+
+@pytest.mark.parametrize(
+    ("detector", "turns", "policy", "off", "outcome"), ENDINGS, ids=[row[0] for row in ENDINGS]
+)
+async def test_a_detector_ends_the_run_that_it_alone_can_end(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    detector: str,
+    turns: Turns,
+    policy: dict[str, Any],
+    off: Any,
+    outcome: e.Outcome,
+) -> None:
+    (connected,) = (await fly(tmp_path, monkeypatch, turns, policy)).of(e.RunFinished)
+    assert (connected.outcome, connected.detector) == (outcome, detector)
+    (disconnected,) = (await fly(tmp_path, monkeypatch, turns, policy | {detector: off})).of(e.RunFinished)
+    assert disconnected.detector != detector
+
+
+FAILING_TOOL = [turn(("list_dir", {}), ("read_file", {"path": f"no{n}"})) for n in range(7)]
+
+
+@pytest.mark.parametrize(("connected", "refused"), [(True, 1), (False, 0)])
+async def test_a_tool_that_keeps_failing_is_left_out_by_its_breaker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connected: bool, refused: int
+) -> None:
+    policy = {"breaker": connected, "stuck": False}
+    flight = await fly(tmp_path, monkeypatch, [*FAILING_TOOL[:6], "ok", "ok"], policy)
+    assert [event.refusal for event in flight.of(e.ToolRefused)] == ["breaker"] * refused
+    offered = {tool["function"]["name"] for tool in list(flight.model.requests)[5].tools}
+    assert ("read_file" not in offered) is connected
+
+
+@pytest.mark.parametrize(
+    ("faults", "outcome"), [("retry", e.Outcome.ANSWERED), ("terminal", e.Outcome.MODEL_FAILED)]
+)
+async def test_a_passing_model_fault_ends_the_run_only_where_faults_are_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: str, outcome: e.Outcome
+) -> None:
+    busy = {"fault": {"kind": "rate_limit", "status": 429, "message": "busy"}}
+    flight = await fly(tmp_path, monkeypatch, [busy, "fine"], {"model_faults": faults})
+    (finished,) = flight.of(e.RunFinished)
+    assert finished.outcome is outcome
+
+
+async def test_protocol_failures_count_in_the_ring_and_the_streak(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flight = await fly(tmp_path, monkeypatch, [turn(("fly", {}))] * 9, {})
+    (finished,) = flight.of(e.RunFinished)
+    assert finished.detector == "streak"
+    assert flight.state.recovery.ring.identical == 4
