@@ -98,6 +98,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "retention_days": ("30", "30"),
     "speed": ("2", "2"),
     "at": ("12", "12"),
+    "run": ("2", "2"),
     "print": ("true", "true"),
     "recovery": ("{stall_threshold = 4}", '{"stall_threshold": 4}'),
     "hooks": (

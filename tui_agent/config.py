@@ -112,6 +112,8 @@ class Settings(BaseSettings):
     """How fast `replay` plays; 2 is twice as fast as it was."""
     at: Annotated[int, Field(ge=0)] | None = None
     """Number of the event at which `replay` opens."""
+    run: Annotated[int, Field(ge=1)] | None = None
+    """Which run of a file that holds many `replay` shows, from 1; None: the first."""
     print_only: bool = Field(default=False, validation_alias=AliasChoices("print", "print_only"))
     """`replay` prints the transcript and opens no screen (key `print`)."""
     recovery: RecoverySettings = RecoverySettings()

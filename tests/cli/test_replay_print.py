@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,3 +75,61 @@ def test_a_session_is_found_by_its_name_or_the_beginning_of_it(tmp_path: Path) -
         saved_session(tmp_path, "20260102")
     with pytest.raises(SessionError, match="There is no session '2026-nope'"):
         saved_session(tmp_path, "2026-nope")
+
+
+def recorded_runs(cli: CommandLine) -> str:
+    """A file of two runs of another agent."""
+    path = cli.workspace / "runs.json"
+    runs = [
+        {
+            "task_id": number,
+            "trial": 0,
+            "reward": 0.0,
+            "info": {},
+            "traj": [
+                {"role": "user", "content": f"task {number}"},
+                *(message for call in "abc" for message in _failing(f"{call}{number}")),
+            ],
+        }
+        for number in (0, 1)
+    ]
+    path.write_text(json.dumps(runs))
+    return str(path)
+
+
+def _failing(call: str) -> list[dict[str, object]]:
+    function = {"name": "book", "arguments": "{}"}
+    return [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": call, "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": call, "name": "book", "content": "Error: no seats"},
+    ]
+
+
+def test_a_run_and_a_policy_can_be_chosen_for_a_recording(cli: CommandLine) -> None:
+    path = recorded_runs(cli)
+    first = cli("replay", path, "--print")
+    assert (first.code, "task 0" in first.out, "task 1" in first.out) == (0, True, False)
+    assert "2 runs" in first.err
+    second = cli("replay", path, "--print", "--run", "2", "--policy", "gigi")
+    assert ("task 1" in second.out, "gigi" in second.out, second.err) == (True, True, "")
+    assert "gigi" not in first.out
+
+
+def test_a_run_that_is_not_there_is_told_in_words(
+    cli: CommandLine, told: Callable[[Ended, int], str]
+) -> None:
+    assert "2 runs" in told(cli("replay", recorded_runs(cli), "--print", "--run", "3"), 2)
+    assert "nonsense" in told(cli("replay", recorded_runs(cli), "--print", "--policy", "nonsense"), 2)
+
+
+def test_our_own_session_is_judged_anew_only_when_a_policy_is_named(cli: CommandLine, session: Path) -> None:
+    recorded = cli("replay", "--print")
+    assert cli("replay", "--print", AGENT_TUI_POLICY="hpd").out == recorded.out
+    anew = cli("replay", "--print", "--policy", "hpd")
+    assert anew.code == 0
+    assert "Judged anew by hpd" in anew.err
+    assert anew.out != recorded.out

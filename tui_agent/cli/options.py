@@ -37,6 +37,7 @@ VALUE_OPTIONS = frozenset(
         "--timeout",
         "--speed",
         "--at",
+        "--run",
         "--resume",
         "--format",
         "--jobs",
@@ -134,14 +135,17 @@ def amount(text: str) -> float:
     return value
 
 
+def add_policy_option(group: argparse._ActionsContainer, purpose: str) -> None:
+    """The policy, wherever something is judged by one."""
+    group.add_argument("--policy", type=one_of(POLICIES), metavar="NAME", help=purpose)
+
+
 def add_run_options(parser: Parser) -> None:
     """What holds wherever a model works: console, demo, run and resume."""
     group = parser.add_argument_group("options of every run")
     group.add_argument("--model", metavar="NAME", help="the model, as litellm names it (openai/gpt-5)")
     group.add_argument("--api-base", metavar="URL", help="address of an OpenAI-compatible server")
-    group.add_argument(
-        "--policy", type=one_of(POLICIES), metavar="NAME", help=f"{'|'.join(POLICIES)} (default combined)"
-    )
+    add_policy_option(group, f"{'|'.join(POLICIES)} (default combined)")
     group.add_argument("--workspace", metavar="DIR", help="folder to work in (default: here)")
     group.add_argument(
         "--approve",

@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.console import config_path, open_console
-from tui_agent.cli.options import Parser, add_console_options, add_place_options, amount, overrides, place
+from tui_agent.cli.options import (
+    Parser,
+    add_console_options,
+    add_place_options,
+    add_policy_option,
+    amount,
+    count,
+    overrides,
+    place,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +23,8 @@ if TYPE_CHECKING:
 _EXAMPLE = """
 agent-tui replay                       the newest session
 agent-tui replay 20260102-101112-ab12 --speed 4
-agent-tui replay events.jsonl --print | less"""
+agent-tui replay events.jsonl --print | less
+agent-tui replay airline-runs.json --run 7 --policy hpd"""
 
 
 def parser() -> Parser:
@@ -23,6 +33,13 @@ def parser() -> Parser:
     made.add_argument("session", nargs="?", metavar="SESSION|FILE", help="default: the newest session")
     made.add_argument("--speed", type=amount, metavar="X", help="2 is twice as fast as it was (default 1)")
     made.add_argument("--at", type=place, metavar="N", help="open at event N")
+    add_policy_option(
+        made,
+        "judge it by this one; without it a session keeps its verdicts, and other agents' runs get combined",
+    )
+    made.add_argument(
+        "--run", type=count, metavar="N", help="which run of a file that holds many (default 1)"
+    )
     made.add_argument(
         "--print",
         action="store_true",
@@ -45,7 +62,7 @@ def main(arguments: Sequence[str]) -> int:
     if settings.print_only:
         from tui_agent.cli.transcript import print_session
 
-        return print_session(settings, namespace.session, settings.at)
+        return print_session(settings, namespace.session)
     return open_console(
         ConsoleArguments(
             overrides=given,
