@@ -109,7 +109,8 @@ class FlightDeck(ScreenDeck):
     async def stop(self) -> None:
         """End the run with a partial answer."""
         session = self.session
-        if session is None or not session.running:
+        # A run that an earlier process left open is taken up to be ended, before it does anything.
+        if session is None or not (session.running or session.go_on()):
             self._surface.say("No run goes on.")
             return
         await session.stop()

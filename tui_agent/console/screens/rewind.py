@@ -43,6 +43,8 @@ SCOPES = (
     Option("conversation", "conversation", "c"),
     Option("files", "files", "f"),
 )
+LOW = 20
+"""Rows of the terminal below which empty lines go."""
 
 
 class WayList(LinePane, can_focus=False):
@@ -122,7 +124,7 @@ class Preview(Sheet):
     """What would change; other than the subject of a card it follows the choice."""
 
     DEFAULT_CSS = """
-    Preview { height: 1fr; max-height: 100%; min-height: 3; margin-top: 1; }
+    Preview { height: 1fr; max-height: 100%; min-height: 1; margin-top: 1; }
     """
 
     def put(self, passages: Iterable[Passage]) -> None:
@@ -144,6 +146,9 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
         }
         & OptionRow { margin-top: 1; }
         & KeyHints { padding: 0; background: $background; }
+        &.-low OptionRow, &.-low Preview { margin-top: 0; }
+        &.-low WayList { max-height: 3; }
+        &.-low > Vertical { max-height: 100%; }
     }
     """
 
@@ -188,8 +193,16 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
 
     def on_mount(self) -> None:
         """Look at what the first choice would change."""
+        self._fit()
         self.call_after_refresh(self._list.follow)
         self._look()
+
+    def on_resize(self) -> None:
+        """Low terminals go without empty lines."""
+        self._fit()
+
+    def _fit(self) -> None:
+        self.set_class(self.app.size.height < LOW, "-low")
 
     @property
     def scope(self) -> Scope:
