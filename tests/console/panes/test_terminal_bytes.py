@@ -21,6 +21,8 @@ fcntl = pytest.importorskip("fcntl", reason="pseudo-terminals need a POSIX syste
 
 ROOT = Path(__file__).resolve().parents[3]
 DONE = b"<<all shown>>"
+PAINTED = b"reply"
+CTRL_Q = b"\x11"
 PROGRAM = """
 import sys
 sys.path.insert(0, {root!r})
@@ -48,12 +50,6 @@ story.tell(e.ReplyDelta(text="open " + BAD))
 class Shown(Stage):
     def on_mount(self):
         self.show(story.state, story.now)
-        self.call_after_refresh(self.settle, 20)
-    def settle(self, left):
-        if left:
-            self.call_after_refresh(self.settle, left - 1)
-        else:
-            self.exit()
 
 Shown(*ALL, theme={theme!r}).run()
 print({done!r}, flush=True)
@@ -68,7 +64,7 @@ BAD = (
 
 
 def bytes_of(theme: str, columns: int = 100, rows: int = 240) -> bytes:
-    """Everything the program writes to its terminal."""
+    """Everything the program writes to its terminal, until it was painted and left by Ctrl+Q."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     program = PROGRAM.format(root=str(ROOT), bad=BAD, theme=theme, done=DONE.decode())
@@ -78,7 +74,8 @@ def bytes_of(theme: str, columns: int = 100, rows: int = 240) -> bytes:
         "COLORTERM": "truecolor",
         "TEXTUAL_ANIMATIONS": "none",
     }
-    environment.pop("NO_COLOR", None)
+    for name in ("NO_COLOR", "COLUMNS", "LINES"):
+        environment.pop(name, None)
     process = subprocess.Popen(
         [sys.executable, "-c", program],
         stdin=slave,
@@ -90,6 +87,7 @@ def bytes_of(theme: str, columns: int = 100, rows: int = 240) -> bytes:
     )
     os.close(slave)
     written = b""
+    left = False
     try:
         while DONE not in written:
             ready, _, _ = select.select([master], [], [], 60)
@@ -102,6 +100,9 @@ def bytes_of(theme: str, columns: int = 100, rows: int = 240) -> bytes:
             if not piece:
                 break
             written += piece
+            if not left and PAINTED in written:
+                left = True
+                os.write(master, CTRL_Q)
     finally:
         process.kill()
         process.wait()
