@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from tui_agent.console.player import FRAME, SPEEDS, Player
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.scrubber import column_of
+from tui_agent.sessions.lines import encode
 from tui_agent.sessions.replay import Replay, Stop
 
 
@@ -110,9 +113,10 @@ def test_columns_run_from_the_first_to_the_last_cell() -> None:
 
 @asynccontextmanager
 async def replaying(
-    path: Path, state_dir: Path, at: int = 1
+    path: Path, state_dir: Path, at: int = 1, **options: object
 ) -> AsyncIterator[tuple[ReplayScreen, Pilot[None]]]:
-    app = ConsoleApp(ConsoleArguments(overrides={"state_dir": state_dir}, replay=path, replay_at=at))
+    overrides = {"state_dir": state_dir, **options}
+    app = ConsoleApp(ConsoleArguments(overrides=overrides, replay=path, replay_at=at))
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         screen = app.screen_stack[0]
         assert isinstance(screen, ReplayScreen)
@@ -127,9 +131,13 @@ async def replaying(
 def saved(tmp_path: Path) -> Path:
     folder = tmp_path / "state" / "sessions" / "saved"
     folder.mkdir(parents=True)
-    lines = [event.model_dump_json() for event in recording()]
-    (folder / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "events.jsonl").write_bytes(b"".join(encode(event) for event in recording()))
     return folder
+
+
+def told(screen: ReplayScreen) -> str:
+    """What was said in the corner."""
+    return "\n".join(notification.message for notification in screen.app._notifications)
 
 
 def shown(screen: ReplayScreen) -> str:
@@ -168,7 +176,7 @@ async def test_the_panes_and_the_scrubber_show_the_position(saved: Path, tmp_pat
     async with replaying(saved, tmp_path / "state", at=20) as (screen, pilot):
         for _ in range(200):
             await pilot.pause(0.01)
-            if "event 20/27" in shown(screen):
+            if "event 20/27" in shown(screen) and "reading" not in shown(screen):
                 break
         text = shown(screen)
         for part in ("event 20/27", "build it", "exit code 2", "Read the error.", "▽", "✗", "▲"):
@@ -201,6 +209,120 @@ async def test_a_fork_goes_over_to_a_session_of_its_own(saved: Path, tmp_path: P
     fork = saved.parent / str(app.next.resume) / "events.jsonl"
     assert len(fork.read_text(encoding="utf-8").splitlines()) >= 19
     assert (saved / "events.jsonl").read_bytes() == before
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
+    """Let the console go on until something holds."""
+    for _ in range(600):
+        if holds():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("it did not come to pass")
+
+
+@pytest.fixture
+def reading(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Reading the session through waits until this is set."""
+    go_on = threading.Event()
+    prepare = Replay.prepare
+
+    def waiting(replay: Replay, progress: Callable[[float], None] | None = None) -> None:
+        while not go_on.wait(0.01):
+            if progress is not None:
+                progress(0.0)
+        prepare(replay, progress)
+
+    monkeypatch.setattr(Replay, "prepare", waiting)
+    yield go_on
+    go_on.set()
+
+
+async def test_keys_are_answered_while_the_session_is_read_and_done_when_it_is(
+    saved: Path, tmp_path: Path, reading: threading.Event
+) -> None:
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        player = screen.player
+        assert player is not None
+        await until(pilot, lambda: "reading… 0%" in shown(screen))
+        assert "▲" not in shown(screen)
+        await pilot.press("end")
+        await until(pilot, lambda: "event 27/27" in shown(screen))
+        await pilot.press("f")
+        await until(pilot, lambda: "still being read" in told(screen))
+        assert "Built." not in shown(screen)
+        await pilot.press("home", "v")
+        assert player.position == 0
+        reading.set()
+        await until(pilot, lambda: player.position == 19 and "exit code 2" in shown(screen))
+        assert "reading" not in shown(screen)
+        assert "▲" in shown(screen)
+
+
+async def test_a_jump_that_waits_is_forgotten_when_another_key_comes(
+    saved: Path, tmp_path: Path, reading: threading.Event
+) -> None:
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        player = screen.player
+        assert player is not None
+        await pilot.press("e", "right")
+        reading.set()
+        await until(pilot, lambda: "reading" not in shown(screen))
+        assert player.position == 2
+
+
+async def test_playing_waits_where_the_session_is_not_read_yet(
+    saved: Path, tmp_path: Path, reading: threading.Event
+) -> None:
+    async with replaying(saved, tmp_path / "state", at=3) as (screen, pilot):
+        player = screen.player
+        assert player is not None
+        player.speed = 64.0
+        await pilot.press("space")
+        await pilot.pause(0.2)
+        assert (player.position, player.playing) == (3, True)
+        reading.set()
+        await until(pilot, lambda: player.at_end and "Built." in shown(screen))
+
+
+async def test_leaving_does_not_wait_until_the_session_is_read(
+    saved: Path, tmp_path: Path, reading: threading.Event
+) -> None:
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        await until(pilot, lambda: "reading… 0%" in shown(screen))
+        replay = screen.player.replay if screen.player is not None else None
+    await asyncio.get_running_loop().shutdown_default_executor()
+    assert replay is not None
+    assert not replay.ready
+    assert not reading.is_set()
+
+
+@pytest.mark.parametrize(("damaged", "seen"), [('"detector":"attempts"', 18), ('"text":"piece3 "', 7)])
+async def test_a_damaged_event_ends_the_session_where_it_is_found_and_is_told(
+    saved: Path, tmp_path: Path, damaged: str, seen: int
+) -> None:
+    journal = saved / "events.jsonl"
+    text = journal.read_text(encoding="utf-8").replace(damaged, damaged.rpartition(":")[0] + ":[]", 1)
+    journal.write_text(text, encoding="utf-8")
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        player = screen.player
+        assert player is not None
+        await until(pilot, lambda: "reading" not in shown(screen))
+        await pilot.press("end")
+        await until(pilot, lambda: f"event {seen}/{seen}" in shown(screen))
+        assert f"damaged in line {seen + 1}" in told(screen)
+
+
+async def test_a_session_that_is_judged_anew_says_so_and_is_not_forked(saved: Path, tmp_path: Path) -> None:
+    async with replaying(saved, tmp_path / "state", policy="hpd") as (screen, pilot):
+        await until(pilot, lambda: "Judged anew by hpd" in told(screen))
+        await pilot.press("f")
+        await until(pilot, lambda: "fork it there" in told(screen))
+        assert screen.app.screen is screen
+        before = screen.app.arguments
+        assert before.overrides["policy"] == "hpd"
+        await screen.go_over("other", "resume")
+        assert screen.app.next is not None
+        assert "policy" not in screen.app.next.overrides
 
 
 @pytest.mark.parametrize("content", ["", "not a session\n", '{"type": "nonsense"}\n'])

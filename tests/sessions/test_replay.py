@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import get_args
@@ -302,3 +303,74 @@ def test_snapshots_share_the_memory_of_their_logs():
 def test_pieces_cover_every_type():
     drawn = {type(event) for piece in PIECES for event in piece} | {e.SessionStarted}
     assert drawn == set(get_args(get_args(e.AnyEvent)[0]))
+
+
+def test_reading_through_can_be_ended_and_taken_up_again():
+    events = whole_session()
+    replay = Replay(EventList(events))
+
+    class Enough(Exception):
+        pass
+
+    def enough(_: float) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        replay.prepare(enough)
+    replay.prepare()
+    assert replay.ready
+    assert replay.marks() == Replay.of(events).marks()
+
+
+def test_what_lies_in_the_part_that_is_read_can_be_told_before_the_rest_is():
+    events = whole_session()
+    whole = Replay.of(events)
+    first = whole.next(0, Stop.ITERATION)
+    assert first is not None
+    replay = Replay(EventList(events))
+    assert not replay.can_tell(0, Stop.ITERATION)
+    replay.state_at(first)
+    assert replay.can_tell(0, Stop.ITERATION)
+    assert replay.next(0, Stop.ITERATION) == first
+    assert not replay.ready
+    assert replay.can_tell(first, Stop.ITERATION, back=True)
+    assert not replay.can_tell(replay.length, Stop.ITERATION, back=True)
+    assert replay.next(replay.length, Stop.ITERATION, back=True) == whole.next(
+        replay.length, Stop.ITERATION, back=True
+    )
+    assert replay.ready
+
+
+def test_seeks_in_the_part_that_is_read_do_not_wait_for_the_reading():
+    events = whole_session()
+    replay = Replay(EventList(events))
+    looked: list[bool] = []
+
+    def look(_: float) -> None:
+        seeking = threading.Thread(target=lambda: looked.append(replay.state_at(5) == fold(events[:5])))
+        with replay._lock:
+            seeking.start()
+            seeking.join(10)
+
+    replay.prepare(look)
+    assert looked
+    assert all(looked)
+
+
+def test_a_session_can_end_before_an_event_that_turned_out_to_be_damaged(tmp_path: Path):
+    events = write_session(tmp_path / "s1", whole_session(), stamped=True)
+    path = tmp_path / "s1" / JOURNAL_NAME
+    lines = path.read_bytes().splitlines(keepends=True)
+    place = next(number for number, event in enumerate(events, 1) if isinstance(event, e.VerdictReached))
+    lines[place - 1] = lines[place - 1].replace(b'"iteration":', b'"iteration":"x","b":')
+    path.write_bytes(b"".join(lines))
+    replay = Replay.open(path, prepare=False)
+    with pytest.raises(JournalError) as raised:
+        replay.prepare()
+    assert (replay.reached, raised.value.line) == (place - 1, place)
+    replay.end_before(raised.value)
+    replay.prepare()
+    assert replay.ready
+    assert replay.damage is raised.value
+    assert replay.marks() == Replay.of(events[: place - 1]).marks()
+    assert replay.state_at(10_000) == fold(events[: place - 1])

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 from tui_agent.console.arguments import ConsoleArguments, Newest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tui_agent.agent.operator import Operator
     from tui_agent.config import Settings
+    from tui_agent.sessions.recordings import Recording
     from tui_agent.sessions.replay import Replay
     from tui_agent.sessions.session import Session
 
@@ -47,6 +48,13 @@ MODULES = (
 )
 """In the order in which they lean on each other: small steps instead of one large one."""
 
+REPLAY_MODULES = (
+    *MODULES[:5],
+    "tui_agent.sessions.replay",
+    "tui_agent.sessions.recordings",
+)
+"""What a replay needs of them, and its own."""
+
 PATIENCE = 0.0005
 """Seconds after which the loading thread lets the screen's thread run."""
 
@@ -61,7 +69,8 @@ class BootError(Exception):
 
 
 @contextmanager
-def _giving_way() -> Iterator[None]:
+def giving_way() -> Iterator[None]:
+    """While inside, threads let the screen's thread run at once."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(PATIENCE)
     try:
@@ -72,7 +81,7 @@ def _giving_way() -> Iterator[None]:
 
 async def load_modules(names: Sequence[str]) -> None:
     """Import a module at a time, keys answered in between."""
-    with _giving_way():
+    with giving_way():
         for name in names:
             await asyncio.to_thread(importlib.import_module, name)
             await asyncio.sleep(0)
@@ -152,44 +161,39 @@ async def _open_demo(
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the replay starts with. `path` is the file or folder that it came from; `foreign`: not our own."""
+    """What the replay starts with; it can be looked at, and is yet to be folded through (`Replay.prepare`)."""
 
     replay: Replay
-    path: Path
+    recording: Recording
     settings: Settings
-    foreign: bool = False
+
+    @property
+    def path(self) -> Path:
+        """The file or folder that it came from."""
+        return self.recording.path
 
 
-async def open_replay(arguments: ConsoleArguments, told: Callable[[float], None]) -> Recorded:
-    """A saved session or a recording of another program, folded once. `told` hears parts of 1, from a thread.
-
-    Raises `BootError`.
-    """
-    await load_modules((*MODULES, "tui_agent.sessions.replay"))
+async def open_replay(arguments: ConsoleArguments) -> Recorded:
+    """A saved session or a recording of another program. Raises `BootError`."""
+    await load_modules(REPLAY_MODULES)
     from tui_agent.config import load_settings
     from tui_agent.config_errors import ConfigError
     from tui_agent.sessions.errors import SessionError
-    from tui_agent.sessions.importers.transcript import TranscriptError
+    from tui_agent.sessions.recordings import open_recording
+    from tui_agent.sessions.replay import Replay
 
     try:
         settings = await asyncio.to_thread(load_settings, arguments.overrides, arguments.config)
         wanted = arguments.replay if arguments.replay is not None else Newest.LATEST
         path = wanted if isinstance(wanted, Path) else await asyncio.to_thread(_saved, wanted, settings)
-        own = path.is_dir() or path.name == "events.jsonl"
-        return Recorded(await asyncio.to_thread(_read, path, own, told), path, settings, not own)
+        with giving_way():
+            recording = await asyncio.to_thread(open_recording, path, settings)
+            replay = await asyncio.to_thread(Replay, recording.source)
+        return Recorded(replay, recording, settings)
     except ConfigError as error:
         raise BootError(error.message) from error
-    except (SessionError, TranscriptError) as error:
+    except SessionError as error:
         raise BootError(str(error)) from error
-
-
-def _read(path: Path, own: bool, told: Callable[[float], None]) -> Replay:
-    from tui_agent.sessions.importers.load import load_transcript
-    from tui_agent.sessions.replay import Replay
-
-    if own:
-        return Replay.open(path, told)
-    return Replay.of(load_transcript(path).events)
 
 
 def _saved(wanted: str | Newest, settings: Settings) -> Path:

@@ -35,6 +35,11 @@ class Player:
         return self.replay.state_at(self.position)
 
     @property
+    def there(self) -> bool:
+        """The session was read up to the position: its state is there without waiting."""
+        return self.position <= self.replay.reached
+
+    @property
     def at_end(self) -> bool:
         """Nothing comes after this."""
         return self.position >= self.replay.length

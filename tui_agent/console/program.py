@@ -138,9 +138,9 @@ class ConsoleApp(App[None]):
         screen = self.screen_stack[0]
         if isinstance(screen, ReplayScreen):
             await screen.complete()
-            recorded = await open_replay(self.arguments, screen.told)
-            await screen.attach(recorded, self.arguments.replay_speed, self.arguments.replay_at)
-        await self._learn_themes()
+            recorded = await open_replay(self.arguments)
+            screen.attach(recorded, self.arguments.replay_speed, self.arguments.replay_at)
+            await asyncio.gather(screen.read_through(), self._learn_themes())
         _collect_garbage_again()
 
     async def _learn_themes(self) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tui_agent.console.player import Player
     from tui_agent.sessions.replay import Marks
 
+READING = "reading…"
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -40,34 +41,36 @@ class Scrubber(Widget):
         super().__init__(id="scrubber")
         self._length = 0
         self._position = 0
-        self._head: tuple[Line, Line] = ((), ())
+        self._head: tuple[Line, Line] = ((Span(READING, "muted"),), ())
         self._marks: list[tuple[str, str]] = []
         self._curve: list[tuple[str, str]] = []
-        self._source: Marks | None = None
+        self._whole = False
+        """The marks are those of the whole session; none are shown before."""
         self._width = 0
 
     def show(self, player: Player) -> None:
         """Show where the player is."""
         width = self.content_region.width
-        if self._source is None or width != self._width or player.replay.length != self._length:
-            self._source = player.replay.marks()
-            self._length, self._width = player.replay.length, width
-            self._marks, self._curve = (
-                _marks(self._source, self._length, width),
-                _curve(self._source, self._length, width),
-            )
+        ready = player.replay.ready
+        if ready != self._whole or width != self._width or player.replay.length != self._length:
+            self._whole, self._length, self._width = ready, player.replay.length, width
+            marks = player.replay.marks() if ready else None
+            self._marks = _marks(marks, self._length, width)
+            self._curve = _curve(marks, self._length, width)
         self._position = player.position
         sign = "▶" if player.playing else "⏸"
-        kind = "before the first event"
-        if player.position:
-            kind = str(getattr(player.replay.event(player.position), "type", ""))
+        kind = player.replay.kind(player.position) or "before the first event"
         left = (
             Span(f"{sign} ", "accent bold"),
             Span(f"event {player.position}/{self._length} "),
             Span(kind, "muted"),
-            Span(_question(player), "operator"),
+            Span(_question(player) if player.there else "", "operator"),
         )
-        right = (Span(f"×{player.speed:g}", "accent bold"),)
+        reading = "" if ready else f"{READING} {player.replay.reached / player.replay.length:.0%}  "
+        right = (
+            Span(reading, "muted"),
+            Span(f"×{player.speed:g}", "accent bold"),
+        )
         self._head = (left, right)
         self.refresh()
 
@@ -125,9 +128,11 @@ def column_of(position: int, length: int, width: int) -> int:
     return 0 if not length or width < 2 else round(position * (width - 1) / length)
 
 
-def _marks(marks: Marks, length: int, width: int) -> list[tuple[str, str]]:
-    """The line; where several marks fall on a column the gravest is shown."""
+def _marks(marks: Marks | None, length: int, width: int) -> list[tuple[str, str]]:
+    """The line; where several marks fall on a column the gravest is shown. No marks: not read yet."""
     cells: list[tuple[str, str]] = [("─", "faint")] * width
+    if marks is None:
+        return cells
     for positions, glyph, style in (
         (marks.iterations, "┬", "faint"),
         ([mark.position for mark in marks.verdicts], "▽", "note"),
@@ -142,9 +147,9 @@ def _marks(marks: Marks, length: int, width: int) -> list[tuple[str, str]]:
     return cells
 
 
-def _curve(marks: Marks, length: int, width: int) -> list[tuple[str, str]]:
+def _curve(marks: Marks | None, length: int, width: int) -> list[tuple[str, str]]:
     """The confidence at each column."""
-    points = marks.confidence
+    points = () if marks is None else marks.confidence
     starts = [point.position for point in points]
     cells: list[tuple[str, str]] = []
     for column in range(width):

@@ -1,7 +1,8 @@
 """What a replay shows: a saved session as it was recorded, or judged anew; another program's recording, judged.
 
 The one place that decides it, for the console and for `replay --print` alike. Nothing is folded here and nothing is
-drawn: events by number come out, with what has to be said about them.
+drawn: events by number come out, with what has to be said about them. The importers are imported only for what is no
+session of ours: the screen waits for this module.
 """
 
 from __future__ import annotations
@@ -14,14 +15,12 @@ from typing import TYPE_CHECKING
 from tui_agent.events import Event
 from tui_agent.recovery.policy import preset
 from tui_agent.sessions.errors import JournalError
-from tui_agent.sessions.importers import own
-from tui_agent.sessions.importers.load import Imported, judge, load_transcripts
-from tui_agent.sessions.importers.transcript import TranscriptError
 from tui_agent.sessions.journal import JOURNAL_NAME, journal_path
 from tui_agent.sessions.journal_index import EventList, EventSource, JournalIndex
 
 if TYPE_CHECKING:
     from tui_agent.config import Settings
+    from tui_agent.sessions.importers.load import Imported
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,10 @@ def _judged_anew(recording: Recording, settings: Settings) -> Recording:
 
 def _imported(path: Path, settings: Settings, fault: JournalError) -> Recording:
     """A recording of another program, or our own in another form. `fault`: why it is no journal."""
+    from tui_agent.sessions.importers import own
+    from tui_agent.sessions.importers.load import judge, load_transcripts
+    from tui_agent.sessions.importers.transcript import TranscriptError
+
     try:
         runs = load_transcripts(path)
     except TranscriptError:
@@ -118,6 +121,8 @@ def _asked_policy(settings: Settings) -> str:
 def _check_run(path: Path, run: int | None, there: int) -> None:
     if run is None or run <= there:
         return
+    from tui_agent.sessions.importers.transcript import TranscriptError
+
     if there == 1:
         raise TranscriptError(
             str(path),

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tui_agent import events as e
+from tui_agent.sessions.errors import JournalError
 from tui_agent.sessions.journal_index import EventList, EventSource, JournalIndex
 from tui_agent.state import RunState, apply
 
@@ -129,6 +130,7 @@ class Replay:
         self._here = (0, self._snapshots[0])
         self._front = (0, self._snapshots[0])
         """How far the session was folded through; exact only where a snapshot was taken."""
+        self.damage: JournalError | None = None
         self._lock = threading.RLock()
 
     @classmethod
@@ -161,13 +163,37 @@ class Replay:
             raise IndexError(f"event {position} of {self.length}")
         return self._source.event(position)
 
+    def kind(self, position: int) -> str:
+        """The type of the event that leads to `position`; empty for position 0."""
+        return self._source.kinds[position - 1] if position else ""
+
+    @property
+    def reached(self) -> int:
+        """Up to where any seek is quick; beyond it, one waits for what lies between."""
+        return self._front[0]
+
+    @property
+    def ready(self) -> bool:
+        """The whole session was folded through."""
+        return self._front[0] >= self.length
+
     def state_at(self, position: int) -> RunState:
-        """The state after `position` events; positions outside the session are brought inside."""
+        """The state after `position` events; positions outside the session are brought inside.
+
+        Up to `reached` it does not wait for a `prepare` in another thread. Called from one thread only. Raises
+        `JournalError` where a line turns out to be damaged (see `end_before`).
+        """
         position = min(max(position, 0), self.length)
-        with self._lock:
-            if self._front[0] < position:
+        if self._front[0] < position:
+            with self._lock:
                 self._fold_to(position)
-            return self._state_at(position)
+        return self._state_at(position)
+
+    def end_before(self, damage: JournalError) -> None:
+        """Leave out the damaged event and all that follows it; `damage.line` is its number."""
+        with self._lock:
+            self.length = min(self.length, max(0, damage.line - 1))
+            self.damage = damage
 
     def _state_at(self, position: int) -> RunState:
         place = bisect_right(self._places, position) - 1
@@ -181,14 +207,27 @@ class Replay:
         return state
 
     def next(self, position: int, stop: Stop, *, back: bool = False) -> int | None:
-        """The nearest place of this kind after `position` (before it, with `back`); None where there is none."""
-        self.prepare()
+        """The nearest place of this kind after `position` (before it, with `back`); None where there is none.
+
+        Folds the whole session through where that is needed to tell (see `can_tell`).
+        """
+        if not self.can_tell(position, stop, back=back):
+            self.prepare()
+        return self._nearest(position, stop, back)
+
+    def can_tell(self, position: int, stop: Stop, *, back: bool = False) -> bool:
+        """Whether `next` answers at once."""
+        if back or self.ready:
+            return position <= self.reached
+        return self._nearest(position, stop, back) is not None
+
+    def _nearest(self, position: int, stop: Stop, back: bool) -> int | None:
         places = self._found.stops[stop]
         if back:
             index = bisect_left(places, position) - 1
             return places[index] if index >= 0 else None
         index = bisect_right(places, position)
-        return places[index] if index < len(places) else None
+        return places[index] if index < len(places) and places[index] <= self.length else None
 
     def marks(self) -> Marks:
         """Everything for the scrubber."""
@@ -218,7 +257,10 @@ class Replay:
     # ---------------------------------------------------------------------------------------------
 
     def prepare(self, progress: Callable[[float], None] | None = None) -> None:
-        """Fold the whole session through, so that any seek is quick. May run in a thread of its own."""
+        """Fold the whole session through, so that any seek is quick. May run in a thread of its own.
+
+        What `progress` raises ends it; so does the `JournalError` of a damaged line. It can be called again.
+        """
         if self._front[0] >= self.length:
             return
         with _no_collection():
@@ -231,19 +273,21 @@ class Replay:
     def _fold_to(self, position: int) -> None:
         source, skipped = self._source, self._skipped
         front, state = self._front
-        for number in range(front + 1, position + 1):
-            if skipped[number]:
-                continue
-            kind = source.kinds[number - 1]
-            event = source.event(number)
-            state = apply(state, event)
-            if kind in _COLLECTED:
-                self._collect(number, kind, event, state)
-            if number - self._places[-1] >= SPACING and kind in _SNAPSHOT_AFTER:
-                self._places.append(number)
-                self._snapshots.append(state)
-        if position > front:
-            self._front = (position, state)
+        try:
+            for number in range(front + 1, position + 1):
+                if not skipped[number]:
+                    kind = source.kinds[number - 1]
+                    event = source.event(number)
+                    state = apply(state, event)
+                    if kind in _COLLECTED:
+                        self._collect(number, kind, event, state)
+                    if number - self._places[-1] >= SPACING and kind in _SNAPSHOT_AFTER:
+                        # In this order: a seek in another thread looks for the place first.
+                        self._snapshots.append(state)
+                        self._places.append(number)
+                front = number
+        finally:
+            self._front = (front, state)
 
     def _superseded(self) -> bytearray:
         """Which events can be left out while folding through: pieces of replies and outputs that arrived whole.

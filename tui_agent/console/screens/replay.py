@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+import asyncio
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.player import Player
     from tui_agent.console.scrubber import Scrubber
+    from tui_agent.sessions.errors import JournalError
+    from tui_agent.sessions.recordings import Recording
+    from tui_agent.sessions.replay import Stop
+
+READ_WAIT = 0.05
+"""Seconds after which a player that ran ahead of the reading looks again."""
 
 HINTS = (
     Hint("Space", "play", "space"),
@@ -37,6 +44,10 @@ HINTS = (
 )
 
 
+class _LeftError(Exception):
+    """The screen was left while the session was being read."""
+
+
 class ReplayDeck(ScreenDeck):
     """The replay's own commands."""
 
@@ -49,10 +60,11 @@ class ReplayDeck(ScreenDeck):
         recorded, player = self._screen.recorded, self._screen.player
         if recorded is None or player is None:
             return
-        if recorded.foreign:
-            self._surface.say(
-                "This is another program's recording: agent-tui sessions import makes it a session first."
-            )
+        if not recorded.recording.as_recorded:
+            self._surface.say(_unforkable(recorded.recording))
+            return
+        if not player.there:
+            self._surface.say("The session is still being read up to here.")
             return
         seq = max(1, player.position)
         await self._fork(recorded.path, player.replay.state_at(seq), seq)
@@ -61,6 +73,15 @@ class ReplayDeck(ScreenDeck):
         """Write the session to a file."""
         if self._screen.recorded is not None:
             await self._export(self._screen.recorded.path, argument)
+
+
+def _unforkable(recording: Recording) -> str:
+    if recording.judged_by and not recording.foreign:
+        return (
+            f"This is the session as {recording.judged_by} judges it, which is not what was recorded: "
+            "replay it without --policy and fork it there."
+        )
+    return "This is no saved session: agent-tui sessions import makes it one, which can be forked."
 
 
 class ReplayScreen(CockpitScreen):
@@ -94,6 +115,8 @@ class ReplayScreen(CockpitScreen):
         self.recorded: Recorded | None = None
         self._scrubber: Scrubber | None = None
         self._timer: Timer | None = None
+        self._waiting: tuple[Stop, bool] | None = None
+        """A jump that can only be told when more was read."""
 
     @property
     def deck(self) -> ReplayDeck:
@@ -127,35 +150,84 @@ class ReplayScreen(CockpitScreen):
         if home is not None:
             home.focus()
 
-    def told(self, part: float) -> None:
-        """How far the session has been read; called from a thread."""
-        self.app.call_from_thread(setattr, self, "sub_title", f"reading {part:.0%}")
-
-    async def attach(self, recorded: Recorded, speed: float, position: int) -> None:
-        """Show this recording."""
+    def attach(self, recorded: Recorded, speed: float, position: int) -> None:
+        """Show this recording. `read_through` is what makes its marks, and far seeks, come."""
         from tui_agent.console.player import Player
+        from tui_agent.console.sanitize import one_line
 
         self.recorded = recorded
         self.player = Player(recorded.replay, position, speed)
-        if recorded.replay.dropped_bytes:
-            self.say(
-                f"The last line was torn ({recorded.replay.dropped_bytes} bytes) and is left out; "
-                "all before it is here.",
-                "warning",
-            )
+        for notice in recorded.recording.notices:
+            self.say(one_line(notice), "warning")
         if position:
             self.redraw()
         else:
             self.action_play()
 
+    async def read_through(self) -> None:
+        """Fold the whole session through in a thread, telling how far it is; the screen goes on meanwhile."""
+        from tui_agent.console.boot import giving_way
+        from tui_agent.sessions.errors import JournalError
+
+        player = self.player
+        if player is None:
+            return
+        loop = asyncio.get_running_loop()
+        left = False
+
+        def told(_: float) -> None:
+            if left:
+                raise _LeftError
+            loop.call_soon_threadsafe(self._told)
+
+        try:
+            with giving_way():
+                while not player.replay.ready:
+                    try:
+                        await asyncio.to_thread(player.replay.prepare, told)
+                    except JournalError as damage:
+                        self._cut(damage)
+        finally:
+            left = True
+        self._told()
+
+    def _told(self) -> None:
+        """More was read."""
+        player, waiting = self.player, self._waiting
+        if player is None:
+            return
+        if waiting is not None and player.replay.can_tell(player.position, waiting[0], back=waiting[1]):
+            self._jump(*waiting)
+        self.redraw()
+
+    def _cut(self, damage: JournalError) -> None:
+        """The session ends before a damaged event; that is said once."""
+        from tui_agent.console.sanitize import one_line
+
+        player = self.player
+        if player is not None:
+            player.replay.end_before(damage)
+            player.seek(player.position)
+            self.say(one_line(f"{damage} What comes before it is shown."), "warning")
+
     # --- drawing --------------------------------------------------------------------------------------------
 
     def draw(self) -> None:
-        """The state at the position, at the session's own time."""
+        """The state at the position, at the session's own time; the one before where it is still being read."""
         player = self.player
         if player is None or self.cockpit is None or self.status is None or self._scrubber is None:
             return
-        state, now = player.state, player.now
+        if not player.there:
+            self._scrubber.show(player)
+            return
+        from tui_agent.sessions.errors import JournalError
+
+        try:
+            state, now = player.state, player.now
+        except JournalError as damage:
+            self._cut(damage)
+            self.redraw()
+            return
         with self.app.batch_update():
             self.cockpit.show(state, now)
             self.status.show(state, now)
@@ -168,6 +240,7 @@ class ReplayScreen(CockpitScreen):
     # --- the clock ------------------------------------------------------------------------------------------
 
     def _plan(self, wait: float) -> None:
+        self._waiting = None
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -177,7 +250,7 @@ class ReplayScreen(CockpitScreen):
 
     def _advance(self) -> None:
         if self.player is not None:
-            self._plan(self.player.advance())
+            self._plan(self.player.advance() if self.player.there else READ_WAIT)
 
     def action_play(self) -> None:
         """Play or pause."""
@@ -207,14 +280,31 @@ class ReplayScreen(CockpitScreen):
         """To the next place of a kind."""
         from tui_agent.sessions.replay import Stop
 
+        player = self.player
+        if player is None:
+            return
+        if player.replay.can_tell(player.position, Stop(kind), back=back):
+            self._jump(Stop(kind), back)
+            return
+        player.step(0)
+        self._plan(0.0)
+        self._waiting = Stop(kind), back
+
+    def _jump(self, stop: Stop, back: bool) -> None:
         if self.player is None:
             return
-        if not self.player.jump(Stop(kind), back=back):
-            if kind == "iteration":
+        if not self.player.jump(stop, back=back):
+            if stop == "iteration":
                 self.action_edge(0 if back else 1)
                 return
-            self.say(f"No {kind} {'before' if back else 'after'} this.")
+            self.say(f"No {stop} {'before' if back else 'after'} this.")
         self._plan(0.0)
+
+    async def go_over(
+        self, session_id: str, what: Literal["resume", "replay"], changed: frozenset[str] = frozenset()
+    ) -> None:
+        """To another session; what was chosen for this recording does not hold there."""
+        await super().go_over(session_id, what, changed | {"policy", "run"})
 
     def on_scrubber_sought(self, event: Scrubber.Sought) -> None:
         """A place on the line was clicked."""
