@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
+import os
 import re
 import shutil
 import subprocess
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
 
     from tui_agent.state import RunState
+
+# Tracebacks in the pictures name the system's Python where there is one, and nobody's home.
+os.environ["PATH"] = os.pathsep.join(["/usr/bin", "/bin", os.environ.get("PATH", "")])
 
 PATIENCE = 90.0
 """Seconds that a moment may take to come."""

@@ -10,7 +10,7 @@ from tests.console.flight_harness import flight
 from tui_agent import events as e
 from tui_agent.console.cards.approval import ApprovalCard, subject
 from tui_agent.console.cards.editor import ArgumentsError, parse_arguments
-from tui_agent.console.cards.escalation import EscalationCard, attempts_before, choices_for
+from tui_agent.console.cards.escalation import Attempt, EscalationCard, attempts_before, choices_for, tried
 from tui_agent.console.cards.gate import GateCard
 from tui_agent.console.cards.sheet import Sheet
 from tui_agent.console.panes.ink import text_of
@@ -419,3 +419,21 @@ async def test_f5_lets_a_waiting_request_go_and_the_next_ones_too() -> None:
 def test_cards_are_of_three_kinds() -> None:
     assert {ApprovalCard.wants_focus, EscalationCard.wants_focus} == {True}
     assert not GateCard.wants_focus
+
+
+def test_what_was_tried_is_told_by_its_telling_line_and_the_last_error_stands_whole() -> None:
+    error = "The command failed with exit code 1.\nE\n=====\nModuleNotFoundError: No module named 'shop'"
+    attempts = [
+        Attempt("iteration 1", "other trouble\nmore"),
+        *[Attempt(f"iteration {n}", error) for n in (2, 3)],
+    ]
+    texts = [passage.text for passage in tried(attempts)]
+    assert texts == [
+        "Tried:",
+        "1. iteration 1",
+        "other trouble",
+        "2. iteration 2: the same error as the next",
+        "3. iteration 3",
+        "ModuleNotFoundError: No module named 'shop'",
+        error,
+    ]

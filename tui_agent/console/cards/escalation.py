@@ -16,6 +16,7 @@ from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.cards.sheet import Passage, Sheet
+from tui_agent.console.panes.gist import gist
 
 if TYPE_CHECKING:
     from textual import events
@@ -179,11 +180,11 @@ def subject(asked: EscalationRaised, attempts: Sequence[Attempt]) -> Iterable[Pa
         )
     if attempts:
         yield Passage("")
-        yield from _tried(attempts)
+        yield from tried(attempts)
 
 
-def _tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
-    """Each attempt by its first line, the last with its whole error; a repetition is not written again."""
+def tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
+    """Each attempt by its telling line, the last with its whole error; a repetition is not written again."""
     yield Passage("Tried:", "muted")
     last = len(attempts)
     for number, attempt in enumerate(attempts, 1):
@@ -193,7 +194,10 @@ def _tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
         )
         if not same:
             error = attempt.error.rstrip("\n")
-            yield Passage(error if number == last else error.partition("\n")[0], "error", indent=4)
+            telling = gist(error)
+            yield Passage(telling, "error", indent=4)
+            if number == last and telling != error:
+                yield Passage(error, "muted", indent=4)
 
 
 def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
