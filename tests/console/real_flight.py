@@ -16,6 +16,7 @@ from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.boot import Opened
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.flight import FlightScreen
+from tui_agent.events import Approval
 from tui_agent.models.scripted import ScriptedModel
 from tui_agent.sessions.session import Session, open_session
 
@@ -113,7 +114,9 @@ async def real_flight(
     workspace.mkdir(exist_ok=True)
     for name, text in (files or {}).items():
         (workspace / name).write_text(text)
-    settings = Settings(workspace=workspace, state_dir=folder / "state", model="scripted", approve="all")
+    settings = Settings(
+        workspace=workspace, state_dir=folder / "state", model="scripted", approve=Approval.ALL
+    )
     app = RealConsole(settings, ScriptedModel.from_turns(turns), overrides or {}, resume)
     async with app.run_test(size=size, notifications=True) as pilot:
         made = RealFlight(app, pilot, workspace)

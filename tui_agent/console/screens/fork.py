@@ -33,7 +33,10 @@ HINTS = (
     Hint("Tab", "next field", "tab"),
     Hint("←→", "policy", "right"),
     Hint("⇧Enter", "new line", "shift+enter"),
+    Hint("PgDn", "read on", "pagedown"),
 )
+LOW = 30
+"""Rows of the terminal below which empty lines go."""
 DROP = "drop"
 """As a note: send none (as in `/note drop`)."""
 
@@ -62,7 +65,11 @@ class Field(TextArea):
 
     def __init__(self, name: str, placeholder: str) -> None:
         super().__init__(
-            placeholder=placeholder, highlight_cursor_line=False, soft_wrap=True, compact=True, id=name
+            placeholder=Content(placeholder),
+            highlight_cursor_line=False,
+            soft_wrap=True,
+            compact=True,
+            id=name,
         )
 
     def on_paste(self, event: events.Paste) -> None:
@@ -99,6 +106,8 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "Leave", show=False, priority=True),
         Binding("enter", "confirm", "Fork", show=False, priority=True),
+        Binding("pageup", "read(-1)", "Read back", show=False, priority=True),
+        Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
     ]
 
     def __init__(self, point: ForkPoint) -> None:
@@ -122,13 +131,13 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
                 yield Input(placeholder=one_line(point.model) or "as configured", compact=True, id="model")
                 yield from self._answer_field()
                 yield from self._note_field()
-            yield KeyHints(HINTS if point.open else HINTS[:-1])
+            yield KeyHints(HINTS if point.open else HINTS[:-2])
 
     def _answer_field(self) -> ComposeResult:
         point = self._point
         if point.question is not None:
             yield label("Your answer to")
-            yield Sheet([Passage(point.question)])
+            yield Sheet([Passage(point.question)]).set_class(True, "of-answer")
             yield Field(
                 "answer",
                 "left open; the agent goes on without it"
@@ -144,13 +153,21 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
         if point.open:
             yield label("Recovery note with the next model call")
             if point.note is not None:
-                yield Sheet([Passage(point.note, "note")])
+                yield Sheet([Passage(point.note, "note")]).set_class(True, "of-note")
             yield Field("note", "none" if point.note is None else f"as it is; {DROP}: send none")
 
     def on_mount(self) -> None:
-        """The first field has the keys."""
-        self.set_class(self.app.size.height < 30, "-low")
+        """The first field has the keys; no remark lies over it."""
+        self.app.clear_notifications()
+        self._fit()
         self.query_one(OptionRow).focus()
+
+    def on_resize(self) -> None:
+        """Low terminals go without empty lines."""
+        self._fit()
+
+    def _fit(self) -> None:
+        self.set_class(self.app.size.height < LOW, "-low")
 
     def _place(self) -> Content:
         point = self._point
@@ -181,6 +198,15 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
     def on_text_area_changed(self, _: TextArea.Changed) -> None:
         """Another answer moves the point to where the question is open."""
         self.query_one("#place", Static).update(self._place())
+
+    def action_read(self, pages: int) -> None:
+        """Through the question or the note that the field is about; from elsewhere, through the note."""
+        field = self.focused.id if self.focused is not None else None
+        for sheet in self.query(".of-answer" if field == "answer" else ".of-note"):
+            if pages < 0:
+                sheet.scroll_page_up(animate=False)
+            else:
+                sheet.scroll_page_down(animate=False)
 
     def on_key_hints_pressed(self, event: KeyHints.Pressed) -> None:
         """A click on a hint is its key."""

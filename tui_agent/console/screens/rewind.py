@@ -192,7 +192,8 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
             yield KeyHints(HINTS)
 
     def on_mount(self) -> None:
-        """Look at what the first choice would change."""
+        """Look at what the first choice would change; no remark lies over it."""
+        self.app.clear_notifications()
         self._fit()
         self.call_after_refresh(self._list.follow)
         self._look()
