@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Ended
 
-TURNS = '[[turns]]\ntext = "The walrus is \\u001b[31mhere."\nrepeat = 9\n'
+TURNS = (
+    '[[turns]]\ncalls = [{ tool = "read_file", args = { path = "missing.txt" } }]\n'
+    '[[turns]]\ntext = "The walrus is \\u001b[31mhere."\nrepeat = 9\n'
+)
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +71,7 @@ def test_sessions_are_listed_with_outcome_and_title(sessions: Sessions, session:
         assert code == 0
         assert session in out
         assert "answered" in out
+        assert "1/1 recovered" in out
         assert "look for the walrus" in out
     assert json.loads(sessions("list", "--json")[1])["id"] == session
     assert "No session" in sessions("list", "--in", "/")[1]

@@ -254,8 +254,8 @@ async def test_keys_are_answered_while_the_session_is_read_and_done_when_it_is(
         assert player.position == 0
         reading.set()
         await until(pilot, lambda: player.position == 19 and "exit code 2" in shown(screen))
-        assert "reading" not in shown(screen)
-        assert "▲" in shown(screen)
+        screen.app.clear_notifications()
+        await until(pilot, lambda: "▲" in shown(screen) and "reading" not in shown(screen))
 
 
 async def test_a_jump_that_waits_is_forgotten_when_another_key_comes(

@@ -60,6 +60,7 @@ def test_a_row_tells_what_happened_in_the_session(store: SessionStore):
         "combined",
     )
     assert (found.runs, found.iterations, found.tool_calls, found.errors, found.recoveries) == (2, 3, 3, 1, 1)
+    assert found.failures == 1
     assert (found.cost, found.tokens, found.outcome, found.problem) == (pytest.approx(0.003), 135, "", "")
     assert found.size == (store.folder("s1") / JOURNAL_NAME).stat().st_size
 
@@ -71,6 +72,39 @@ def test_a_row_agrees_with_the_folded_state(store: SessionStore):
     assert found.cost == state.metrics.session_usage.cost
     assert (found.title, found.model) == (state.session.title, state.session.model)
     assert (found.started_at, found.ended_at, found.events) == (events[0].at, events[-1].at, len(events))
+
+
+def test_recoveries_are_counted_among_all_failures_not_those_of_tools_alone(tmp_path: Path):
+    fault = e.Fault(kind=e.FaultKind.OVERLOADED, message="529")
+    no_call = e.Failure(kind=e.FailureKind.NO_TOOL_CALL, message="no call")
+    events = [
+        start("s1"),
+        run_started(),
+        e.ModelFaulted(fault=fault, action="retry"),
+        e.ModelFaulted(fault=fault, action="retry"),
+        *iteration(1, fails="boom"),
+        e.ReplyRejected(failure=no_call),
+        e.RunFinished(outcome=e.Outcome.ANSWERED),
+        run_started(2),
+        e.ModelFaulted(fault=fault, action="stop"),
+        e.RunFinished(outcome=e.Outcome.MODEL_FAILED),
+    ]
+    write_session(tmp_path / "sessions" / "s1", events)
+    store = SessionStore(tmp_path)
+    store.refresh()
+    found = row(store, "s1")
+    assert (found.errors, found.failures, found.recoveries) == (1, 5, 4)
+
+
+def test_an_index_of_an_older_version_is_made_anew(store: SessionStore):
+    path = store.state_dir / INDEX_NAME
+    with sqlite3.connect(path) as database:
+        database.execute("ALTER TABLE sessions DROP COLUMN failures")
+        database.execute("PRAGMA user_version = 1")
+    database.close()
+    again = SessionStore(store.state_dir)
+    assert again.refresh() == 3
+    assert row(again, "s1").failures == 1
 
 
 def test_a_list_before_any_index_shows_every_session(tmp_path: Path):

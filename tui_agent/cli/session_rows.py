@@ -18,12 +18,15 @@ def as_json(row: SessionRow) -> str:
 
 
 def as_table(rows: Iterable[SessionRow]) -> list[str]:
-    """One line a session: id, when it was used last, outcome, title."""
-    cells = [(row.id, when(row.ended_at), row.outcome or row.source or "–", _title(row)) for row in rows]
-    widths = [max(len(cell[column]) for cell in cells) for column in range(3)]
+    """One line a session: id, when it was used last, outcome, failures recovered of those there were, title."""
+    cells = [
+        (row.id, when(row.ended_at), row.outcome or row.source or "–", _recovered(row), _title(row))
+        for row in rows
+    ]
+    widths = [max(len(cell[column]) for cell in cells) for column in range(4)]
     return [
-        f"{name:<{widths[0]}}  {used:<{widths[1]}}  {outcome:<{widths[2]}}  {title}"
-        for name, used, outcome, title in cells
+        f"{name:<{widths[0]}}  {used:<{widths[1]}}  {outcome:<{widths[2]}}  {recovered:>{widths[3]}}  {title}"
+        for name, used, outcome, recovered, title in cells
     ]
 
 
@@ -39,7 +42,8 @@ def as_facts(row: SessionRow, folder: Path) -> list[str]:
         ("started", when(row.started_at)),
         ("last used", when(row.ended_at)),
         ("runs", f"{row.runs}, {row.iterations} iterations"),
-        ("calls", f"{row.tool_calls}, {row.errors} failed, {row.recoveries} recovered"),
+        ("calls", f"{row.tool_calls}, {row.errors} failed"),
+        ("failures", f"{row.failures}, {row.recoveries} recovered"),
         ("escalations", str(row.escalations)),
         ("usage", f"{row.tokens:,} tokens, {'cost unknown' if row.cost is None else f'{row.cost:.4f} USD'}"),
         ("imported from", row.source),
@@ -55,6 +59,10 @@ def as_facts(row: SessionRow, folder: Path) -> list[str]:
 def when(seconds: float) -> str:
     """A time in the local zone; a dash where none is known."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds else "–"
+
+
+def _recovered(row: SessionRow) -> str:
+    return f"{row.recoveries}/{row.failures} recovered" if row.failures else ""
 
 
 def _title(row: SessionRow) -> str:

@@ -31,12 +31,15 @@ class Usage:
 
 @dataclass(frozen=True)
 class Metrics:
-    """The run's counters. `recoveries`: failures whose call later succeeded, or that an answer followed."""
+    """The run's counters. `failures`: of tools, of the reply's form and of the model; `recoveries`: those of them
+    whose call later succeeded, or that an answer followed.
+    """
 
     model_calls: int = 0
     model_retries: int = 0
     tool_calls: int = 0
     tool_errors: int = 0
+    failures: int = 0
     recoveries: int = 0
     coherence_violations: int = 0
     escalations: int = 0
@@ -56,7 +59,7 @@ class Metrics:
 
     def _failed(self, key: str, **changes: Any) -> Metrics:
         open_failures = {**self.unrecovered, key: self.unrecovered.get(key, 0) + 1}
-        return evolve(self, unrecovered=open_failures, **changes)
+        return evolve(self, unrecovered=open_failures, failures=self.failures + 1, **changes)
 
     def _recovered(self, key: str, **changes: Any) -> Metrics:
         count = self.unrecovered.get(key, 0)

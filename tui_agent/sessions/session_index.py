@@ -17,7 +17,8 @@ from tui_agent.sessions.errors import SessionError
 from tui_agent.sessions.summary import Passage, SessionRow
 
 INDEX_NAME = "index.sqlite3"
-_VERSION = 1
+_VERSION = 2
+"""Of the tables: raised with every change of `SessionRow`, so that an older file is made anew."""
 _LONGEST_PASSAGE = 20_000
 _COLUMNS = tuple(column.name for column in fields(SessionRow))
 _SELECT = " ".join(("SELECT", ", ".join(_COLUMNS), "FROM sessions"))

@@ -44,7 +44,11 @@ class SessionRow:
     iterations: int = 0
     tool_calls: int = 0
     errors: int = 0
+    """Failed tool calls."""
+    failures: int = 0
+    """Those, rejected replies and faults of the model."""
     recoveries: int = 0
+    """How many of the failures were made good."""
     escalations: int = 0
     cost: float | None = 0.0
     tokens: int = 0
@@ -61,14 +65,34 @@ class SessionRow:
     """Why the journal cannot be read, where it cannot."""
 
 
+class _Counts(NamedTuple):
+    """What is summed over the runs of a session."""
+
+    tool_calls: int = 0
+    errors: int = 0
+    failures: int = 0
+    recoveries: int = 0
+    escalations: int = 0
+
+    def plus(self, run: Metrics) -> _Counts:
+        """These and one more run's."""
+        return _Counts(
+            self.tool_calls + run.tool_calls,
+            self.errors + run.tool_errors,
+            self.failures + run.failures,
+            self.recoveries + run.recoveries,
+            self.escalations + run.escalations,
+        )
+
+
 @dataclass(frozen=True)
 class _Sums:
     """A row that grows, and the counters of the run that goes on."""
 
     row: SessionRow
     run: Metrics = field(default_factory=Metrics)
-    before: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """Tool calls, errors, recoveries and escalations of the finished runs."""
+    before: _Counts = field(default_factory=_Counts)
+    """Of the finished runs."""
 
 
 def summarise(folder: Path) -> tuple[SessionRow, list[Passage]]:
@@ -102,30 +126,16 @@ def _summed(source: EventSource, row: SessionRow, passages: list[Passage]) -> Se
         changes = {} if handler is None else handler(sums.row, event)
         before = sums.before
         if kind == "run_started":
-            before = _added(before, sums.run)
+            before = before.plus(sums.run)
         sums = _Sums(evolve(sums.row, **changes) if changes else sums.row, run, before)
-    calls, errors, recoveries, escalations = _added(sums.before, sums.run)
     usage = sums.run.session_usage
     return evolve(
         sums.row,
-        tool_calls=calls,
-        errors=errors,
-        recoveries=recoveries,
-        escalations=escalations,
+        **sums.before.plus(sums.run)._asdict(),
         cost=usage.cost,
         tokens=usage.prompt_tokens + usage.completion_tokens,
         events=len(source),
         ended_at=source.at(len(source)),
-    )
-
-
-def _added(before: tuple[int, int, int, int], run: Metrics) -> tuple[int, int, int, int]:
-    calls, errors, recoveries, escalations = before
-    return (
-        calls + run.tool_calls,
-        errors + run.tool_errors,
-        recoveries + run.recoveries,
-        escalations + run.escalations,
     )
 
 

@@ -110,7 +110,8 @@ class SessionList(LinePane, can_focus=False):
         spans.append(Span(pad(word, 14), f"{role}{ground}"))
         right: list[Span] = []
         if width >= 70:
-            right.append(Span(pad_left(f"{row.recoveries}/{row.errors} recovered", 16), f"muted{ground}"))
+            recovered = f"{row.recoveries}/{row.failures} recovered" if row.failures else ""
+            right.append(Span(pad_left(recovered, 16), f"muted{ground}"))
         if width >= 96:
             cost = "cost ?" if row.cost is None else f"${row.cost:.2f}"
             right.append(Span(pad_left(cost, 9), f"muted{ground}"))
