@@ -239,3 +239,14 @@ def test_names_of_files_are_spelled_out_in_one_line_each() -> None:
     assert "\x1b" not in shown
     assert "+ create  evil␛[2J␊name" in shown
     assert "- delete  a‹U+202E›b" in shown
+
+
+async def test_the_palette_offers_both_going_back_and_taking_it_back(tmp_path: Path) -> None:
+    async with real_flight(tmp_path, TURNS) as flight:
+        await flight.run("make it one")
+        await flight.press("ctrl+p")
+        await flight.press(*"rewind")
+        await flight.until(lambda: "rewind [undo]" in flight.shown() and "rewind undo" in flight.shown())
+        await flight.press("enter")
+        await flight.until(lambda: flight.app.screen.__class__.__name__ != "CommandPalette")
+        await flight.opens(RewindScreen)

@@ -7,10 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast, runtime_checkable
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 
 from tui_agent.console import commands
 
 if TYPE_CHECKING:
+    from textual.fuzzy import Matcher
+
     from tui_agent.console.commands import Deck
 
 
@@ -69,7 +72,7 @@ class CommandProvider(Provider):
         """Before anything is typed: the commands alone."""
         for entry in self._entries():
             if not entry.argument:
-                yield DiscoveryHit(entry.label, partial(self._run, entry), help=entry.help)
+                yield DiscoveryHit(Content(entry.label), partial(self._run, entry), help=entry.help)
 
     async def search(self, query: str) -> Hits:
         """Everything that fits what is typed."""
@@ -77,4 +80,15 @@ class CommandProvider(Provider):
         for entry in self._entries():
             score = max(matcher.match(entry.label), 0.6 * matcher.match(entry.help))
             if score > 0:
-                yield Hit(score, matcher.highlight(entry.label), partial(self._run, entry), help=entry.help)
+                yield Hit(
+                    score, _highlighted(matcher, entry.label), partial(self._run, entry), help=entry.help
+                )
+
+
+def _highlighted(matcher: Matcher, label: str) -> Content:
+    """The label with what fits marked. The matcher's own way reads brackets as markup and loses `[undo]`."""
+    content = Content(label)
+    for offset in matcher.fuzzy_search.match(matcher.query, label)[1]:
+        if not label[offset].isspace():
+            content = content.stylize(matcher.match_style, offset, offset + 1)
+    return content

@@ -88,7 +88,7 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
     ForkScreen {
         align: center middle;
         & > Vertical {
-            width: 92; max-width: 96%; height: auto; max-height: 96%; background: $background;
+            width: 100; max-width: 96%; height: auto; max-height: 96%; background: $background;
             border: round $accent; border-title-color: $accent; padding: 0 1;
         }
         & VerticalScroll { height: auto; max-height: 100%; scrollbar-size-vertical: 1; }
