@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.conftest import CommandLine
+from tests.importers import samples
 from tui_agent.cli import main
 from tui_agent.cli.sessions import VERBS
 
@@ -71,7 +72,7 @@ def test_sessions_are_listed_with_outcome_and_title(sessions: Sessions, session:
         assert code == 0
         assert session in out
         assert "answered" in out
-        assert "1/1 recovered" in out
+        assert "2/2 recovered" in out  # the failed call, and a text-only reply that was not taken
         assert "look for the walrus" in out
     assert json.loads(sessions("list", "--json")[1])["id"] == session
     assert "No session" in sessions("list", "--in", "/")[1]
@@ -117,6 +118,22 @@ def test_an_exported_session_can_be_imported_where_it_was_deleted(sessions: Sess
     assert session in out
     assert session in sessions("list")[1]
     assert "imported before" in sessions("import", "session.json")[1]
+
+
+def test_an_import_tells_what_was_understood_left_out_and_damaged(
+    cli: CommandLine, sessions: Sessions
+) -> None:
+    recording = samples.write(cli.workspace, "claude_code")
+    with recording.open("a") as file:
+        file.write("{torn \x1b[31m\n" + '{"type": "progress", "uuid": "z"}\n')
+    code, out, err = sessions("import", str(recording), "nothing.json")
+    assert code == 0
+    assert "Imported from Claude Code: " in out
+    assert "records understood" in out
+    assert "progress ×" in out
+    assert "Damaged and left out: line" in out
+    assert "\x1b" not in out
+    assert "nothing.json" in err
 
 
 def test_a_deleted_session_can_be_brought_back(sessions: Sessions, session: str) -> None:

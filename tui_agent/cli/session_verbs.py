@@ -69,6 +69,7 @@ def export(store: SessionStore, namespace: argparse.Namespace) -> int:
 def import_recordings(store: SessionStore, namespace: argparse.Namespace) -> int:
     """Recordings kept as sessions; those that cannot be read are told and left out."""
     from tui_agent.sessions.importers.load import find_transcripts, save
+    from tui_agent.sessions.visible import visible
 
     failed = made = 0
     for path in find_transcripts([Path(text).expanduser() for text in namespace.paths]):
@@ -79,7 +80,9 @@ def import_recordings(store: SessionStore, namespace: argparse.Namespace) -> int
             continue
         made += len(saved.sessions) - saved.present
         already = f" ({saved.present} imported before)" if saved.present else ""
-        _write(f"{path}: {', '.join(saved.sessions)}{already}")
+        _write(f"{visible(str(path))}: {', '.join(saved.sessions)}{already}")
+        if saved.report is not None:
+            _write(f"  {saved.report.summary()}")
     store.refresh()
     if not failed and not made:
         sys.stderr.write("agent-tui: nothing new was found there.\n")

@@ -8,6 +8,7 @@ other. The fork is opened to go on like any saved session.
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -16,6 +17,7 @@ from tui_agent import events as e
 from tui_agent.folds.conversation import CallState
 from tui_agent.recovery.policy import PRESETS, preset
 from tui_agent.sessions.errors import SessionError, disk_error
+from tui_agent.sessions.fork_outputs import OUTPUT_FOLDER, Outputs, outputs_of
 from tui_agent.sessions.journal import JOURNAL_NAME, sync_folder
 from tui_agent.sessions.journal_index import JournalIndex
 from tui_agent.sessions.lines import encode
@@ -70,7 +72,8 @@ def fork(
         added = [redactor.redact(event) for event in added]
     lines += [encode(event.stamped(number, at)) for number, event in enumerate(added, seq + 1)]
     folder = sessions_dir / session_id
-    _write(folder, lines)
+    outputs = outputs_of(source, seq, source.path.parent)
+    _write(folder, outputs.named_in((folder / OUTPUT_FOLDER).absolute(), lines), outputs)
     return folder
 
 
@@ -131,7 +134,7 @@ def _answered(state: RunState, answer: str) -> list[e.Event]:
     ]
 
 
-def _write(folder: Path, lines: list[bytes]) -> None:
+def _write(folder: Path, lines: list[bytes], outputs: Outputs) -> None:
     """The whole journal or none: it gets its name when it is on the disk."""
     unfinished = folder / f"{JOURNAL_NAME}.part"
     try:
@@ -141,6 +144,7 @@ def _write(folder: Path, lines: list[bytes]) -> None:
             file.writelines(lines)
             file.flush()
             os.fsync(file.fileno())
+        outputs.put_into(folder / OUTPUT_FOLDER)
         unfinished.rename(folder / JOURNAL_NAME)
         sync_folder(folder)
     except FileExistsError as fault:
@@ -149,4 +153,5 @@ def _write(folder: Path, lines: list[bytes]) -> None:
         ) from fault
     except OSError as fault:
         unfinished.unlink(missing_ok=True)
+        shutil.rmtree(folder / OUTPUT_FOLDER, ignore_errors=True)
         raise disk_error("The fork cannot be written", folder, fault) from fault

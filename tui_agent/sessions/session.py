@@ -29,6 +29,7 @@ from tui_agent.models.protocol import Model, ModelFault
 from tui_agent.recovery.policy import preset
 from tui_agent.sessions.checkpoints import Checkpoints
 from tui_agent.sessions.errors import SessionError
+from tui_agent.sessions.fork_outputs import OUTPUT_FOLDER
 from tui_agent.sessions.journal import Journal
 from tui_agent.sessions.keeping import CheckpointKeeper
 from tui_agent.sessions.recorder import Listener, SessionRecorder
@@ -40,7 +41,6 @@ from tui_agent.tools.registry import ToolRegistry, default_tools
 from tui_agent.tools.workspace import Workspace
 
 SESSIONS_FOLDER = "sessions"
-OUTPUT_FOLDER = "output"
 
 
 def sessions_folder(state_dir: Path) -> Path:
