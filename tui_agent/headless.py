@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -24,7 +24,7 @@ from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.result import RunResult, result_of
 from tui_agent.sessions.errors import SessionError
 from tui_agent.sessions.session import Session, open_session
-from tui_agent.sessions.store import SessionStore
+from tui_agent.sessions.upkeep import put_away
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,7 +101,7 @@ async def run_headless(
             await session.wait()
     finally:
         failure = await _closed(session)
-        await _retire(settings)
+        await put_away(settings.state_dir, session.id, settings.retention_days, time.time())
     result = result_of(session.state)
     if failure:
         result = result.failed(failure)
@@ -126,14 +126,6 @@ async def _closed(session: Session) -> str:
     except SessionError as error:
         return str(error)
     return ""
-
-
-async def _retire(settings: Settings) -> None:
-    """Let go of sessions that are older than `retention_days`; what cannot be removed now stays."""
-    if settings.retention_days is not None:
-        with suppress(SessionError):
-            store = SessionStore(settings.state_dir)
-            await asyncio.to_thread(store.retire, settings.retention_days, time.time())
 
 
 def _exit_code(result: RunResult, outlet: Outlet) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,11 @@ import pytest
 
 from tests.cli.conftest import CommandLine
 from tests.importers import samples
+from tests.sessions.session_events import write_session
+from tui_agent import events as e
 from tui_agent.cli import main
 from tui_agent.cli.sessions import VERBS
+from tui_agent.sessions.store import SessionStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,6 +68,18 @@ def sessions(
 
 
 Sessions = Any
+
+
+def test_a_run_leaves_the_list_up_to_date_and_lets_old_sessions_go(cli: CommandLine) -> None:
+    old = cli.state / "sessions" / "old"
+    write_session(old, [e.SessionStarted(session_id="old", workspace="/w")])
+    os.utime(old / "events.jsonl", (1_000_000_000, 1_000_000_000))
+    ended = cli("run", "look", "--model", cli.scenario(TURNS), AGENT_TUI_RETENTION_DAYS="30")
+    assert ended.code == 0
+    store = SessionStore(cli.state)
+    assert store.stale() == 0
+    assert [row.outcome for row in store.rows()] == ["answered"]
+    assert [row.id for row in store.trash()] == ["old"]
 
 
 def test_sessions_are_listed_with_outcome_and_title(sessions: Sessions, session: str) -> None:

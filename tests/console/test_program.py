@@ -14,6 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.sessions.session_events import write_session
+from tui_agent import events as e
+from tui_agent.sessions.store import SessionStore
+
 ROOT = Path(__file__).resolve().parents[2]
 
 DUMP_AT_FIRST_PAINT = """
@@ -131,6 +135,22 @@ def test_ctrl_q_leaves_cleanly_and_restores_the_terminal(start: Callable[..., Co
     assert b"\x1b[?1049l" in console.output
     assert b"\x1b[?25h" in console.output
     assert b"Traceback" not in console.output
+
+
+def test_leaving_brings_the_list_up_to_date_and_lets_old_sessions_go(
+    start: Callable[..., Console], tmp_path: Path
+) -> None:
+    old = tmp_path / "state" / "sessions" / "old"
+    write_session(old, [e.SessionStarted(session_id="old", workspace="/w")])
+    os.utime(old / "events.jsonl", (1_000_000_000, 1_000_000_000))
+    console = start("-m", "tui_agent", "--model", "openai/none", AGENT_TUI_RETENTION_DAYS="30")
+    console.until(lambda: b"AUTO" in console.output)
+    console.send(b"\x11")
+    assert console.code() == 0
+    store = SessionStore(tmp_path / "state")
+    assert [row.id for row in store.trash()] == ["old"]
+    assert store.stale() == 0
+    assert len(store.rows()) == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -91,12 +91,14 @@ def import_recordings(store: SessionStore, namespace: argparse.Namespace) -> int
 
 def fork_session(store: SessionStore, namespace: argparse.Namespace) -> int:
     """Another session from an event of one; its id on standard output."""
+    import asyncio
     import time
 
     from tui_agent.cli.saved import saved_session
     from tui_agent.sessions.fork import WhatIf, fork
     from tui_agent.sessions.redaction import Redactor
     from tui_agent.sessions.session import new_session_id
+    from tui_agent.sessions.upkeep import adopt_checkpoints
 
     now = time.time()
     folder = fork(
@@ -108,6 +110,7 @@ def fork_session(store: SessionStore, namespace: argparse.Namespace) -> int:
         what_if=WhatIf(namespace.policy, namespace.model, namespace.answer, namespace.note),
         redactor=Redactor.from_environment(os.environ),
     )
+    asyncio.run(adopt_checkpoints(folder))
     _write(folder.name)
     sys.stderr.write(f"agent-tui resume {folder.name} goes on from there; the first session is as it was.\n")
     return 0
@@ -165,12 +168,15 @@ def restore(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 def trash(store: SessionStore, namespace: argparse.Namespace) -> int:
     """What lies in the trash, or its end."""
+    import asyncio
     import time
 
     from tui_agent.cli.session_rows import as_table
+    from tui_agent.sessions.upkeep import empty_trash
 
     if namespace.empty:
-        _write(f"{len(store.empty_trash(time.time() + 1))} removed for good")
+        removed = asyncio.run(empty_trash(store, time.time() + 1))
+        _write(f"{len(removed)} removed for good")
         return 0
     rows = store.trash()
     _write(*(as_table(rows) if rows else ["The trash is empty."]))

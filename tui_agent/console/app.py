@@ -54,6 +54,7 @@ async def _run(app: ConsoleApp) -> int:
         await app.run_async()
     finally:
         closed = await app.close_session()
+        await app.put_away()
     if app.exit_text:
         sys.stderr.write(app.exit_text + "\n")
     return (app.return_code or 0) or (0 if closed else 1)

@@ -67,6 +67,7 @@ class ConsoleApp(App[None]):
         self.opened: Opened | None = None
         self.next: ConsoleArguments | None = None
         self._leaving = False
+        self._left_session: Opened | None = None
         theme = first_theme(arguments)
         self.register_theme(theme)
         self.theme = theme.name
@@ -198,9 +199,20 @@ class ConsoleApp(App[None]):
             self.exit_text = f"{self.exit_text}\n{error}".strip()
             return False
         finally:
+            self._left_session = opened
             if self.next is None:  # a fork of a demo goes on in the same workspace
                 opened.clean_up()
         return True
+
+    async def put_away(self) -> None:
+        """Once the terminal is restored: bring the list of sessions up to date, let old ones go."""
+        closed, self._left_session = self._left_session, None
+        if closed is None:
+            return
+        from tui_agent.sessions.upkeep import put_away
+
+        settings = closed.settings
+        await put_away(settings.state_dir, closed.session.id, settings.retention_days, time.time())
 
     def _fatal_error(self) -> None:
         """A fault of our own: the traceback goes to a file, its name to the screen."""

@@ -105,21 +105,23 @@ class ScreenDeck:
     async def _fork(self, parent: Path, state: RunState, seq: int | None) -> None:
         from tui_agent.sessions.errors import SessionError
         from tui_agent.sessions.fork_point import fork_point
+        from tui_agent.sessions.upkeep import adopt_checkpoints
 
         try:
             point = await asyncio.to_thread(fork_point, parent, state, seq)
             chosen = await self._surface.choose_fork(point)
             if chosen is None:
                 return
-            session_id = await asyncio.to_thread(_forked, parent, chosen)
+            folder = await asyncio.to_thread(_forked, parent, chosen)
         except SessionError as error:
             self._surface.say(str(error), "error")
             return
+        await adopt_checkpoints(folder)
         what_if = chosen.what_if
         changed = {"policy": what_if.policy, "model": what_if.model}
         # What this start was told on the command line must not outweigh what was chosen for the fork.
         held = frozenset(name for name, value in changed.items() if value is not None)
-        await self._surface.go_over(session_id, "resume", held)
+        await self._surface.go_over(folder.name, "resume", held)
 
     async def _export(self, folder: Path, argument: str) -> None:
         from tui_agent.sessions.errors import SessionError
@@ -132,24 +134,22 @@ class ScreenDeck:
             self._surface.say(f"The session was written to {file}")
 
 
-def _forked(parent: Path, chosen: ForkChoice) -> str:
-    """Make the fork beside its parent; its id."""
+def _forked(parent: Path, chosen: ForkChoice) -> Path:
+    """Make the fork beside its parent; its folder."""
     from tui_agent.sessions.fork import fork
     from tui_agent.sessions.redaction import Redactor
     from tui_agent.sessions.session import new_session_id
 
     now = time.time()
-    session_id = new_session_id(now)
-    fork(
+    return fork(
         parent,
         (parent if parent.is_dir() else parent.parent).parent,
-        session_id,
+        new_session_id(now),
         at=now,
         seq=chosen.seq,
         what_if=chosen.what_if,
         redactor=Redactor.from_environment(os.environ),
     )
-    return session_id
 
 
 def _exported(folder: Path, argument: str) -> Path:

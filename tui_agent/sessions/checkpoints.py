@@ -7,7 +7,6 @@ neither read nor kept again. Nothing here knows of conversations; `rewind` joins
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import os
 import re
@@ -59,6 +58,7 @@ class Restored:
     changes: tuple[FileChange, ...]
 
 
+_REF = "[0-9a-f]{40,64}"
 _ACTIONS: dict[bytes, Literal["create", "change", "delete"]] = {b"A": "create", b"D": "delete"}
 
 
@@ -118,23 +118,31 @@ class Checkpoints:
     async def adopt(self, refs: Sequence[str]) -> None:
         """Hold another session's checkpoints as well, as a fork does; those that are gone are left out."""
         self._check()
+        asked = "".join(f"{ref}^{{tree}}\n" for ref in refs if re.fullmatch(_REF, ref))
         async with self._git.locked():
-            for ref in refs:
-                with contextlib.suppress(CheckpointError):
-                    await self._known(ref)
-                    await self._git.run("update-ref", f"refs/sessions/{self._session}/{ref}", ref)
+            found = await self._git.run("cat-file", "--batch-check", stdin=asked.encode())
+            there = [
+                ref.partition("^")[0] for ref, told in _told(asked, found) if told.split()[1:2] == [b"tree"]
+            ]
+            updates = "".join(f"update refs/sessions/{self._session}/{ref} {ref}\n" for ref in there)
+            await self._git.run("update-ref", "--stdin", stdin=updates.encode())
 
     async def forget(self) -> None:
-        """Drop this session's checkpoints and free what only they held."""
-        if self._reason is not None or not (self._git.store / "HEAD").exists():
+        """Drop this session's checkpoints and free what only they held. The workspace itself may be gone."""
+        if not (self._git.store / "HEAD").exists():
             return
-        async with self._git.locked():
-            refs = await self._git.run(
-                "for-each-ref", "--format=%(refname)", f"refs/sessions/{self._session}"
-            )
-            deletions = b"".join(b"delete " + ref + b"\n" for ref in refs.splitlines())
-            await self._git.run("update-ref", "--stdin", stdin=deletions)
-            await self._git.run("gc", "--quiet", "--prune=now")
+        git = self._git if self._git.workspace.is_dir() else ShadowGit(self._git.store, self._git.store)
+        async with git.locked():
+            refs = (await git.run("for-each-ref", "--format=%(refname)", "refs/sessions")).splitlines()
+            own = f"refs/sessions/{self._session}/".encode()
+            going = [ref for ref in refs if ref.startswith(own)]
+            if len(going) == len(refs):
+                # Nobody else has any: the newest state is of no use to compare with, and its index neither.
+                going.append(b"refs/heads/newest")
+                (self._git.store / "index").unlink(missing_ok=True)
+            deletions = b"".join(b"delete " + ref + b"\n" for ref in going)
+            await git.run("update-ref", "--stdin", stdin=deletions)
+            await git.run("gc", "--quiet", "--prune=now")
 
     def _check(self) -> None:
         if self._reason is not None:
@@ -146,7 +154,7 @@ class Checkpoints:
         gone = CheckpointError(
             f"Checkpoint {ref[:10]} is gone", "the store does not hold it", "Choose another one."
         )
-        if not re.fullmatch("[0-9a-f]{40,64}", ref):
+        if not re.fullmatch(_REF, ref):
             raise gone
         try:
             await self._git.run("cat-file", "-e", f"{ref}^{{tree}}")
@@ -262,6 +270,11 @@ class Checkpoints:
         if stat.S_ISREG(found.st_mode) and not os.access(full, os.R_OK):
             return "not readable"
         return ""
+
+
+def _told(asked: str, answer: bytes) -> list[tuple[str, bytes]]:
+    """Each question to git with the line that answers it."""
+    return list(zip(asked.splitlines(), answer.splitlines(), strict=True))
 
 
 def _listed(paths: list[str]) -> bytes:
