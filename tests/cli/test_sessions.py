@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -15,6 +16,9 @@ from tests.sessions.session_events import write_session
 from tui_agent import events as e
 from tui_agent.cli import main
 from tui_agent.cli.sessions import VERBS
+from tui_agent.sessions.checkpoints import Checkpoints
+from tui_agent.sessions.errors import CheckpointError
+from tui_agent.sessions.shadow_git import ShadowGit
 from tui_agent.sessions.store import SessionStore
 
 if TYPE_CHECKING:
@@ -176,6 +180,26 @@ def test_a_session_is_forked_from_any_event_and_stays_as_it_was(
     code, _, err = sessions("fork", session, "--at", "9999")
     assert code == 2
     assert "Traceback" not in err
+
+
+@pytest.mark.skipif(not ShadowGit.installed(), reason="git is not installed")
+def test_a_forks_checkpoints_stay_when_its_parent_goes_for_good(cli: CommandLine, sessions: Sessions) -> None:
+    (cli.workspace / "a.py").write_text("1")
+    ref = asyncio.run(Checkpoints(cli.state, cli.workspace, "parent").save("before run 1")).ref
+    events = [
+        e.SessionStarted(session_id="parent", workspace=str(cli.workspace)),
+        e.CheckpointSaved(ref=ref, before="run 1"),
+    ]
+    write_session(cli.state / "sessions" / "parent", events)
+    forked = sessions("fork", "parent")[1].strip()
+    for name in ("parent", forked):
+        sessions("delete", name)
+        if name == "parent":
+            assert sessions("trash", "--empty")[1] == "1 removed for good\n"
+            assert asyncio.run(Checkpoints(cli.state, cli.workspace, forked).diff(ref)) == []
+    sessions("trash", "--empty")
+    with pytest.raises(CheckpointError, match="is gone"):
+        asyncio.run(Checkpoints(cli.state, cli.workspace, forked).diff(ref))
 
 
 def test_a_session_is_renamed_in_its_journal(sessions: Sessions, session: str) -> None:

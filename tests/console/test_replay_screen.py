@@ -17,6 +17,7 @@ from tui_agent.console.player import FRAME, SPEEDS, Player
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.scrubber import column_of
+from tui_agent.sessions import upkeep
 from tui_agent.sessions.lines import encode
 from tui_agent.sessions.replay import Replay, Stop
 
@@ -194,7 +195,15 @@ async def test_a_click_on_the_scrubber_goes_there(saved: Path, tmp_path: Path) -
         assert screen.player.at_end
 
 
-async def test_a_fork_goes_over_to_a_session_of_its_own(saved: Path, tmp_path: Path) -> None:
+async def test_a_fork_goes_over_to_a_session_of_its_own(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adopting: list[Path] = []
+
+    async def adopt(folder: Path) -> None:
+        adopting.append(folder)
+
+    monkeypatch.setattr(upkeep, "adopt_checkpoints", adopt)
     before = (saved / "events.jsonl").read_bytes()
     async with replaying(saved, tmp_path / "state", at=19) as (screen, pilot):
         app = screen.app
@@ -209,6 +218,7 @@ async def test_a_fork_goes_over_to_a_session_of_its_own(saved: Path, tmp_path: P
     fork = saved.parent / str(app.next.resume) / "events.jsonl"
     assert len(fork.read_text(encoding="utf-8").splitlines()) >= 19
     assert (saved / "events.jsonl").read_bytes() == before
+    assert adopting == [fork.parent]
 
 
 async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
