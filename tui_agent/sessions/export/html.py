@@ -112,14 +112,14 @@ def _head(story: Story, title: str) -> Iterator[str]:
 def _tiles(story: Story) -> Iterator[str]:
     usage = story.state.metrics.session_usage
     calls = sum(run.tool_calls for run in story.runs)
-    failed = sum(run.tool_errors for run in story.runs)
+    failures = sum(run.failures for run in story.runs)
     recovered = sum(run.recoveries for run in story.runs)
     escalations = sum(run.escalations for run in story.runs)
     tiles = [
         ("", f"{len(story.runs):,}", "run" if len(story.runs) == 1 else "runs"),
         ("", f"{sum(run.iterations for run in story.runs):,}", "iterations"),
         ("", f"{calls:,}", "tool calls"),
-        ("error" if failed else "", f"{failed:,}", "failed"),
+        ("error" if failures else "", f"{failures:,}", "failures"),
         ("ok" if recovered else "", f"{recovered:,}", "recovered"),
         ("warn" if escalations else "", f"{escalations:,}", "escalations"),
     ]
@@ -155,7 +155,7 @@ def _run(run: RunStory) -> Iterator[str]:
         yield f" <span>{text(outcome.reason)}</span>" if outcome.reason else ""
         yield (
             f"<small>{_count(run.iterations, 'iteration')} · {_count(run.tool_calls, 'call')} · "
-            f"{run.tool_errors} failed · {run.recoveries} recovered · {_seconds(run.duration)}</small>"
+            f"{_count(run.failures, 'failure')} · {run.recoveries} recovered · {_seconds(run.duration)}</small>"
         )
         if outcome.answer and outcome.outcome is not e.Outcome.ANSWERED:
             yield f"<p>{text(outcome.answer)}</p>"

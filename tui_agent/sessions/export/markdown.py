@@ -113,7 +113,7 @@ def _run(run: RunStory) -> Iterator[str]:
         if outcome.answer and outcome.outcome is not e.Outcome.ANSWERED:
             yield quoted(outcome.answer)
         yield (
-            f"{run.iterations} iterations, {run.tool_calls} calls, {run.tool_errors} failed, "
+            f"{run.iterations} iterations, {run.tool_calls} calls, {run.failures} failures, "
             f"{run.recoveries} recovered, {run.duration:.1f} s."
         )
 

@@ -78,7 +78,8 @@ class RunStory:
     iterations: int = 0
     model_calls: int = 0
     tool_calls: int = 0
-    tool_errors: int = 0
+    failures: int = 0
+    """Of tools, of replies and of the model."""
     recoveries: int = 0
     escalations: int = 0
     duration: float = 0.0
@@ -199,7 +200,7 @@ class _Teller:
         run.iterations = self.state.run.iteration
         run.model_calls = metrics.model_calls
         run.tool_calls = metrics.tool_calls
-        run.tool_errors = metrics.tool_errors
+        run.failures = metrics.failures
         run.recoveries = metrics.recoveries
         run.escalations = metrics.escalations
         run.duration = max(event.at - run.at, 0.0)
@@ -245,7 +246,7 @@ def facts(story: Story) -> list[tuple[str, str]]:
         ("Policy", state.run.policy),
         ("Runs", len(story.runs)),
         ("Tool calls", sum(run.tool_calls for run in story.runs)),
-        ("Failed", sum(run.tool_errors for run in story.runs)),
+        ("Failures", sum(run.failures for run in story.runs)),
         ("Recovered", sum(run.recoveries for run in story.runs)),
     ]
     if usage.prompt_tokens or usage.completion_tokens:
