@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
 from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -43,6 +44,9 @@ class LinePane(ScrollView, can_focus=True):
         &:focus { border: round $border; }
     }
     """
+
+    virtual_size = Reactive(Size(0, 0), repaint=True)
+    """As in Textual, but without laying out the whole screen for every line that comes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -94,6 +98,11 @@ class LinePane(ScrollView, can_focus=True):
         self._base_style = None
         super().notify_style_update()
         self._strips.clear()
+
+    def watch_virtual_size(self, size: Size) -> None:
+        """Lines came or went: the bar moves, and nothing beside this pane is concerned."""
+        if self.is_attached:
+            self._scroll_update(size)
 
     def watch_show_vertical_scrollbar(self, shown: bool) -> None:
         """The first lines beyond the height bring the bar; they may have been scrolled to before it was there."""
