@@ -23,6 +23,12 @@ LONGEST = 1 / 5
 SHARE = 3
 """A drawing that takes a time is followed by this many times as much for keys and for the rest."""
 
+ECHO = 0.06
+"""Seconds after a key in which its echo goes before everything else."""
+
+PATIENCE = 0.25
+"""Seconds that a drawing waits for somebody who types, at the longest."""
+
 TICK = 0.5
 """Seconds between two ticks of the elapsed time."""
 
@@ -34,6 +40,7 @@ class Redraw:
         self._owner = owner
         self._draw = draw
         self._drawn_at = 0.0
+        self._held_until = 0.0
         self._interval = INTERVAL
         self._timer: Timer | None = None
         self._tick: Timer | None = None
@@ -44,6 +51,10 @@ class Redraw:
             return
         delay = max(0.0, self._drawn_at + self._interval - monotonic())
         self._timer = self._owner.set_timer(delay or 0.001, self._fire)
+
+    def hold(self) -> None:
+        """A key was typed: its echo is painted first."""
+        self._held_until = monotonic() + ECHO
 
     def tick(self, running: bool) -> None:
         """Keep elapsed times moving while `running`."""
@@ -58,7 +69,12 @@ class Redraw:
 
     def _fire(self) -> None:
         self._timer = None
-        began = self._drawn_at = monotonic()
+        began = monotonic()
+        wait = min(self._held_until, self._drawn_at + PATIENCE) - began
+        if wait > 0:
+            self._timer = self._owner.set_timer(wait, self._fire)
+            return
+        self._drawn_at = began
         self._draw()
         self._owner.call_after_refresh(self._painted, began)
 

@@ -204,6 +204,7 @@ class FlightScreen(CockpitScreen):
 
     def on_prompt_typed(self, event: Prompt.Typed) -> None:
         """Somebody writes: no card takes the focus now."""
+        self.redrawing.hold()
         if self.tray is not None:
             self.tray.typed()
 

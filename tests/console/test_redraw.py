@@ -1,0 +1,80 @@
+"""One clock for all drawing: requests are joined, and a typed key goes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tui_agent.console import redraw
+
+
+class Owner:
+    """A widget whose timers are fired by the test."""
+
+    is_attached = True
+
+    def __init__(self) -> None:
+        self.timers: list[tuple[float, Callable[[], None]]] = []
+
+    def set_timer(self, delay: float, callback: Callable[[], None]) -> object:
+        self.timers.append((delay, callback))
+        return object()
+
+    def call_after_refresh(self, callback: Callable[..., None], *arguments: Any) -> None:
+        """The painting itself takes no time here."""
+
+
+class Desk:
+    """A redraw with a clock that stands still until it is moved."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        self.drawn = 0
+        self.owner: Any = Owner()
+        monkeypatch.setattr(redraw, "monotonic", lambda: self.now)
+        self.redraw = redraw.Redraw(self.owner, self.draw)
+
+    def draw(self) -> None:
+        self.drawn += 1
+
+    def fire(self) -> None:
+        _, callback = self.owner.timers.pop(0)
+        callback()
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return Desk(monkeypatch)
+
+
+def test_many_requests_are_one_drawing(desk: Desk) -> None:
+    for _ in range(10):
+        desk.redraw.request()
+    desk.fire()
+    assert (desk.drawn, desk.owner.timers) == (1, [])
+
+
+def test_a_drawing_waits_for_the_echo_of_a_key(desk: Desk) -> None:
+    desk.redraw.request()
+    desk.fire()
+    desk.redraw.request()
+    desk.redraw.hold()
+    desk.fire()
+    assert desk.drawn == 1
+    desk.now += redraw.ECHO
+    desk.fire()
+    assert desk.drawn == 2
+
+
+def test_somebody_who_types_all_the_time_does_not_stop_the_drawing(desk: Desk) -> None:
+    desk.redraw.request()
+    desk.fire()
+    desk.redraw.request()
+    for _ in range(20):
+        desk.redraw.hold()
+        desk.now += 0.02
+        if desk.owner.timers:
+            desk.fire()
+    assert desk.drawn >= 2
