@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from tests.sessions.session_events import one_of_every_type, stamp
 from tui_agent import events as e
+from tui_agent.secret_names import named_like_a_secret
 from tui_agent.sessions.lines import decode, encode
-from tui_agent.sessions.redaction import Redactor, named_like_a_secret, worth_masking
+from tui_agent.sessions.redaction import Redactor, worth_masking
 
 ENVIRONMENT = {
     "OPENAI_API_KEY": "my-own-odd-key",

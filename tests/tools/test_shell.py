@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests.tools.box import Box, processes_with, wait_until
-from tui_agent.tools.environment import command_environment, is_secret_name
+from tui_agent.secret_names import named_like_a_secret
+from tui_agent.tools.environment import command_environment
 from tui_agent.tools.shell import Bash
 from tui_agent.tools.tool import ToolError, ToolOutput
 
@@ -118,7 +119,7 @@ async def test_a_workspace_that_is_gone_is_said(box: Box) -> None:
     ],
 )  # fmt: skip
 def test_a_variable_named_like_a_secret_is_told(name: str, secret: bool) -> None:
-    assert is_secret_name(name) is secret
+    assert named_like_a_secret(name) is secret
     assert (name in command_environment({name: "value"})) is not secret
 
 

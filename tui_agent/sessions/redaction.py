@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from tui_agent.events import Event, Value
+from tui_agent.secret_names import named_like_a_secret
 from tui_agent.sessions.secrets import MAY_BEGIN, SHAPES, WITH_LEAD, Shape
 
 if TYPE_CHECKING:
@@ -28,11 +29,6 @@ MIN_SECRET = 6
 MAX_DEPTH = 64
 """Nesting of arguments that is kept; deeper ones no JSON reader is sure to take."""
 
-_SECRET_WORDS = {
-    *("KEY", "KEYS", "APIKEY", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD"),
-    *("PASS", "PWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "PAT"),
-}
-_SECRET_ENDINGS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIALS")
 _TRIVIAL = {
     *(
         "changeme",
@@ -61,16 +57,6 @@ _PATH = re.compile(
     r"(?:(?:~|\.{1,2})|/(?:home|root|usr|etc|var|tmp|run|opt|mnt|srv|Users|private|workspace|secrets))"
     r"(?:/[\w.@ -]+)*/?"
 )
-
-
-def named_like_a_secret(name: str) -> bool:
-    """Whether a variable of this name is taken to hold a secret: by its words, and by its ending
-    (PGPASSWORD)."""
-    upper = name.upper()
-    if upper in {"PWD", "OLDPWD"}:
-        return False
-    words = re.split(r"[^A-Z0-9]+", upper)
-    return any(word in _SECRET_WORDS or word.endswith(_SECRET_ENDINGS) for word in words)
 
 
 def worth_masking(value: str) -> bool:

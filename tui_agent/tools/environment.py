@@ -4,17 +4,12 @@ waits.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from tui_agent.secret_names import named_like_a_secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_SECRET = re.compile(
-    r"SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?(_|$)|(^|_)PRIVATE_KEY|(^|_)TOKEN$|(^|_)(API)?_?KEY(S|_ID)?$|APIKEY|API_KEY"
-    r"|(^|_)(PAT|AUTH|PWD_HASH)$",
-    re.IGNORECASE,
-)
 
 _SET = {
     "TERM": "dumb",
@@ -35,18 +30,13 @@ _SET = {
 _UNSET = ("FORCE_COLOR", "CLICOLOR_FORCE", "BASH_ENV", "ENV", "PROMPT_COMMAND")
 
 
-def is_secret_name(name: str) -> bool:
-    """Whether a variable of that name holds a secret (`*_API_KEY`, `*_TOKEN`, `*SECRET*`, `*PASSWORD*`,
-    ...).
-    """
-    return _SECRET.search(name) is not None
-
-
 def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What a command gets of `environment`: no provider key or other secret, no colours, no pager, no
     questions.
     """
     kept = {
-        name: value for name, value in environment.items() if not is_secret_name(name) and name not in _UNSET
+        name: value
+        for name, value in environment.items()
+        if not named_like_a_secret(name) and name not in _UNSET
     }
     return kept | _SET
