@@ -386,3 +386,12 @@ def test_a_folder_that_may_not_be_written_is_named():
                 os.seteuid(0)
             folder.chmod(0o700)
             (folder / "s1").chmod(0o700)
+
+
+@pytest.mark.parametrize("event", one_of_every_type(), ids=lambda event: str(event.type))
+def test_every_line_tells_number_time_version_and_type_in_its_first_bytes(event: e.Event) -> None:
+    stamped = event.stamped(7, 1_700_000_000.25)
+    kind = stamped.__dict__["type"]
+    assert lines.head(lines.encode(stamped)) == (7, 1_700_000_000.25, e.SCHEMA_VERSION, kind)
+    assert stamped == event.model_copy(update={"seq": 7, "at": 1_700_000_000.25})
+    assert lines.decode(lines.encode(stamped)) == stamped

@@ -11,7 +11,10 @@ SCHEMA_VERSION = 1
 
 
 class Event(BaseModel):
-    """Base of all events. `seq` counts from 1 in a session; `at` is seconds since the epoch, UTC."""
+    """Base of all events. `seq` counts from 1 in a session; `at` is seconds since the epoch, UTC.
+
+    Every event's own first field is `type`, so that a line tells what it is in its first bytes.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -21,4 +24,12 @@ class Event(BaseModel):
 
     def stamped(self, seq: int, at: float) -> Self:
         """The same event with its place and time."""
-        return self.model_copy(update={"seq": seq, "at": at})
+        copy = object.__new__(type(self))
+        # What `model_copy` does, at a third of its cost: this is done once for every event there is.
+        object.__setattr__(copy, "__dict__", {**self.__dict__, "seq": seq, "at": at})
+        for name in _BESIDE_FIELDS:
+            object.__setattr__(copy, name, getattr(self, name))
+        return copy
+
+
+_BESIDE_FIELDS = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")

@@ -31,6 +31,7 @@ class ToolProgress(Event):
 class ToolResult(Event):
     """Base of the four ways in which a call ends; exactly one an issued call. `content` is what the model reads."""
 
+    type: str
     call_id: str
     tool: str
     input: dict[str, JsonValue] = {}

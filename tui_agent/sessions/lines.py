@@ -16,7 +16,6 @@ from tui_agent.sessions.upgrade import upgrade
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Longest line that is read. Outputs are cut far below this, so a longer one is no event."""
 
-_HEAD: set[str] = {"seq", "at", "v", "type"}
 _HEAD_PATTERN = re.compile(
     rb'\{"seq":(\d+),"at":(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?),"v":(\d+),"type":"([a-z_]+)"'
 )
@@ -37,11 +36,8 @@ class Head(NamedTuple):
 
 def encode(event: Event) -> bytes:
     """The event's line with its line break. The event must be storable (see `redaction`)."""
-    body = event.model_dump_json(exclude=_HEAD)
-    kind: str = event.__dict__["type"]
-    head = f'{{"seq":{event.seq},"at":{float(event.at)!r},"v":{event.v},"type":"{kind}"'
-    rest = body[1:]
-    return f"{head}{rest if rest == '}' else ',' + rest}\n".encode()
+    line: bytes = event.__pydantic_serializer__.to_json(event)
+    return line + b"\n"
 
 
 def head(line: bytes) -> Head | None:
