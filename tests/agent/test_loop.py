@@ -329,6 +329,20 @@ async def test_secrets_reach_neither_the_journal_nor_the_state(fly: TakeOff, tmp
     assert "41" in flight.of(e.ToolSucceeded)[0].content
 
 
+async def test_a_secret_cut_in_two_by_another_event_in_mid_stream_stays_masked(fly: TakeOff) -> None:
+    token = "ghp_" + "a1B2" * 9
+    pace = {"chars": [4, 4], "interval": 0.01}
+    flight = await fly([{"text": f"it is {token}, is it", "pace": pace}])
+    flight.model._pace = 1.0
+    flight.session.subscribe(
+        lambda event, _: flight.session.set_title("t") if isinstance(event, e.ReplyDelta) else None
+    )
+    await flight.run()
+    shown = "".join(event.text for event in flight.of(e.ReplyDelta))
+    assert "ghp_" not in shown
+    assert flight.of(e.TitleChanged)
+
+
 async def test_an_output_that_is_kept_whole_has_its_secrets_masked(fly: TakeOff) -> None:
     token = "ghp_" + "a1B2" * 9
     flight = await fly([turn(call("bash", command=f"seq 20000; echo {token}; seq 20000")), "ok"])

@@ -201,6 +201,7 @@ class ModelCaller:
             async with aclosing(self._model.stream(request)) as stream:
                 async for piece in stream:
                     if isinstance(piece, Reply):
+                        deltas.drop()
                         return piece
                     deltas.add(piece)
         finally:

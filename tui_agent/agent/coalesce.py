@@ -39,8 +39,18 @@ class _Coalescer(ABC):
             self._timer = None
         self._let_out()
 
+    def drop(self) -> None:
+        """What has been gathered comes whole with the event that follows: it need not be shown by itself."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._forget()
+
     @abstractmethod
     def _let_out(self) -> None: ...
+
+    @abstractmethod
+    def _forget(self) -> None: ...
 
 
 class ReplyStream(_Coalescer):
@@ -62,9 +72,12 @@ class ReplyStream(_Coalescer):
     def _let_out(self) -> None:
         if self._text or self._reasoning:
             delta = e.ReplyDelta(text="".join(self._text), reasoning="".join(self._reasoning))
-            self._text.clear()
-            self._reasoning.clear()
+            self._forget()
             self._recorder.record(delta)
+
+    def _forget(self) -> None:
+        self._text.clear()
+        self._reasoning.clear()
 
 
 class ProgressStream(_Coalescer):
@@ -80,13 +93,11 @@ class ProgressStream(_Coalescer):
         self._pieces.append(text)
         self._expect()
 
-    def drop(self) -> None:
-        """The result is there: what was not shown yet need not be."""
-        self._pieces.clear()
-        self.flush()
-
     def _let_out(self) -> None:
         if self._pieces:
             text = "".join(self._pieces)
-            self._pieces.clear()
+            self._forget()
             self._recorder.record(e.ToolProgress(call_id=self._call_id, text=text[-PROGRESS_LIMIT:]))
+
+    def _forget(self) -> None:
+        self._pieces.clear()

@@ -31,6 +31,10 @@ _MADE_FROM_STATE = frozenset(
 """Events that say nothing but what the state says, and what is in the state is masked already."""
 
 
+_END_OF_STREAM = frozenset({e.ModelCallStarted, e.ReplyFinished, e.ModelFaulted, e.IterationFinished})
+"""Events behind which no piece of the reply comes any more; others may come in the middle of it."""
+
+
 class SessionRecorder:
     """Implements `agent.recorder.Recorder` over a journal. `clock` gives seconds since the epoch."""
 
@@ -48,6 +52,7 @@ class SessionRecorder:
         self._listeners: list[Listener] = []
         self._text: StreamRedactor = redactor.stream()
         self._reasoning: StreamRedactor = redactor.stream()
+        self._streaming = False
         self._sync: asyncio.Task[None] | None = None
         journal.on_error = self._journal_failed
 
@@ -74,15 +79,17 @@ class SessionRecorder:
         """Mask, stamp, fold, queue for the journal, announce. A listener's fault is logged and goes no further."""
         if isinstance(event, e.ReplyDelta):
             # A secret may be split over two deltas: its possible beginning is held back until more is known.
+            self._streaming = True
             text, reasoning = self._text.feed(event.text), self._reasoning.feed(event.reasoning)
             if not text and not reasoning:
                 return event
             return self._keep(type(event)(text=text, reasoning=reasoning))
-        if isinstance(event, e.ModelCallStarted | e.ReplyFinished | e.ModelFaulted | e.IterationFinished):
+        if self._streaming and type(event) in _END_OF_STREAM:
             self._flush_deltas(keep=not isinstance(event, e.ReplyFinished))
         return self._keep(event if type(event) in _MADE_FROM_STATE else self._redactor.redact(event))
 
     def _flush_deltas(self, *, keep: bool) -> None:
+        self._streaming = False
         text, reasoning = self._text.flush(), self._reasoning.flush()
         self._text, self._reasoning = self._redactor.stream(), self._redactor.stream()
         if keep and (text or reasoning):
