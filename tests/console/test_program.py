@@ -57,7 +57,15 @@ class Console:
             if not self._read(0.2) and self._ended():
                 break
 
+    def hang_up(self) -> None:
+        """The terminal is gone: nobody reads any more."""
+        os.close(self._fd)
+        self._fd = -1
+
     def _read(self, timeout: float) -> bytes:
+        if self._fd < 0:
+            select.select([], [], [], timeout)
+            return b""
         if not select.select([self._fd], [], [], timeout)[0]:
             return b""
         try:
@@ -89,7 +97,8 @@ class Console:
         if not self._ended():
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-        os.close(self._fd)
+        if self._fd >= 0:
+            os.close(self._fd)
 
 
 @pytest.fixture
@@ -162,6 +171,19 @@ def test_a_signal_closes_the_session_in_good_order(
     os.kill(console.pid, number)
     assert console.code() == 130
     assert b"Traceback" not in console.output
+    journals = list((tmp_path / "state" / "sessions").glob("*/events.jsonl"))
+    assert len(journals) == 1
+    assert journals[0].read_bytes().endswith(b"}\n")
+
+
+@pytest.mark.parametrize("arguments", [["demo", "parallel"], ["--model", "openai/none"]])
+def test_a_terminal_that_goes_away_ends_the_program(
+    start: Callable[..., Console], tmp_path: Path, arguments: list[str]
+) -> None:
+    console = start("-m", "tui_agent", *arguments)
+    console.until(lambda: b"AUTO" in console.output)
+    console.hang_up()
+    assert console.code() == 130
     journals = list((tmp_path / "state" / "sessions").glob("*/events.jsonl"))
     assert len(journals) == 1
     assert journals[0].read_bytes().endswith(b"}\n")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
+from tui_agent.console.hangup import surviving
 from tui_agent.console.screens.flight import FlightScreen
 from tui_agent.console.themes import (
     DEFAULT_THEME,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from textual.command import Provider
+    from textual.driver import Driver
     from textual.screen import Screen
     from textual.theme import Theme
 
@@ -80,6 +82,10 @@ class ConsoleApp(App[None]):
 
             return ReplayScreen()
         return FlightScreen()
+
+    def get_driver_class(self) -> type[Driver]:
+        """The platform's driver, which outlives its terminal."""
+        return surviving(super().get_driver_class())
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our roles, for themes that know nothing of them."""
