@@ -13,6 +13,7 @@ import signal
 import struct
 import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -65,6 +66,14 @@ class Terminal:
             if left <= 0 or (not self.read(min(left, 0.5)) and self.poll() is not None):
                 raise TimeoutError(f"{marker!r} did not come; the last bytes: {bytes(self.seen[-400:])!r}")
         return time.perf_counter()
+
+    def wait_until(self, holds: Callable[[], bool], timeout: float = 20.0) -> None:
+        """Read on until something holds. Raises `TimeoutError`."""
+        end = time.perf_counter() + timeout
+        while not holds():
+            if time.perf_counter() > end:
+                raise TimeoutError("what was waited for did not come")
+            self.drain(0.02)
 
     def send(self, keys: bytes) -> float:
         """Press keys; the time at which they went out."""
