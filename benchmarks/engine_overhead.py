@@ -21,12 +21,12 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tui_agent import events as e
-from tui_agent.config import Settings
+from tui_agent.config.settings import Settings
+from tui_agent.core import events
+from tui_agent.core.state import RunState
 from tui_agent.headless import HeadlessOperator
 from tui_agent.models.protocol import Delta, ModelRequest, Reply
-from tui_agent.sessions.session import open_session
-from tui_agent.state import RunState
+from tui_agent.store.session import open_session
 from tui_agent.tools.registry import ToolRegistry, default_tools
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
 from tui_agent.tools.workspace import Workspace
@@ -67,7 +67,7 @@ class Instant:
         if self._asked > self._calls:
             yield Reply(text=said, finish_reason="stop")
             return
-        call = e.ToolCall(id=f"call-{self._asked}", name="nothing", arguments=f'{{"n": {self._asked}}}')
+        call = events.ToolCall(id=f"call-{self._asked}", name="nothing", arguments=f'{{"n": {self._asked}}}')
         yield Reply(
             text=said, calls=(call,), finish_reason="tool_calls", prompt_tokens=1, completion_tokens=1
         )
@@ -99,8 +99,8 @@ class Clock:
         self._before: Spent | None = None
         self.times: list[Spent] = []
 
-    def __call__(self, event: e.Event, state: RunState) -> None:
-        if isinstance(event, e.IterationStarted):
+    def __call__(self, event: events.Event, state: RunState) -> None:
+        if isinstance(event, events.IterationStarted):
             at = now()
             if self._before is not None:
                 self.times.append(Spent(at.wall - self._before.wall, at.cpu - self._before.cpu))
@@ -123,7 +123,7 @@ async def engine(folder: Path, profile: cProfile.Profile | None = None) -> list[
     await session.wait()
     if profile is not None:
         profile.disable()
-    assert session.state.run.outcome is e.Outcome.ANSWERED, session.state.run.reason
+    assert session.state.run.outcome is events.Outcome.ANSWERED, session.state.run.reason
     await session.close()
     return clock.times[:MEASURED]
 

@@ -93,9 +93,9 @@ def main() -> int:
     args = parser.parse_args()
 
     start = time.perf_counter()
-    from tui_agent.sessions.export import export_session
-    from tui_agent.sessions.importers.load import judge, load_transcripts
-    from tui_agent.state import fold
+    from tui_agent.core.state import fold
+    from tui_agent.formats.exporters import export_session
+    from tui_agent.formats.importers.load import judge, load_transcripts
 
     imports = time.perf_counter() - start
     with tempfile.TemporaryDirectory() as folder:

@@ -32,16 +32,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tui_agent import events as e
-from tui_agent.agent.recorder import RecordingFailed
-from tui_agent.config import Settings
+from tui_agent.config.settings import Settings
+from tui_agent.core import events
+from tui_agent.core.state import RunState, apply, fold
 from tui_agent.headless import HeadlessOperator
 from tui_agent.models.protocol import Delta, ModelRequest, Reply
-from tui_agent.sessions.errors import JournalError
-from tui_agent.sessions.journal import JOURNAL_NAME, read_journal
-from tui_agent.sessions.repair import repair_events
-from tui_agent.sessions.session import Session, open_session
-from tui_agent.state import RunState, apply, fold
+from tui_agent.runtime.recorder import RecordingFailed
+from tui_agent.store.errors import JournalError
+from tui_agent.store.journal import JOURNAL_NAME, read_journal
+from tui_agent.store.repair import repair_events
+from tui_agent.store.session import Session, open_session
 
 KILLS_A_SESSION = 8
 """So that sessions are killed, resumed and killed again."""
@@ -66,7 +66,7 @@ class RestlessModel:
         calls = tuple(self._call() for _ in range(choose.choice((1, 1, 2, 3))))
         yield Reply(text="thinking", calls=calls, finish_reason="tool_calls", prompt_tokens=10, cost=0.0)
 
-    def _call(self) -> e.ToolCall:
+    def _call(self) -> events.ToolCall:
         choose = self._choose
         path = f"file{choose.randint(1, 4)}.txt"
         # Long lines take the kernel longest to write, so that some kills fall into the middle of one.
@@ -79,7 +79,7 @@ class RestlessModel:
                 ("edit_file", {"path": path, "old": "line of text", "new": "other", "replace_all": True}),
             )
         )
-        return e.ToolCall(id=f"c{choose.getrandbits(48):x}", name=name, arguments=json.dumps(arguments))
+        return events.ToolCall(id=f"c{choose.getrandbits(48):x}", name=name, arguments=json.dumps(arguments))
 
     async def context_tokens(self, model: str) -> int | None:
         return None
@@ -90,7 +90,7 @@ class RestlessModel:
 
 async def work(state_dir: Path, workspace: Path, resume: Path | None, seed: int, tell: int) -> None:
     """One worker: opens the session and works until it is killed. Tells what is known to be on the disk."""
-    settings = Settings(model="bench", workspace=workspace, approve=e.Approval.ALL, state_dir=state_dir)
+    settings = Settings(model="bench", workspace=workspace, approve=events.Approval.ALL, state_dir=state_dir)
     session = await open_session(settings, HeadlessOperator(), RestlessModel(seed), resume, environment={})
     os.write(tell, f"open {session.folder}\n".encode())
     acknowledging = asyncio.create_task(acknowledge(session, tell))

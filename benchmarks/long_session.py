@@ -12,8 +12,35 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from tui_agent import events as e
-from tui_agent.sessions.lines import encode
+from tui_agent.core.events import (
+    EscalationAnswered,
+    EscalationRaised,
+    Event,
+    Failure,
+    FailureKind,
+    Fault,
+    FaultKind,
+    IterationFinished,
+    IterationStarted,
+    Level,
+    ModelCallStarted,
+    ModelFaulted,
+    NotePrepared,
+    Outcome,
+    ReplyDelta,
+    ReplyFinished,
+    RunFinished,
+    RunStarted,
+    SessionStarted,
+    ToolCall,
+    ToolFailed,
+    ToolProgress,
+    ToolStarted,
+    ToolSucceeded,
+    VerdictReached,
+    VerdictRecord,
+)
+from tui_agent.store.lines import encode
 
 _WORDS = [
     "look",
@@ -45,13 +72,13 @@ class _Clock:
         self.session_id = session_id
         self.choose = choose
 
-    def stamp(self, event: e.Event) -> e.Event:
+    def stamp(self, event: Event) -> Event:
         self.seq += 1
         self.now = round(self.now + self.choose.expovariate(4.0), 3)
         return event.stamped(self.seq, self.now)
 
 
-def long_session(events: int, seed: int = 1, session_id: str = "bench") -> Iterator[e.Event]:
+def long_session(events: int, seed: int = 1, session_id: str = "bench") -> Iterator[Event]:
     """`events` stamped events of one session."""
     choose = random.Random(seed)
     clock = _Clock(session_id, choose)
@@ -61,12 +88,12 @@ def long_session(events: int, seed: int = 1, session_id: str = "bench") -> Itera
         yield clock.stamp(event)
 
 
-def _endless(choose: random.Random, session_id: str) -> Iterator[e.Event]:
-    yield e.SessionStarted(session_id=session_id, workspace="/home/me/project", app_version="0.1")
+def _endless(choose: random.Random, session_id: str) -> Iterator[Event]:
+    yield SessionStarted(session_id=session_id, workspace="/home/me/project", app_version="0.1")
     run = 0
     while True:
         run += 1
-        yield e.RunStarted(
+        yield RunStarted(
             run=run,
             task=f"Mend the failing tests of part {run} and tell what was wrong",
             policy="combined",
@@ -76,27 +103,25 @@ def _endless(choose: random.Random, session_id: str) -> Iterator[e.Event]:
         )
         for number in range(1, choose.randint(20, 60)):
             yield from _iteration(choose, run, number)
-        yield e.RunFinished(outcome=e.Outcome.ANSWERED, answer=_prose(choose, 60))
+        yield RunFinished(outcome=Outcome.ANSWERED, answer=_prose(choose, 60))
 
 
 def _prose(choose: random.Random, words: int) -> str:
     return " ".join(choose.choices(_WORDS, k=words))
 
 
-def _iteration(choose: random.Random, run: int, number: int) -> Iterator[e.Event]:
-    yield e.IterationStarted(iteration=number)
-    yield e.ModelCallStarted(
-        iteration=number, model="scripted/bench", messages=2 * number, tokens=200 * number
-    )
+def _iteration(choose: random.Random, run: int, number: int) -> Iterator[Event]:
+    yield IterationStarted(iteration=number)
+    yield ModelCallStarted(iteration=number, model="scripted/bench", messages=2 * number, tokens=200 * number)
     if choose.random() < 0.02:
-        fault = e.Fault(kind=e.FaultKind.OVERLOADED, message="529 overloaded", status=529)
-        yield e.ModelFaulted(fault=fault, iteration=number, action="retry", delay=1.5, model="scripted/bench")
-        yield e.ModelCallStarted(iteration=number, attempt=2, model="scripted/bench")
+        fault = Fault(kind=FaultKind.OVERLOADED, message="529 overloaded", status=529)
+        yield ModelFaulted(fault=fault, iteration=number, action="retry", delay=1.5, model="scripted/bench")
+        yield ModelCallStarted(iteration=number, attempt=2, model="scripted/bench")
     pieces = [_prose(choose, 8) + " " for _ in range(choose.randint(2, 12))]
     for piece in pieces:
-        yield e.ReplyDelta(text=piece)
+        yield ReplyDelta(text=piece)
     calls = [_call(choose, run, number, index) for index in range(choose.choice((1, 1, 1, 2, 3)))]
-    yield e.ReplyFinished(
+    yield ReplyFinished(
         text="".join(pieces),
         calls=tuple(call for call, _ in calls),
         model="scripted/bench",
@@ -107,30 +132,30 @@ def _iteration(choose: random.Random, run: int, number: int) -> Iterator[e.Event
     )
     failed = False
     for index, (call, given) in enumerate(calls):
-        yield e.ToolStarted(call_id=call.id, tool=call.name, input=given, index=index)
+        yield ToolStarted(call_id=call.id, tool=call.name, input=given, index=index)
         if call.name == "bash":
             for _ in range(choose.randint(1, 6)):
-                yield e.ToolProgress(call_id=call.id, text=_prose(choose, 12) + "\n")
+                yield ToolProgress(call_id=call.id, text=_prose(choose, 12) + "\n")
         fails = choose.random() < 0.13
         failed = failed or fails
         yield _result(choose, call, given, index, number, fails)
-    yield e.IterationFinished(iteration=number)
-    level = e.Level.GUIDE if failed else e.Level.CONTINUE
+    yield IterationFinished(iteration=number)
+    level = Level.GUIDE if failed else Level.CONTINUE
     reason = "a tool failed" if failed else ""
-    yield e.VerdictReached(
+    yield VerdictReached(
         iteration=number,
         level=level,
         detector="attempts" if failed else "",
         reason=reason,
-        verdicts=(e.VerdictRecord(level=level, detector="attempts", reason=reason),) if failed else (),
+        verdicts=(VerdictRecord(level=level, detector="attempts", reason=reason),) if failed else (),
     )
-    yield e.NotePrepared(text="The previous iteration failed. Try another way." if failed else None)
+    yield NotePrepared(text="The previous iteration failed. Try another way." if failed else None)
     if choose.random() < 0.01:
-        yield e.EscalationRaised(id=f"e{run}-{number}", question="What now?", source="attempts")
-        yield e.EscalationAnswered(id=f"e{run}-{number}", choice="answer", text="Go on", message="Go on")
+        yield EscalationRaised(id=f"e{run}-{number}", question="What now?", source="attempts")
+        yield EscalationAnswered(id=f"e{run}-{number}", choice="answer", text="Go on", message="Go on")
 
 
-def _call(choose: random.Random, run: int, number: int, index: int) -> tuple[e.ToolCall, dict[str, str]]:
+def _call(choose: random.Random, run: int, number: int, index: int) -> tuple[ToolCall, dict[str, str]]:
     name = choose.choice(("read_file", "read_file", "grep", "edit_file", "bash"))
     path = choose.choice(_FILES)
     given = {
@@ -140,15 +165,15 @@ def _call(choose: random.Random, run: int, number: int, index: int) -> tuple[e.T
         "bash": {"command": f"python -m pytest tests/test_{choose.randint(1, 9)}.py -q"},
     }[name]
     arguments = "{" + ", ".join(f'"{key}": "{value}"' for key, value in given.items()) + "}"
-    return e.ToolCall(id=f"call-{run}-{number}-{index}", name=name, arguments=arguments), given
+    return ToolCall(id=f"call-{run}-{number}-{index}", name=name, arguments=arguments), given
 
 
 def _result(
-    choose: random.Random, call: e.ToolCall, given: dict[str, str], index: int, number: int, fails: bool
-) -> e.Event:
+    choose: random.Random, call: ToolCall, given: dict[str, str], index: int, number: int, fails: bool
+) -> Event:
     if not fails:
         changed = (given["path"],) if call.name == "edit_file" else ()
-        return e.ToolSucceeded(
+        return ToolSucceeded(
             call_id=call.id,
             tool=call.name,
             input=given,
@@ -159,10 +184,10 @@ def _result(
             diff="-old line\n+new line\n" if changed else "",
         )
     message = choose.choice(_ERRORS).format(path=given.get("path", "src"), n=choose.randint(1, 9))
-    failure = e.Failure(
-        kind=e.FailureKind.TOOL_EXECUTION, message=message, tool=call.name, input=given, iteration=number
+    failure = Failure(
+        kind=FailureKind.TOOL_EXECUTION, message=message, tool=call.name, input=given, iteration=number
     )
-    return e.ToolFailed(
+    return ToolFailed(
         call_id=call.id, tool=call.name, input=given, index=index, content=message, failure=failure
     )
 

@@ -19,9 +19,9 @@ from typing import TypeVar
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.long_session import write_long_session
-from tui_agent.sessions.journal import read_journal
-from tui_agent.sessions.replay import Replay
-from tui_agent.state import fold
+from tui_agent.core.state import fold
+from tui_agent.store.journal import read_journal
+from tui_agent.store.replay import Replay
 
 T = TypeVar("T")
 

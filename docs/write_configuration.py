@@ -14,9 +14,12 @@ from pydantic.fields import FieldInfo
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tui_agent.config import Settings
-from tui_agent.config_layers import PERSONAL
-from tui_agent.config_sections import HookSettings, RecoverySettings
+from field_notes import field_notes
+
+from tui_agent.config.layers import LIMITS, PERSONAL
+from tui_agent.config.sections import HookSettings
+from tui_agent.config.settings import Settings
+from tui_agent.core.recovery.policy import RecoveryPolicy
 
 TARGET = Path(__file__).parent / "CONFIGURATION.md"
 
@@ -29,16 +32,27 @@ option, variable, the workspace's `.agent-tui.toml`, your own `config.toml` (or 
 `AGENT_TUI_CONFIG`), default. Relative paths in a file are relative to that file.
 
 Keys marked † cannot be set by a workspace's `.agent-tui.toml`: it comes with a checkout, perhaps a
-stranger's. There, `approve` may only be `ask`, `max_cost` only lower than your own, and a model's name
-holds neither an address nor a script. Provider keys stand in no file; they come from the providers' own
-variables (`OPENAI_API_KEY`, …).
+stranger's. There, `approve` may only be `ask`, a model's name holds neither an address nor a script, and what
+bounds the expense (LIMITS) may only be
+lower than your own file (else the default) has it.
+Provider keys stand in no file; they come from the providers' own variables (`OPENAI_API_KEY`, …).
 """
 
 
 def page() -> str:
     """The whole page."""
     recovery = (
-        "Numbers of the chosen policy. What is not set stays as the policy has it (in brackets: `combined`)."
+        "Parameters of the chosen policy. What is not set stays as the policy has it; the defaults below are those\n"
+        "of `combined`. Where `off` is one of the values, `false` means the same, and `true` means as the policy has\n"
+        "it: `cognition = false`."
+    )
+    hints = (
+        "Hints of your own for failed calls, before the built-in ones. `pattern` is a regular expression that is\n"
+        "looked for in each line of the error, without regard to case (at most 200 characters, no repeated group, at\n"
+        "most two of `*`, `+` and `{,}`); `hint` is what the model is given with the error:\n\n"
+        "    [[recovery.hints]]\n"
+        '    pattern = "relation .* does not exist"\n'
+        "    hint = \"The database is empty: run 'make migrate' first.\""
     )
     hooks = (
         "Lists of `{matcher, hooks}`; `matcher` is a regular expression over the tool's whole name (`*` or\n"
@@ -46,27 +60,28 @@ def page() -> str:
         "seconds."
     )
     parts = [
-        HEAD,
+        HEAD.replace("LIMITS", ", ".join(f"`{key}`" for key in LIMITS)),
         "## Keys\n",
         _table(Settings),
         "## `[recovery]`\n",
         recovery + "\n",
-        _table(RecoverySettings),
+        _table(RecoveryPolicy),
+        "### `[[recovery.hints]]`\n",
+        hints + "\n",
     ]
     names = "".join(f"- `{field.alias}`\n" for field in HookSettings.model_fields.values())
     return "\n".join([*parts, "## `[hooks]` †\n", hooks + "\n", names])
 
 
 def _table(model: type[BaseModel]) -> str:
-    top = model is Settings
-    rows = ["| key | default | |", "|---|---|---|"] if top else ["| key | |", "|---|---|"]
+    rows = ["| key | default | |", "|---|---|---|"]
+    notes = field_notes(model)
     for name, field in model.model_fields.items():
-        if name in {"recovery", "hooks"}:
+        if name in {"recovery", "hooks", "name"}:
             continue
         key = "print" if name == "print_only" else name
-        mark = " †" if top and key in PERSONAL else ""
-        default = f" | {_default(name, field)}" if top else ""
-        rows.append(f"| `{key}`{mark}{default} | {_said(field)} |")
+        mark = " †" if key in PERSONAL else ""
+        rows.append(f"| `{key}`{mark} | {_default(name, field)} | {_said(notes.get(name, ''), field)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -80,10 +95,9 @@ def _default(name: str, field: FieldInfo) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else f'{value:g}' if isinstance(value, float) else value}`"
 
 
-def _said(field: FieldInfo) -> str:
-    said = " ".join((field.description or "").split())
+def _said(note: str, field: FieldInfo) -> str:
     choices = [choice for choice in get_args(field.annotation) if isinstance(choice, str)]
-    return f"{said} One of {', '.join(f'`{choice}`' for choice in choices)}." if choices else said
+    return f"{note} One of {', '.join(f'`{choice}`' for choice in choices)}." if choices else note
 
 
 if __name__ == "__main__":

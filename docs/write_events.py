@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import itertools
 import re
 import sys
 from enum import StrEnum
@@ -16,29 +14,31 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from field_notes import field_notes
 from pydantic import BaseModel
 
-from tui_agent import events as e
+from tui_agent.core import events
 
 TARGET = Path(__file__).with_name("EVENTS.md")
 
 INTRODUCTION = f"""\
 # Events
 
-<!-- Written by docs/write_events.py from tui_agent/events.py. Do not edit. -->
+<!-- Written by docs/write_events.py from tui_agent/core/events. Do not edit. -->
 
 A session is a folder with a journal, `events.jsonl`: one event a line, as a JSON object, only ever appended. The
 journal alone is the truth; every pane, every counter and the model's history are folded from it.
 
 - A line begins with `seq`, `at`, `v` and `type`. `seq` counts from 1 without gaps, `at` is seconds since the epoch
-  (UTC), `v` the version of the schema: now **{e.SCHEMA_VERSION}**.
+  (UTC), `v` the version of the schema: now **{events.SCHEMA_VERSION}**.
 - The first event is `session_started`. A last line without its line break that is no whole event is what a killed
   process left; it is dropped when the session is opened again, and said so. Anything else that does not fit is named
   with its line, and nothing is skipped.
 - Lines of older versions are brought up to date while they are read; the file is not rewritten. A newer version is
   refused with the advice to update. Any change to the form of an event raises the version.
 - Secrets are masked before an event is applied or written: `[masked:NAME]` for the value of a variable named like a
-  secret, `[masked:github-token]` and the like for well-known shapes.
+  secret, `[masked:github-token]` and the like for well-known shapes, numbered (`[masked:github-token-2]`) where
+  several secrets have one.
 - Text is what the model, a tool or the operator said, exactly; it is hostile to a terminal until it was cleaned.
 """
 
@@ -49,22 +49,22 @@ def document() -> str:
     parts += [_model(model) for model in _values()]
     parts += [_enum(enum) for enum in _enums()]
     parts.append("\n## Events by type\n")
-    parts += [_model(model, name) for name, model in e.EVENT_TYPES.items()]
+    parts += [_model(model, name) for name, model in events.EVENT_TYPES.items()]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def _values() -> list[type[BaseModel]]:
     return [
         model
-        for model in vars(e).values()
-        if inspect.isclass(model) and issubclass(model, e.Value) and model is not e.Value
+        for model in vars(events).values()
+        if inspect.isclass(model) and issubclass(model, events.Value) and model is not events.Value
     ]
 
 
 def _enums() -> list[type[StrEnum]]:
     return [
         enum
-        for enum in vars(e).values()
+        for enum in vars(events).values()
         if inspect.isclass(enum) and issubclass(enum, StrEnum) and enum is not StrEnum
     ]
 
@@ -73,7 +73,8 @@ def _model(model: type[BaseModel], name: str = "") -> str:
     lines = [f"### `{name or model.__name__}`", "", _text(model.__doc__), ""]
     notes: dict[str, str] = {}
     for base in reversed(model.__mro__):
-        notes |= _field_notes(base)
+        if base.__module__.startswith(f"{events.__name__}."):
+            notes |= field_notes(base)
     fields = {
         field: info for field, info in model.model_fields.items() if field not in {"seq", "at", "v", "type"}
     }
@@ -108,24 +109,6 @@ def _value(default: Any) -> str:
 
 def _text(doc: str | None) -> str:
     return re.sub(r"\s+", " ", doc or "").strip()
-
-
-def _field_notes(model: type) -> dict[str, str]:
-    """The docstrings under the fields of a class."""
-    if model.__module__ != e.__name__:
-        return {}
-    parsed = ast.parse(inspect.getsource(model).strip())
-    body = next(node for node in parsed.body if isinstance(node, ast.ClassDef)).body
-    notes: dict[str, str] = {}
-    for field, note in itertools.pairwise(body):
-        if (
-            isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(note, ast.Expr)
-            and isinstance(note.value, ast.Constant)
-        ):
-            notes[field.target.id] = _text(str(note.value.value)).replace("|", "\\|")
-    return notes
 
 
 def main(arguments: list[str]) -> int:

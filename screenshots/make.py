@@ -26,12 +26,12 @@ sys.path.insert(0, str(ROOT))
 
 from tui_agent.console.arguments import ConsoleArguments  # noqa: E402
 from tui_agent.console.program import ConsoleApp  # noqa: E402
-from tui_agent.console.screens.flight import FlightScreen  # noqa: E402
+from tui_agent.console.screens.live import LiveScreen  # noqa: E402
 
 if TYPE_CHECKING:
     from textual.pilot import Pilot
 
-    from tui_agent.state import RunState
+    from tui_agent.core.state import RunState
 
 # Tracebacks in the pictures name the system's Python where there is one, and nobody's home.
 os.environ["PATH"] = os.pathsep.join(["/usr/bin", "/bin", os.environ.get("PATH", "")])
@@ -138,9 +138,9 @@ async def take(picture: Picture, out: Path, theme: str) -> Path:
 async def until(app: ConsoleApp, pilot: Pilot[None], picture: Picture) -> None:
     """Wait for the moment; answer what is asked on the way where the picture wants that."""
     screen = app.screen_stack[0]
-    assert isinstance(screen, FlightScreen)
+    assert isinstance(screen, LiveScreen)
     waited = 0.0
-    while (state := screen.deck.state) is None or not picture.moment(state):
+    while (state := screen.state) is None or not picture.moment(state):
         await pilot.pause(0.05)
         waited += 0.05
         if waited > PATIENCE:
@@ -151,7 +151,7 @@ async def until(app: ConsoleApp, pilot: Pilot[None], picture: Picture) -> None:
             break
 
 
-def stepped(screen: FlightScreen) -> bool:
+def stepped(screen: LiveScreen) -> bool:
     """Let requests go until one waits that carries a note."""
     gate = screen.operator.waiting_gate
     if gate is not None and gate.note is None:
@@ -159,10 +159,10 @@ def stepped(screen: FlightScreen) -> bool:
     return gate is not None and gate.note is not None
 
 
-def answer(screen: FlightScreen) -> None:
+def answer(screen: LiveScreen) -> None:
     """Say yes, or give a word of advice."""
-    from tui_agent.agent.operator import ApprovalReply, EscalationReply
     from tui_agent.console.operator import ApprovalQuestion, EscalationQuestion
+    from tui_agent.runtime.operator import ApprovalReply, EscalationReply
 
     for question in list(screen.operator.questions):
         if isinstance(question, ApprovalQuestion):

@@ -67,6 +67,7 @@ def chunk(
     *,
     finish: str | None = None,
     usage: tuple[int, int] | None = None,
+    cached: int | None = None,
     choices: bool = True,
 ) -> bytes:
     """One server-sent event with a `chat.completion.chunk`."""
@@ -84,6 +85,8 @@ def chunk(
             "completion_tokens": completion,
             "total_tokens": prompt + completion,
         }
+        if cached is not None:
+            data["usage"]["prompt_tokens_details"] = {"cached_tokens": cached}
     return b"data: " + json.dumps(data).encode() + b"\n\n"
 
 

@@ -35,11 +35,3 @@ def test_exemptions_stay_few() -> None:
         if pattern.search(line)
     ]
     assert len(lines) <= EXEMPTIONS, "\n".join(lines)
-
-
-def test_no_file_grows_beyond_a_room() -> None:
-    sizes = {
-        str(path.relative_to(ROOT)): len(path.read_text().splitlines())
-        for path in (ROOT / "tui_agent").rglob("*.py")
-    }
-    assert not {name: lines for name, lines in sizes.items() if lines > 400}

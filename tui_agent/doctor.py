@@ -1,4 +1,4 @@
-"""What a run needs, looked at one by one: each finding says what is, and how to mend what is not.
+"""What a run needs, looked at one by one: each finding says what was found, and what to do about it.
 
 No key is printed or sent anywhere, and nothing is contacted but the `api_base` that is configured, and that
 only with an unauthenticated connection: the question is whether something listens.
@@ -19,12 +19,17 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from tui_agent import __version__
-from tui_agent.config import ConfigError, Settings, load_settings, require_workspace, user_config_file
-from tui_agent.config_errors import PROVIDER_VARIABLES
-from tui_agent.config_layers import PROJECT_FILE
+from tui_agent.config.errors import PROVIDER_KEYS, ConfigError, models_with_keys
+from tui_agent.config.layers import PROJECT_FILE
+from tui_agent.config.settings import (
+    Settings,
+    load_settings,
+    require_workspace,
+    user_config_file,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 Status = Literal["ok", "advice", "broken"]
@@ -38,12 +43,12 @@ COMPROMISED_LITELLM = frozenset({"1.82.7", "1.82.8", "1.107.0"})
 
 @dataclass(frozen=True)
 class Check:
-    """One finding. `mend` says what to do; it is empty where nothing is to be done."""
+    """One finding. `todo` is empty where nothing is to be done."""
 
     name: str
     status: Status
     says: str
-    mend: str = ""
+    todo: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class Report:
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing must be mended before a run."""
+        """Whether nothing must be put right before a run."""
         return all(check.status != "broken" for check in self.checks)
 
 
@@ -68,7 +73,7 @@ def examine(
     try:
         settings = load_settings(overrides, config, environ)
     except ConfigError as error:
-        checks.append(Check("configuration", "broken", error.message, "mend the places named here"))
+        checks.append(Check("configuration", "broken", error.message, "correct the places named here"))
         return Report((*checks, _program("git"), _program("rg"), _terminal(environ)))
     checks += [
         _configuration(settings),
@@ -137,15 +142,14 @@ def _configuration(settings: Settings) -> Check:
 def _model(settings: Settings, environ: Mapping[str, str]) -> Check:
     if settings.model:
         return Check("model", "ok", f"{settings.model} ({settings.sources['model']})")
-    present = [begins for name, begins in PROVIDER_VARIABLES.items() if environ.get(name)]
+    present = models_with_keys(environ)
     hint = f" (there is a key for {', '.join(present)})" if present else ""
     return Check("model", "advice", f"none is chosen{hint}", '--model NAME, AGENT_TUI_MODEL or `model = "…"`')
 
 
 def _keys(settings: Settings, environ: Mapping[str, str]) -> Check:
-    present = [name for name in PROVIDER_VARIABLES if environ.get(name)]
-    provider = settings.model.partition("/")[0] + "/…"
-    needed = next((name for name, begins in PROVIDER_VARIABLES.items() if begins == provider), None)
+    present = [name for name in PROVIDER_KEYS.values() if environ.get(name)]
+    needed = PROVIDER_KEYS.get(settings.model.partition("/")[0])
     if needed is not None and needed not in present and settings.api_base is None:
         return Check(
             "keys", "broken", f"{settings.model} needs {needed}, which is not set", f"export {needed}=…"
@@ -177,8 +181,8 @@ def _workspace(settings: Settings) -> Check:
     try:
         return Check("workspace", "ok", str(require_workspace(settings)))
     except ConfigError as error:
-        what, _, mend = error.message.partition("\n")
-        return Check("workspace", "broken", what, mend)
+        what, _, todo = error.message.partition("\n")
+        return Check("workspace", "broken", what, todo)
 
 
 def _state_folder(settings: Settings) -> Check:
@@ -193,14 +197,17 @@ def _state_folder(settings: Settings) -> Check:
         )
     free = shutil.disk_usage(existing).free
     sessions, used = _kept(folder / "sessions")
-    says = f"{folder}: {sessions} sessions, {_size(used)}; {_size(free)} free"
+    plural = "" if sessions == 1 else "s"
+    says = f"{folder}: {sessions} session{plural}, {_size(used)}; {_size(free)} free"
     if free < LEAST_FREE:
         return Check("sessions", "broken", says, "make room, or name another --state-dir")
+    if folder.is_dir() and folder.stat().st_mode & 0o077:
+        return Check("sessions", "advice", f"{says}; others may look into it", f"chmod 700 {folder}")
     return Check("sessions", "ok", says)
 
 
 def _kept(folder: Path) -> tuple[int, int]:
-    """How many sessions lie in `folder`, and their bytes."""
+    """How many sessions are in `folder`, and their bytes."""
     sessions = used = 0
     for root, _, files in os.walk(folder):
         sessions += "events.jsonl" in files
@@ -263,21 +270,23 @@ def _terminal(environ: Mapping[str, str]) -> Check:
 _MARKS: dict[Status, str] = {"ok": "✓", "advice": "·", "broken": "✗"}
 
 
-def print_report(report: Report, *, as_json: bool, write: Callable[[str], object] = sys.stdout.write) -> None:
+def print_report(report: Report, *, as_json: bool) -> None:
     """The report on standard output, for people or as one JSON object."""
     if as_json:
         checks = [asdict(check) for check in report.checks]
-        write(json.dumps({"healthy": report.healthy, "checks": checks, "settings": report.settings}) + "\n")
+        sys.stdout.write(
+            json.dumps({"healthy": report.healthy, "checks": checks, "settings": report.settings}) + "\n"
+        )
         return
     width = max(len(check.name) for check in report.checks)
     for check in report.checks:
-        write(f"{_MARKS[check.status]} {check.name:<{width}}  {check.says}\n")
-        if check.mend:
-            write(f"  {'':<{width}}  → {check.mend}\n")
-    changed = {key: told for key, told in report.settings.items() if told["source"] != "default"}
+        sys.stdout.write(f"{_MARKS[check.status]} {check.name:<{width}}  {check.says}\n")
+        if check.todo:
+            sys.stdout.write(f"  {'':<{width}}  → {check.todo}\n")
+    changed = {key: setting for key, setting in report.settings.items() if setting["source"] != "default"}
     if changed:
-        write("\nSettings that are not the default:\n")
-    for key, told in changed.items():
-        write(f"  {key} = {told['value']}  ({told['source']})\n")
+        sys.stdout.write("\nSettings that are not the default:\n")
+    for key, setting in changed.items():
+        sys.stdout.write(f"  {key} = {setting['value']}  ({setting['source']})\n")
     broken = sum(check.status == "broken" for check in report.checks)
-    write("\nNothing must be mended.\n" if not broken else f"\n{broken} to mend, marked ✗.\n")
+    sys.stdout.write("\nNothing is broken.\n" if not broken else f"\n{broken} to put right, marked ✗.\n")

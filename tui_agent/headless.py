@@ -1,6 +1,6 @@
 """A run without a screen: the same session, an operator who is not there, and an outcome for scripts.
 
-What the run tells goes through a `Presenter` (`headless_output`); how it ended becomes an exit code. Signals,
+What the run prints goes through a `Presenter` (`headless_output`); how it ended becomes an exit code. Signals,
 a timeout and a reader who leaves end the run as interrupted, with everything recorded.
 """
 
@@ -13,25 +13,26 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from tui_agent.agent.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
-from tui_agent.config_errors import ConfigError
-from tui_agent.events import Approval, ApprovalAsked, EscalationRaised, Outcome
+from tui_agent.config.errors import ConfigError
+from tui_agent.core.events import Approval, ApprovalAsked, EscalationRaised, Outcome
+from tui_agent.core.names import OnEscalation
+from tui_agent.core.result import RunResult, result_of
 from tui_agent.headless_output import Outlet, presenter
 from tui_agent.models.choose import create_model
 from tui_agent.models.scenario_checks import ScenarioError
-from tui_agent.result import RunResult, result_of
-from tui_agent.sessions.errors import SessionError
-from tui_agent.sessions.session import Session, open_session
-from tui_agent.sessions.upkeep import put_away
+from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
+from tui_agent.store.errors import SessionError
+from tui_agent.store.retention import put_away
+from tui_agent.store.session import Session, open_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
     from types import FrameType
 
-    from tui_agent.config import Settings
+    from tui_agent.config.settings import Settings
     from tui_agent.models.protocol import Model
 
 EXIT_CODES = {
@@ -43,14 +44,12 @@ EXIT_CODES = {
     Outcome.MODEL_FAILED: 6,
     Outcome.INTERRUPTED: 130,
 }
-"""CONTRACT: exit codes of `run`; 2 is for what is found wrong before a run starts."""
-
-OnEscalation = Literal["partial", "continue", "stop"]
+"""Exit codes of `run`, on which scripts rely; 2 is for what is found wrong before a run starts."""
 
 
 @dataclass(frozen=True)
 class HeadlessOperator:
-    """Nobody is here: calls that need an approval are denied, `--on-escalation` settles escalations."""
+    """Nobody is here: calls that need an approval are denied, and `--on-escalation` answers questions."""
 
     on_escalation: OnEscalation = "partial"
     approve_mode: Approval = Approval.ASK
@@ -86,7 +85,8 @@ async def run_headless(
 ) -> int:
     """Run `task`, print what `settings.output` asks for, and return the exit code.
 
-    `resume` is the folder of a session to go on with. Raises `SessionError` where no session can be opened,
+    `resume` is the folder of a session to go on with: a run that its process left open goes on, with all its
+    counters, and `task` is the operator's next message to it. Raises `SessionError` where no session can be opened,
     `ConfigError` where its model cannot be made.
     """
     outlet = Outlet(sys.stdout)
@@ -97,6 +97,7 @@ async def run_headless(
     failure = ""
     try:
         with _interruptions(session, settings.timeout, outlet):
+            session.go_on()
             await session.submit(task)
             await session.wait()
     finally:

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import errno
 import json
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from tui_agent import events as e
-from tui_agent.console.sanitize import one_line, sanitize
-from tui_agent.sessions.lines import encode
+from tui_agent.core import events
+from tui_agent.store.lines import encode
+from tui_agent.terminal_text import json_text, one_line, sanitize, sanitize_between_tabs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tui_agent.result import RunResult
-    from tui_agent.state import RunState
+    from tui_agent.core.names import OutputForm
+    from tui_agent.core.result import RunResult
+    from tui_agent.core.state import RunState
 
 
 class Outlet:
     """Standard output, for a run that must not break when its reader leaves or its disk is full.
 
-    The first fault is kept in `fault`, `on_fault` is told once, and everything after it is dropped.
+    The first fault is in `fault`, `on_fault` is called once, and everything after it is dropped.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -62,7 +63,7 @@ def _said(error: OSError | ValueError) -> str:
 class Presenter(Protocol):
     """One way to print a run."""
 
-    def event(self, event: e.Event, state: RunState) -> None:
+    def event(self, event: events.Event, state: RunState) -> None:
         """One event, as it happens. Never raises: it is called from within the loop."""
         ...
 
@@ -71,7 +72,7 @@ class Presenter(Protocol):
         ...
 
 
-def presenter(kind: Literal["text", "json", "jsonl"], outlet: Outlet, errors: TextIO) -> Presenter:
+def presenter(kind: OutputForm, outlet: Outlet, errors: TextIO) -> Presenter:
     """The presenter for `--output`."""
     match kind:
         case "json":
@@ -88,7 +89,7 @@ class _Json:
     def __init__(self, outlet: Outlet) -> None:
         self._outlet = outlet
 
-    def event(self, event: e.Event, state: RunState) -> None:
+    def event(self, event: events.Event, state: RunState) -> None:
         """Nothing: only the result counts."""
 
     def result(self, result: RunResult) -> None:
@@ -98,8 +99,8 @@ class _Json:
 class _JsonLines(_Json):
     """Events as they happen, in the form of the journal; the result last."""
 
-    def event(self, event: e.Event, state: RunState) -> None:
-        self._outlet.write(encode(event).decode())
+    def event(self, event: events.Event, state: RunState) -> None:
+        self._outlet.write(json_text(encode(event).decode()))
 
     def result(self, result: RunResult) -> None:
         self._outlet.write(json.dumps({"type": "result", **result.to_json()}, allow_nan=False) + "\n")
@@ -113,32 +114,38 @@ class _Text:
         self._errors = errors
         self._line_open = False
         self._streamed = ""
-        self._teller: dict[type[e.Event], Callable[[Any], str]] = {
-            e.ToolSucceeded: lambda event: f"✓ {_call(event)} ({event.duration:.1f} s)",
-            e.ToolFailed: lambda event: f"✗ {_call(event)}: {one_line(event.failure.message)}",
-            e.ToolRefused: lambda event: f"⊘ {_call(event)} {event.refusal}: {one_line(event.reason)}",
-            e.ToolCancelled: lambda event: f"⊘ {_call(event)}: cancelled",
-            e.ReplyRejected: lambda event: f"✗ {one_line(event.failure.message)}",
-            e.ModelFaulted: _fault,
-            e.EscalationRaised: lambda event: f"? {one_line(event.question)}",
-            e.Notice: lambda event: f"! {one_line(event.text)}",
-            e.HookReported: _hook,
+        self._rule = ""
+        self._teller: dict[type[events.Event], Callable[[Any], str]] = {
+            events.ToolSucceeded: lambda event: f"✓ {_call(event)} ({event.duration:.1f} s)",
+            events.ToolFailed: lambda event: f"✗ {_call(event)}: {one_line(event.failure.message)}",
+            events.ToolRefused: lambda event: (
+                f"⊘ {_call(event)} {event.refusal}: {one_line(event.reason)}{_by(event)}"
+            ),
+            events.ToolCancelled: lambda event: f"⊘ {_call(event)}: cancelled",
+            events.ReplyRejected: lambda event: f"✗ {one_line(event.failure.message)}{_by(event)}",
+            events.ModelFaulted: _fault,
+            events.EscalationRaised: lambda event: f"? {one_line(event.question)}{_by(event)}",
+            events.Notice: lambda event: f"! {one_line(event.text)}",
+            events.HookReported: _hook,
         }
 
-    def event(self, event: e.Event, state: RunState) -> None:
+    def event(self, event: events.Event, state: RunState) -> None:
         """A line for what a person wants to know of; streamed text as it comes."""
         match event:
-            case e.RunStarted():
+            case events.RunStarted():
                 self._line(f"session {state.session.id} · {one_line(event.model)} · policy {event.policy}")
-            case e.ModelCallStarted():
+            case events.ModelCallStarted():
                 self._streamed = ""
-            case e.ReplyDelta():
+            case events.ReplyDelta():
                 self._stream(event.text)
-            case e.ReplyFinished():
+            case events.ReplyFinished():
                 self._end_line()
-            case e.VerdictReached():
-                if event.level.rank > e.Level.CONTINUE.rank:
-                    self._line(f"▲ {event.level} ({event.detector}): {one_line(event.reason)}")
+            case events.RunFinished():
+                self._rule = f" [{one_line(event.rule)}]" if event.rule else ""
+            case events.VerdictReached():
+                if event.level.rank > events.Level.CONTINUE.rank:
+                    by = one_line(event.rule or event.detector)
+                    self._line(f"▲ {event.level} ({by}): {one_line(event.reason)}")
             case _:
                 teller = self._teller.get(type(event))
                 line = teller(event) if teller is not None else ""
@@ -148,11 +155,12 @@ class _Text:
     def result(self, result: RunResult) -> None:
         """How it ended, unless it is answered; then the answer, unless the person has just read it."""
         self._end_line()
-        if result.outcome is not e.Outcome.ANSWERED:
-            self._line(f"agent-tui: {result.outcome.value.replace('_', ' ')}: {one_line(result.reason)}")
+        if result.outcome is not events.Outcome.ANSWERED:
+            outcome = result.outcome.value.replace("_", " ")
+            self._line(f"agent-tui: {outcome}: {one_line(result.reason)}{self._rule}")
         read_already = self._outlet.is_terminal and self._errors.isatty() and result.answer == self._streamed
         if not read_already:
-            answer = _safe(result.answer)
+            answer = sanitize_between_tabs(result.answer)
             self._outlet.write(answer if answer.endswith("\n") else answer + "\n")
 
     def _stream(self, text: str) -> None:
@@ -177,24 +185,19 @@ class _Text:
             self._errors.write(text)
             self._errors.flush()
         except (OSError, ValueError):
-            return  # whoever wanted the progress left; the answer still counts
-
-
-def _safe(text: str) -> str:
-    """Text that no terminal acts on, with its tabs: it may be piped to where they count."""
-    return "\t".join(sanitize(part) for part in text.split("\t"))
+            return  # nobody reads the progress any more; the answer still counts
 
 
 _SHOWN_ARGUMENT = ("command", "path", "pattern", "question")
 
 
-def _call(event: e.ToolResult) -> str:
+def _call(event: events.ToolResult) -> str:
     """The call on one line: its name and what it is about."""
     about = next((event.input[name] for name in _SHOWN_ARGUMENT if name in event.input), "")
     return one_line(f"{event.tool} {about}".strip(), 100)
 
 
-def _fault(event: e.ModelFaulted) -> str:
+def _fault(event: events.ModelFaulted) -> str:
     then = {
         "retry": f"retry in {event.delay:.1f} s",
         "fallback": f"falling back to {event.next_model}",
@@ -202,10 +205,16 @@ def _fault(event: e.ModelFaulted) -> str:
         "next_iteration": "going on",
     }.get(event.action, "")
     line = f"✗ model: {event.fault.kind.value}: {one_line(event.fault.message)}"
-    return f"{line}; {then}" if then else line
+    return (f"{line}; {then}" if then else line) + _by(event)
 
 
-def _hook(event: e.HookReported) -> str:
+def _by(
+    event: events.ToolRefused | events.ReplyRejected | events.EscalationRaised | events.ModelFaulted,
+) -> str:
+    return f" [{one_line(event.rule)}]" if event.rule else ""
+
+
+def _hook(event: events.HookReported) -> str:
     if event.status == "ok":
         return ""
     return f"! {event.hook} hook {event.status.replace('_', ' ')}: {one_line(event.error or event.command)}"

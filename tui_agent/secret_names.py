@@ -1,6 +1,7 @@
-"""Which environment variables are taken to hold a secret, by their names.
+"""What is taken to hold a secret, by its name: the one rule for variables, settings and assignments in text.
 
-One rule for two uses: commands do not get such variables, and their values never reach the disk.
+Commands do not get variables of such a name, their values never reach the disk, and a configuration file may
+not hold a key of such a name.
 """
 
 from __future__ import annotations
@@ -11,13 +12,25 @@ _WORDS = frozenset({
     "KEY", "KEYS", "APIKEY", "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "PASS", "PWD",
     "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CREDS", "PAT",
 })  # fmt: skip
-_ENDINGS = ("APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIALS")
+_GLUED = ("APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIALS")
+"""Endings that make a word one of those: PGPASSWORD."""
+_COUNTED = frozenset({
+    "MAX", "MIN", "CONTEXT", "PROMPT", "COMPLETION", "INPUT", "OUTPUT", "TOTAL", "CACHED", "REASONING", "REPLY",
+    "NUM", "NEW",
+})  # fmt: skip
+"""Before TOKENS they speak of numbers of tokens of text."""
+
+LAST_WORDS = ("KEY", *(word for word in _GLUED if word != "APIKEY"))
+"""What the names of secrets mostly end with, for finding assignments in a text; each still has to pass the rule."""
 
 
 def named_like_a_secret(name: str) -> bool:
-    """Whether a variable of this name is taken to hold a secret: by its words, and by their endings (PGPASSWORD)."""
+    """Whether something of this name is taken to hold a secret: by its words, and by their endings."""
     upper = name.upper()
     if upper in {"PWD", "OLDPWD"}:
         return False
     words = re.split(r"[^A-Z0-9]+", upper)
-    return any(word in _WORDS or word.endswith(_ENDINGS) for word in words)
+    return any(
+        (word in _WORDS or word.endswith(_GLUED)) and not (word == "TOKENS" and before in _COUNTED)
+        for before, word in zip(["", *words], words, strict=False)
+    )

@@ -1,16 +1,23 @@
-"""The real command line in a process of its own, with nothing of this machine's settings, keys, sessions."""
+"""The command line with nothing of this machine's settings, keys, sessions: in this process, or in one of its own."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
+import logging
 import os
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
+
+from tui_agent.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,13 +83,31 @@ class CommandLine:
         self.started.append(process)
         return process
 
-    def __call__(self, *arguments: str, stdin: str | None = None, **changes: str) -> Ended:
-        """Run `agent-tui` to its end."""
+    def process(self, *arguments: str, stdin: str | None = None, **changes: str) -> Ended:
+        """Run `agent-tui` to its end, in a process of its own."""
         process = self.start(
             *arguments, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL, **changes
         )
         out, err = process.communicate(stdin, timeout=120)
         return Ended(process.returncode, out, err)
+
+    def __call__(self, *arguments: str, **changes: str) -> Ended:
+        """Run `agent-tui` to its end in this process, which spares the half second of its imports."""
+        own = logging.getLogger("tui_agent")
+        handlers, propagate = own.handlers[:], own.propagate
+        out, err, stdin = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(3))
+        try:
+            with (
+                mock.patch.dict(os.environ, self.environ(**changes), clear=True),
+                contextlib.chdir(self.workspace),
+                contextlib.redirect_stdout(out),
+                contextlib.redirect_stderr(err),
+                mock.patch.object(sys, "stdin", stdin),
+            ):
+                code = main(arguments)
+        finally:
+            own.handlers[:], own.propagate = handlers, propagate
+        return Ended(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
 
     def scenario(self, text: str) -> str:
         """A scripted model with these turns, as the name of a model."""
@@ -91,6 +116,17 @@ class CommandLine:
             f'title = "t"\ntask = "t"\npolicy = "combined"\napprove = "all"\n[pace]\ninterval = 0\n{text}'
         )
         return f"scripted:{file}"
+
+
+def failed_result(ended: Ended, code: int) -> dict[str, Any]:
+    """The one object on standard output of a run that failed; no traceback anywhere."""
+    assert ended.code == code, ended
+    assert "Traceback" not in ended.out + ended.err
+    (line,) = ended.out.splitlines()
+    result = json.loads(line)
+    assert isinstance(result, dict)
+    assert result["answer"], "a partial answer is given whatever stopped the run"
+    return result
 
 
 @pytest.fixture
@@ -107,7 +143,7 @@ def cli(tmp_path: Path) -> Iterator[CommandLine]:
 
 
 @pytest.fixture
-def told() -> Callable[[Ended, int], str]:
+def refused() -> Callable[[Ended, int], str]:
     """Checks a refusal: its exit code, words on standard error alone, two parts at least, no traceback."""
 
     def check(ended: Ended, code: int) -> str:

@@ -1,4 +1,4 @@
-"""`agent-tui doctor`: findings with their mending, sources of settings, and no key anywhere."""
+"""`agent-tui doctor`: findings and what to do about them, sources of settings, and no key anywhere."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def check_of(report: dict[str, Any], name: str) -> dict[str, str]:
     return check
 
 
-def test_a_machine_without_a_key_is_healthy_and_told_what_it_lacks(cli: CommandLine) -> None:
+def test_a_machine_without_a_key_is_healthy_and_shown_what_it_lacks(cli: CommandLine) -> None:
     report = report_of(cli, code=0)
     assert check_of(report, "model")["status"] == "advice"
-    assert "--model" in check_of(report, "model")["mend"]
+    assert "--model" in check_of(report, "model")["todo"]
     assert check_of(report, "keys")["status"] == "advice"
     assert str(cli.config_file) in check_of(report, "configuration")["says"]
 
 
-def test_every_finding_that_is_not_fine_says_how_to_mend_it(cli: CommandLine) -> None:
+def test_every_finding_that_is_not_fine_says_what_to_do(cli: CommandLine) -> None:
     ended = cli("doctor", "--model", "openai/m", "--workspace", "missing")
     assert ended.code == 1
-    assert "2 to mend" in ended.out
+    assert "2 to put right" in ended.out
     lines = ended.out.splitlines()
     for line, after in itertools.pairwise(lines):
         if line.startswith("✗"):
@@ -56,13 +56,13 @@ def test_keys_are_named_and_never_shown(cli: CommandLine) -> None:
         assert secret not in ended.out + ended.err
 
 
-def test_a_model_whose_key_is_missing_is_something_to_mend(cli: CommandLine) -> None:
+def test_a_model_whose_key_is_missing_is_put_right_first(cli: CommandLine) -> None:
     report = report_of(cli, "--model", "anthropic/x", code=1)
-    assert check_of(report, "keys")["mend"] == "export ANTHROPIC_API_KEY=…"
+    assert check_of(report, "keys")["todo"] == "export ANTHROPIC_API_KEY=…"
     report_of(cli, "--model", "anthropic/x", code=0, ANTHROPIC_API_KEY="sk-x")
 
 
-def test_a_server_is_reached_for_and_told_when_nothing_listens(cli: CommandLine) -> None:
+def test_a_server_is_reached_for_and_reported_when_nothing_listens(cli: CommandLine) -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
@@ -96,16 +96,23 @@ def test_a_wrong_configuration_is_a_finding_and_not_the_end(cli: CommandLine) ->
 
 
 @pytest.mark.parametrize("version", sorted(doctor.COMPROMISED_LITELLM))
-def test_a_compromised_litellm_is_something_to_mend(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compromised_litellm_is_put_right_first(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda _: version)
     check = doctor._litellm()
     assert check.status == "broken"
-    assert "change every key" in check.mend
+    assert "change every key" in check.todo
+
+
+def test_a_state_folder_that_others_can_read_is_pointed_out(cli: CommandLine) -> None:
+    cli.state.mkdir(parents=True)
+    cli.state.chmod(0o755)
+    found = check_of(report_of(cli, code=0), "sessions")
+    assert (found["status"], found["todo"]) == ("advice", f"chmod 700 {cli.state}")
 
 
 def test_sessions_and_the_disk_they_use_are_counted(cli: CommandLine) -> None:
     cli("run", "x", "--model", cli.scenario('[[turns]]\ntext = "Done."\n'))
-    assert "1 sessions" in check_of(report_of(cli, code=0), "sessions")["says"]
+    assert "1 session" in check_of(report_of(cli, code=0), "sessions")["says"]
 
 
 def test_a_program_that_does_not_run_is_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tui_agent.cli.saved import saved_session
-from tui_agent.sessions.errors import SessionError
+from tui_agent.store.errors import SessionError
+from tui_agent.store.session_store import SessionStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ def session(cli: CommandLine) -> Path:
 
 
 def test_the_newest_session_is_printed_as_text_without_a_terminal(cli: CommandLine, session: Path) -> None:
-    ended = cli("replay", "--print")
+    ended = cli.process("replay", "--print")
     assert ended.code == 0
     for words in ("look around", "missing.txt", "guide", "done."):
         assert words in ended.out
@@ -49,7 +49,7 @@ def test_printing_stops_at_the_event_that_is_asked_for(cli: CommandLine, session
     assert "look around" in cli("replay", "--print", "--at", "8").out
 
 
-def test_a_torn_end_is_told_and_what_comes_before_it_is_printed(cli: CommandLine, session: Path) -> None:
+def test_a_torn_end_is_reported_and_what_comes_before_it_is_printed(cli: CommandLine, session: Path) -> None:
     journal = session / "events.jsonl"
     whole = cli("replay", "--print").out
     journal.write_bytes(journal.read_bytes() + b'{"seq": 99, "ty')
@@ -59,9 +59,9 @@ def test_a_torn_end_is_told_and_what_comes_before_it_is_printed(cli: CommandLine
 
 
 def test_without_any_session_the_demo_is_recommended(
-    cli: CommandLine, told: Callable[[Ended, int], str]
+    cli: CommandLine, refused: Callable[[Ended, int], str]
 ) -> None:
-    assert "agent-tui demo" in told(cli("replay", "--print"), 2)
+    assert "agent-tui demo" in refused(cli("replay", "--print"), 2)
 
 
 def test_a_session_is_found_by_its_name_or_the_beginning_of_it(tmp_path: Path) -> None:
@@ -69,12 +69,13 @@ def test_a_session_is_found_by_its_name_or_the_beginning_of_it(tmp_path: Path) -
         folder = tmp_path / "sessions" / name
         folder.mkdir(parents=True)
         (folder / "events.jsonl").touch()
-    assert saved_session(tmp_path, "20260101").name == "20260101-1"
-    assert saved_session(tmp_path, "20260102-2").name == "20260102-2"
+    store = SessionStore(tmp_path)
+    assert store.resolve("20260101").name == "20260101-1"
+    assert store.resolve("20260102-2").name == "20260102-2"
     with pytest.raises(SessionError, match="More than one session is called '20260102'"):
-        saved_session(tmp_path, "20260102")
+        store.resolve("20260102")
     with pytest.raises(SessionError, match="There is no session '2026-nope'"):
-        saved_session(tmp_path, "2026-nope")
+        store.resolve("2026-nope")
 
 
 def recorded_runs(cli: CommandLine) -> str:
@@ -119,11 +120,11 @@ def test_a_run_and_a_policy_can_be_chosen_for_a_recording(cli: CommandLine) -> N
     assert "gigi" not in first.out
 
 
-def test_a_run_that_is_not_there_is_told_in_words(
-    cli: CommandLine, told: Callable[[Ended, int], str]
+def test_a_run_that_is_not_there_is_reported_in_words(
+    cli: CommandLine, refused: Callable[[Ended, int], str]
 ) -> None:
-    assert "2 runs" in told(cli("replay", recorded_runs(cli), "--print", "--run", "3"), 2)
-    assert "nonsense" in told(cli("replay", recorded_runs(cli), "--print", "--policy", "nonsense"), 2)
+    assert "2 runs" in refused(cli("replay", recorded_runs(cli), "--print", "--run", "3"), 2)
+    assert "nonsense" in refused(cli("replay", recorded_runs(cli), "--print", "--policy", "nonsense"), 2)
 
 
 def test_our_own_session_is_judged_anew_only_when_a_policy_is_named(cli: CommandLine, session: Path) -> None:

@@ -40,6 +40,14 @@ FIELDS = [
     "attempts",
     "usage",
     "duration_s",
+    "rule",
+    "failures",
+    "model_faults",
+    "recovered_same_call",
+    "recovered_worked_round",
+    "unrecovered",
+    "next_step_chance",
+    "files_changed",
 ]
 
 FULL = Path("/dev/full")
@@ -66,7 +74,7 @@ def journal_of(cli: CommandLine) -> list[dict[str, Any]]:
 
 
 def test_json_is_one_object_with_the_fields_of_the_contract_and_nothing_else(cli: CommandLine) -> None:
-    ended = cli("run", "do it", "--model", cli.scenario(LOOK + ANSWER), "--output", "json")
+    ended = cli.process("run", "do it", "--model", cli.scenario(LOOK + ANSWER), "--output", "json")
     assert ended.code == 0
     assert ended.out.count("\n") == 1
     result = result_of(ended)
@@ -74,7 +82,9 @@ def test_json_is_one_object_with_the_fields_of_the_contract_and_nothing_else(cli
     assert result["outcome"] == "answered"
     assert result["answer"] == "It is done."
     assert result["ring"] == [None] * 5
-    assert set(result["usage"]) == {"prompt_tokens", "completion_tokens", "cost_usd"}
+    usage = {"prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd", "unpriced_calls"}
+    assert set(result["usage"]) == usage
+    assert (result["rule"], result["failures"], result["files_changed"]) == (None, 0, [])
     assert (result["iterations"], result["model_calls"], result["tool_calls"]) == (2, 2, 1)
 
 
@@ -152,13 +162,13 @@ def test_what_would_need_an_approval_is_denied_unless_allowed(
 
 
 def test_the_task_can_come_from_standard_input(cli: CommandLine) -> None:
-    ended = cli("run", "-", "--model", cli.scenario(ANSWER), stdin="do\nwhat I say\n")
+    ended = cli.process("run", "-", "--model", cli.scenario(ANSWER), stdin="do\nwhat I say\n")
     assert ended.code == 0
     assert (
         next(event for event in journal_of(cli) if event["type"] == "run_started")["task"]
         == "do\nwhat I say\n"
     )
-    assert cli("run", "-", "--model", cli.scenario(ANSWER), stdin=" \n").code == 2
+    assert cli.process("run", "-", "--model", cli.scenario(ANSWER), stdin=" \n").code == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -207,7 +217,7 @@ def test_a_reader_who_leaves_ends_the_run_quietly_and_coherently(cli: CommandLin
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
-def test_a_full_disk_behind_standard_output_is_told(cli: CommandLine) -> None:
+def test_a_full_disk_behind_standard_output_is_reported(cli: CommandLine) -> None:
     model = cli.scenario(ANSWER)
     with FULL.open("w") as full:
         done = subprocess.run(
@@ -268,6 +278,6 @@ def test_step_mode_of_the_configuration_does_not_hold_a_run_without_a_screen(cli
 
 
 def test_a_refusal_is_never_mistaken_for_a_result(
-    cli: CommandLine, told: Callable[[Ended, int], str]
+    cli: CommandLine, refused: Callable[[Ended, int], str]
 ) -> None:
-    told(cli("run", "x", "--output", "json"), 2)
+    refused(cli("run", "x", "--output", "json"), 2)

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.conftest import CommandLine
-from tests.importers import samples
-from tests.sessions.session_events import write_session
-from tui_agent import events as e
+from tests.formats import samples
+from tests.store.session_events import write_session
 from tui_agent.cli import main
 from tui_agent.cli.sessions import VERBS
-from tui_agent.sessions.checkpoints import Checkpoints
-from tui_agent.sessions.errors import CheckpointError
-from tui_agent.sessions.shadow_git import ShadowGit
-from tui_agent.sessions.store import SessionStore
+from tui_agent.core.events import CheckpointSaved, SessionStarted
+from tui_agent.store.checkpoints import Checkpoints
+from tui_agent.store.errors import CheckpointError
+from tui_agent.store.session_store import SessionStore
+from tui_agent.store.shadow_git import ShadowGit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ TURNS = (
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
-    """Id and journal of a session that was run in a process of its own, once for all tests here."""
+    """Id and journal of a session that was run once for all tests here."""
     base = tmp_path_factory.mktemp("made")
     cli = CommandLine(base, base)
     assert cli("run", "look for the walrus", "--model", cli.scenario(TURNS)).code == 0
@@ -56,17 +56,14 @@ def session(cli: CommandLine, made: tuple[str, bytes]) -> str:
 
 @pytest.fixture
 def sessions(
-    cli: CommandLine, session: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    cli: CommandLine, session: str, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[int, str, str]]:
-    """`agent-tui sessions …` in this process, on the same state folder: exit code, output, errors."""
+    """`agent-tui sessions …` on the same state folder: exit code, output, errors."""
     monkeypatch.chdir(cli.workspace)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(cli.home / "config"))
-    monkeypatch.setenv("AGENT_TUI_STATE_DIR", str(cli.state))
 
     def run(*words: str) -> tuple[int, str, str]:
-        code = main(["sessions", *words])
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        ended = cli("sessions", *words)
+        return ended.code, ended.out, ended.err
 
     return run
 
@@ -76,7 +73,7 @@ Sessions = Any
 
 def test_a_run_leaves_the_list_up_to_date_and_lets_old_sessions_go(cli: CommandLine) -> None:
     old = cli.state / "sessions" / "old"
-    write_session(old, [e.SessionStarted(session_id="old", workspace="/w")])
+    write_session(old, [SessionStarted(session_id="old", workspace="/w")])
     os.utime(old / "events.jsonl", (1_000_000_000, 1_000_000_000))
     ended = cli("run", "look", "--model", cli.scenario(TURNS), AGENT_TUI_RETENTION_DAYS="30")
     assert ended.code == 0
@@ -92,7 +89,7 @@ def test_sessions_are_listed_with_outcome_and_title(sessions: Sessions, session:
         assert code == 0
         assert session in out
         assert "answered" in out
-        assert "2/2 recovered" in out  # the failed call, and a text-only reply that was not taken
+        assert "1/2 recovered" in out  # a text-only reply that was not taken; the failed call was not
         assert "look for the walrus" in out
     assert json.loads(sessions("list", "--json")[1])["id"] == session
     assert "No session" in sessions("list", "--in", "/")[1]
@@ -140,7 +137,7 @@ def test_an_exported_session_can_be_imported_where_it_was_deleted(sessions: Sess
     assert "imported before" in sessions("import", "session.json")[1]
 
 
-def test_an_import_tells_what_was_understood_left_out_and_damaged(
+def test_an_import_says_what_was_understood_left_out_and_damaged(
     cli: CommandLine, sessions: Sessions
 ) -> None:
     recording = samples.write(cli.workspace, "claude_code")
@@ -187,8 +184,8 @@ def test_a_forks_checkpoints_stay_when_its_parent_goes_for_good(cli: CommandLine
     (cli.workspace / "a.py").write_text("1")
     ref = asyncio.run(Checkpoints(cli.state, cli.workspace, "parent").save("before run 1")).ref
     events = [
-        e.SessionStarted(session_id="parent", workspace=str(cli.workspace)),
-        e.CheckpointSaved(ref=ref, before="run 1"),
+        SessionStarted(session_id="parent", workspace=str(cli.workspace)),
+        CheckpointSaved(ref=ref, before="run 1"),
     ]
     write_session(cli.state / "sessions" / "parent", events)
     forked = sessions("fork", "parent")[1].strip()
@@ -228,7 +225,7 @@ def test_words_are_found_in_conversations(sessions: Sessions, session: str) -> N
         (("list", "--limt", "3"), ["there is no option --limt", "the nearest is --limit"]),
     ],
 )
-def test_a_slip_is_told(sessions: Sessions, words: tuple[str, ...], parts: list[str]) -> None:
+def test_a_slip_is_reported(sessions: Sessions, words: tuple[str, ...], parts: list[str]) -> None:
     code, out, err = sessions(*words)
     assert (code, out) == (2, "")
     assert "Traceback" not in err

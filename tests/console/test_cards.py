@@ -6,19 +6,31 @@ import json
 
 import pytest
 
-from tests.console.flight_harness import flight
-from tui_agent import events as e
+from tests.console.live_harness import live
 from tui_agent.console.cards.approval import ApprovalCard, subject
+from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.editor import ArgumentsError, parse_arguments
 from tui_agent.console.cards.escalation import Attempt, EscalationCard, attempts_before, choices_for, tried
 from tui_agent.console.cards.gate import GateCard
-from tui_agent.console.cards.sheet import Sheet
-from tui_agent.console.panes.ink import text_of
-from tui_agent.state import fold
+from tui_agent.console.panes.styled_line import text_of
+from tui_agent.core.events import (
+    EscalationRaised,
+    Event,
+    Failure,
+    FailureKind,
+    IterationFinished,
+    IterationStarted,
+    Mode,
+    ReplyFinished,
+    RunStarted,
+    ToolCall,
+    ToolFailed,
+)
+from tui_agent.core.state import fold
 
 
 async def test_a_card_takes_no_key_before_its_grace_is_over() -> None:
-    async with flight() as console:
+    async with live() as console:
         asked = console.ask()
         await console.card_appears()
         await console.type("yes")
@@ -27,7 +39,7 @@ async def test_a_card_takes_no_key_before_its_grace_is_over() -> None:
 
 
 async def test_a_card_leaves_the_focus_to_a_prompt_that_holds_a_draft() -> None:
-    async with flight() as console:
+    async with live() as console:
         await console.type("half a")
         asked = console.ask()
         await console.card_appears()
@@ -40,20 +52,20 @@ async def test_a_card_leaves_the_focus_to_a_prompt_that_holds_a_draft() -> None:
 
 
 async def test_typing_starts_the_grace_again() -> None:
-    async with flight() as console:
+    async with live() as console:
         console.ask()
         await console.card_appears()
         console.app.time += 0.3
         await console.press("x", "backspace")
         console.app.time += 0.3
-        console.screen.tray.settle()
+        console.screen.card_host.settle()
         assert not console.in_card
         await console.grace_passes()
         assert console.in_card
 
 
 async def test_f8_goes_to_the_card_and_back_without_losing_the_draft() -> None:
-    async with flight() as console:
+    async with live() as console:
         await console.type("draft")
         console.ask()
         await console.card_appears()
@@ -75,7 +87,7 @@ async def test_f8_goes_to_the_card_and_back_without_losing_the_draft() -> None:
     ],
 )
 async def test_keys_and_arrows_give_the_same_decisions(keys: list[str], decision: str) -> None:
-    async with flight() as console:
+    async with live() as console:
         asked = console.ask()
         await console.card_appears()
         await console.grace_passes()
@@ -89,7 +101,7 @@ async def test_keys_and_arrows_give_the_same_decisions(keys: list[str], decision
 
 
 async def test_a_denial_carries_its_reason() -> None:
-    async with flight() as console:
+    async with live() as console:
         asked = console.ask()
         await console.card_appears()
         await console.grace_passes()
@@ -101,7 +113,7 @@ async def test_a_denial_carries_its_reason() -> None:
 
 
 async def test_esc_in_the_reason_goes_back_to_the_choices_and_interrupts_nothing() -> None:
-    async with flight() as console:
+    async with live() as console:
         console.session.start()
         asked = console.ask()
         await console.card_appears()
@@ -113,7 +125,7 @@ async def test_esc_in_the_reason_goes_back_to_the_choices_and_interrupts_nothing
 
 
 async def test_a_click_takes_a_choice_only_after_the_grace() -> None:
-    async with flight() as console:
+    async with live() as console:
         asked = console.ask()
         await console.card_appears()
         await console.pilot.pause()
@@ -127,7 +139,7 @@ async def test_a_click_takes_a_choice_only_after_the_grace() -> None:
 
 
 async def test_edited_arguments_are_checked_before_they_are_taken() -> None:
-    async with flight() as console:
+    async with live() as console:
         asked = console.ask()
         await console.card_appears()
         await console.grace_passes()
@@ -150,7 +162,7 @@ def test_arguments_that_are_no_object_are_refused_in_words(text: str) -> None:
 
 
 async def test_the_subject_stays_while_other_questions_come_and_go() -> None:
-    async with flight() as console:
+    async with live() as console:
         first, second, third = console.ask(), console.ask(), console.ask()
         await console.card_appears()
         card = console.card
@@ -170,7 +182,7 @@ async def test_the_subject_stays_while_other_questions_come_and_go() -> None:
 
 
 async def test_a_question_that_is_withdrawn_takes_its_card_away() -> None:
-    async with flight() as console:
+    async with live() as console:
         asked = console.ask()
         await console.card_appears()
         await console.grace_passes()
@@ -184,12 +196,12 @@ async def test_a_long_subject_is_there_in_full_and_the_choices_stay_in_view(size
     command = (
         "\n".join(f"echo line number {number} {'x' * 120}" for number in range(60)) + "\necho the very end"
     )
-    async with flight(size) as console:
+    async with live(size) as console:
         console.ask(preview=command, input={"command": command})
         await console.card_appears()
         await console.grace_passes()
-        sheet = console.card.query_one(Sheet)
-        assert "".join(text_of(line) for line in sheet._lines) == command.replace("\n", "")
+        card_body = console.card.query_one(CardBody)
+        assert "".join(text_of(line) for line in card_body._lines) == command.replace("\n", "")
         assert "this session" in console.shown()
         for _ in range(80):
             await console.press("pagedown")
@@ -200,7 +212,7 @@ async def test_a_long_subject_is_there_in_full_and_the_choices_stay_in_view(size
 
 
 async def test_what_a_command_hides_from_a_terminal_is_shown() -> None:
-    async with flight() as console:
+    async with live() as console:
         command = "rm -rf ~ #\x1b[2K\recho harmless"
         console.ask(preview=command, input={"command": command})
         await console.card_appears()
@@ -225,12 +237,12 @@ def test_every_argument_that_the_preview_leaves_out_is_shown(
 
 
 async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_rule() -> None:
-    async with flight() as console:
+    async with live() as console:
         console.ask()
         await console.card_appears()
         await console.pilot.pause()
         assert "every plain `make …` command" in console.shown()
-    async with flight() as console:
+    async with live() as console:
         console.ask(rule="", covers="")
         await console.card_appears()
         await console.pilot.pause()
@@ -238,7 +250,7 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
 
 
 async def test_a_character_that_is_no_choice_goes_to_the_prompt() -> None:
-    async with flight() as console:
+    async with live() as console:
         asked = console.ask()
         await console.card_appears()
         await console.grace_passes()
@@ -251,7 +263,7 @@ async def test_a_character_that_is_no_choice_goes_to_the_prompt() -> None:
 
 
 async def test_a_free_text_answer_is_sent_by_enter() -> None:
-    async with flight() as console:
+    async with live() as console:
         raised = console.escalate()
         await console.card_appears()
         await console.grace_passes()
@@ -263,7 +275,7 @@ async def test_a_free_text_answer_is_sent_by_enter() -> None:
 
 @pytest.mark.parametrize(("key", "choice"), [("r", "retry"), ("s", "skip"), ("p", "partial"), ("x", "stop")])
 async def test_each_way_out_has_its_letter(key: str, choice: str) -> None:
-    async with flight() as console:
+    async with live() as console:
         raised = console.escalate()
         await console.card_appears()
         await console.grace_passes()
@@ -273,7 +285,7 @@ async def test_each_way_out_has_its_letter(key: str, choice: str) -> None:
 
 
 async def test_an_escalation_can_be_answered_by_edited_arguments() -> None:
-    async with flight() as console:
+    async with live() as console:
         raised = console.escalate()
         await console.card_appears()
         await console.grace_passes()
@@ -285,7 +297,7 @@ async def test_an_escalation_can_be_answered_by_edited_arguments() -> None:
 
 
 async def test_the_options_of_the_model_are_choices_by_number() -> None:
-    async with flight() as console:
+    async with live() as console:
         raised = console.escalate(
             source="ask_operator", tool="ask_operator", input={}, options=("short", "long")
         )
@@ -297,7 +309,7 @@ async def test_the_options_of_the_model_are_choices_by_number() -> None:
 
 
 async def test_naming_another_model_retries_with_it() -> None:
-    async with flight() as console:
+    async with live() as console:
         raised = console.escalate(source="model", tool="", input={}, options=("openai/other",))
         await console.card_appears()
         await console.grace_passes()
@@ -316,28 +328,26 @@ async def test_naming_another_model_retries_with_it() -> None:
     ],
 )
 def test_only_ways_out_that_make_sense_are_offered(source: str, tool: str, keys: str) -> None:
-    asked = e.EscalationRaised(id="1", question="?", source=source, tool=tool)
+    asked = EscalationRaised(id="1", question="?", source=source, tool=tool)
     assert "".join(choice.key for choice in choices_for(asked)) == keys
 
 
 def test_what_was_tried_is_the_same_calls_failures_of_this_run() -> None:
-    def failing(number: int, path: str) -> list[e.Event]:
-        call = e.ToolCall(id=f"c{number}", name="read_file", arguments="{}")
-        failure = e.Failure(
-            kind=e.FailureKind.TOOL_EXECUTION, message=f"no {path} ({number})", tool="read_file"
-        )
+    def failing(number: int, path: str) -> list[Event]:
+        call = ToolCall(id=f"c{number}", name="read_file", arguments="{}")
+        failure = Failure(kind=FailureKind.TOOL_EXECUTION, message=f"no {path} ({number})", tool="read_file")
         return [
-            e.IterationStarted(iteration=number),
-            e.ReplyFinished(calls=(call,)),
-            e.ToolFailed(call_id=call.id, tool="read_file", input={"path": path}, failure=failure),
-            e.IterationFinished(iteration=number),
+            IterationStarted(iteration=number),
+            ReplyFinished(calls=(call,)),
+            ToolFailed(call_id=call.id, tool="read_file", input={"path": path}, failure=failure),
+            IterationFinished(iteration=number),
         ]
 
-    events: list[e.Event] = [e.RunStarted(run=1, task="t", policy="combined")]
+    events: list[Event] = [RunStarted(run=1, task="t", policy="combined")]
     for number, path in enumerate(["a", "b", "a"], 1):
         events += failing(number, path)
     state = fold(event.stamped(seq, 1.0) for seq, event in enumerate(events, 1))
-    asked = e.EscalationRaised(id="1", question="?", source="attempts", tool="read_file", input={"path": "a"})
+    asked = EscalationRaised(id="1", question="?", source="attempts", tool="read_file", input={"path": "a"})
     assert [attempt.error for attempt in attempts_before(state, asked)] == ["no a (1)", "no a (3)"]
 
 
@@ -345,8 +355,8 @@ def test_what_was_tried_is_the_same_calls_failures_of_this_run() -> None:
 
 
 async def test_in_step_the_outline_is_shown_and_f10_sends_the_note_as_it_stands() -> None:
-    async with flight() as console:
-        console.session.set_mode(e.Mode.STEP)
+    async with live() as console:
+        console.session.set_mode(Mode.STEP)
         waiting = console.gate("Try another path.")
         await console.card_appears()
         assert isinstance(console.card, GateCard)
@@ -360,8 +370,8 @@ async def test_in_step_the_outline_is_shown_and_f10_sends_the_note_as_it_stands(
 
 
 async def test_the_note_can_be_edited_before_it_goes_out() -> None:
-    async with flight() as console:
-        console.session.set_mode(e.Mode.STEP)
+    async with live() as console:
+        console.session.set_mode(Mode.STEP)
         waiting = console.gate("Try another path.")
         await console.card_appears()
         await console.press("f4")
@@ -374,8 +384,8 @@ async def test_the_note_can_be_edited_before_it_goes_out() -> None:
 
 
 async def test_esc_in_the_note_leaves_it_as_it_was() -> None:
-    async with flight() as console:
-        console.session.set_mode(e.Mode.STEP)
+    async with live() as console:
+        console.session.set_mode(Mode.STEP)
         waiting = console.gate("Keep me.")
         await console.card_appears()
         await console.press("f4")
@@ -388,8 +398,8 @@ async def test_esc_in_the_note_leaves_it_as_it_was() -> None:
 
 
 async def test_the_note_can_be_dropped_by_a_command() -> None:
-    async with flight() as console:
-        console.session.set_mode(e.Mode.PAUSED)
+    async with live() as console:
+        console.session.set_mode(Mode.PAUSED)
         waiting = console.gate("Drop me.")
         await console.card_appears()
         await console.say("/note drop")
@@ -399,15 +409,15 @@ async def test_the_note_can_be_dropped_by_a_command() -> None:
 
 
 async def test_in_auto_a_request_goes_out_at_once() -> None:
-    async with flight() as console:
+    async with live() as console:
         waiting = console.gate("n")
         await console.until(waiting.done)
         assert waiting.result().note == "n"
 
 
 async def test_f5_lets_a_waiting_request_go_and_the_next_ones_too() -> None:
-    async with flight() as console:
-        console.session.set_mode(e.Mode.PAUSED)
+    async with live() as console:
+        console.session.set_mode(Mode.PAUSED)
         waiting = console.gate()
         await console.card_appears()
         await console.press("f5")
@@ -421,7 +431,7 @@ def test_cards_are_of_three_kinds() -> None:
     assert not GateCard.wants_focus
 
 
-def test_what_was_tried_is_told_by_its_telling_line_and_the_last_error_stands_whole() -> None:
+def test_what_was_tried_is_shown_by_the_line_that_says_what_is_wrong_and_the_last_error_whole() -> None:
     error = "The command failed with exit code 1.\nE\n=====\nModuleNotFoundError: No module named 'shop'"
     attempts = [
         Attempt("iteration 1", "other trouble\nmore"),

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.sessions.session_events import write_session
-from tui_agent import events as e
-from tui_agent.sessions.store import SessionStore
+from tests.store.session_events import write_session
+from tui_agent.core import events
+from tui_agent.store.session_store import SessionStore
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -128,8 +128,8 @@ def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Console]) ->
         "pydantic",
         "pydantic_core",
         "litellm",
-        "tui_agent.events",
-        "tui_agent.state",
+        "tui_agent.core.events",
+        "tui_agent.core.state",
         "openai",
         "aiofiles",
     ):
@@ -150,7 +150,7 @@ def test_leaving_brings_the_list_up_to_date_and_lets_old_sessions_go(
     start: Callable[..., Console], tmp_path: Path
 ) -> None:
     old = tmp_path / "state" / "sessions" / "old"
-    write_session(old, [e.SessionStarted(session_id="old", workspace="/w")])
+    write_session(old, [events.SessionStarted(session_id="old", workspace="/w")])
     os.utime(old / "events.jsonl", (1_000_000_000, 1_000_000_000))
     console = start("-m", "tui_agent", "--model", "openai/none", AGENT_TUI_RETENTION_DAYS="30")
     console.until(lambda: b"AUTO" in console.output)

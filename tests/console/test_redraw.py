@@ -1,4 +1,4 @@
-"""One clock for all drawing: requests are joined, and a typed key goes first."""
+"""One clock for all drawing: requests are joined, a typed key goes first, and a drawing that raises is not the last."""
 
 from __future__ import annotations
 
@@ -32,11 +32,15 @@ class Desk:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
         self.drawn = 0
+        self.faults: list[Exception] = []
+        self.reported: list[Exception] = []
         self.owner: Any = Owner()
         monkeypatch.setattr(redraw, "monotonic", lambda: self.now)
-        self.redraw = redraw.Redraw(self.owner, self.draw)
+        self.redraw = redraw.Redraw(self.owner, self.draw, self.reported.append)
 
     def draw(self) -> None:
+        if self.faults:
+            raise self.faults.pop()
         self.drawn += 1
 
     def fire(self) -> None:
@@ -78,3 +82,27 @@ def test_somebody_who_types_all_the_time_does_not_stop_the_drawing(desk: Desk) -
         if desk.owner.timers:
             desk.fire()
     assert desk.drawn >= 2
+
+
+def test_a_drawing_that_raises_is_reported_and_made_again(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk.faults = [ValueError("no such row")]
+    desk.redraw.request()
+    desk.fire()
+    assert [str(error) for error in desk.reported] == ["no such row"]
+    assert "no such row" in caplog.text
+    desk.fire()
+    assert desk.drawn == 1
+
+
+def test_a_drawing_that_keeps_raising_is_reported_once_and_does_not_go_round_by_itself(desk: Desk) -> None:
+    desk.faults = [ValueError("no such row") for _ in range(4)]
+    for _ in range(3):
+        desk.redraw.request()
+        while desk.owner.timers:
+            desk.fire()
+    assert (len(desk.reported), desk.drawn) == (1, 0)
+    desk.redraw.request()
+    desk.fire()
+    assert desk.drawn == 1

@@ -11,49 +11,72 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from tui_agent import events as e
+from tests.console.waiting import until
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.player import FRAME, SPEEDS, Player
 from tui_agent.console.program import ConsoleApp
+from tui_agent.console.screens.fork import ForkScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.scrubber import column_of
-from tui_agent.sessions import upkeep
-from tui_agent.sessions.lines import encode
-from tui_agent.sessions.replay import Replay, Stop
+from tui_agent.core.events import (
+    EscalationAnswered,
+    EscalationRaised,
+    Event,
+    Failure,
+    FailureKind,
+    IterationFinished,
+    IterationStarted,
+    Level,
+    ModelCallStarted,
+    NotePrepared,
+    Outcome,
+    ReplyDelta,
+    ReplyFinished,
+    RunFinished,
+    RunStarted,
+    SessionStarted,
+    ToolCall,
+    ToolFailed,
+    ToolStarted,
+    VerdictReached,
+)
+from tui_agent.store import fork_session
+from tui_agent.store.lines import encode
+from tui_agent.store.replay import Replay, Stop
 
 
-def recording() -> list[e.Event]:
+def recording() -> list[Event]:
     """Two iterations: a failure with a verdict and an escalation, then an answer; long idle times between."""
-    call = e.ToolCall(id="c1", name="bash", arguments='{"command": "make"}')
-    failure = e.Failure(kind=e.FailureKind.TOOL_EXECUTION, message="exit code 2", tool="bash")
-    events: list[e.Event] = [
-        e.SessionStarted(session_id="saved", workspace="/nowhere"),
-        e.RunStarted(run=1, task="build it", policy="combined", model="scripted:x"),
-        e.IterationStarted(iteration=1),
-        e.ModelCallStarted(iteration=1, model="scripted:x"),
-        *(e.ReplyDelta(text=f"piece{number} ") for number in range(10)),
-        e.ReplyFinished(text="I build.", calls=(call,), model="scripted:x"),
-        e.ToolStarted(call_id="c1", tool="bash", input={"command": "make"}),
-        e.ToolFailed(
+    call = ToolCall(id="c1", name="bash", arguments='{"command": "make"}')
+    failure = Failure(kind=FailureKind.TOOL_EXECUTION, message="exit code 2", tool="bash")
+    events: list[Event] = [
+        SessionStarted(session_id="saved", workspace="/nowhere"),
+        RunStarted(run=1, task="build it", policy="combined", model="scripted:x"),
+        IterationStarted(iteration=1),
+        ModelCallStarted(iteration=1, model="scripted:x"),
+        *(ReplyDelta(text=f"piece{number} ") for number in range(10)),
+        ReplyFinished(text="I build.", calls=(call,), model="scripted:x"),
+        ToolStarted(call_id="c1", tool="bash", input={"command": "make"}),
+        ToolFailed(
             call_id="c1", tool="bash", input={"command": "make"}, content="exit code 2", failure=failure
         ),
-        e.IterationFinished(iteration=1),
-        e.VerdictReached(
-            iteration=1, level=e.Level.GUIDE, detector="attempts", reason="bash failed (attempt 1/3)"
+        IterationFinished(iteration=1),
+        VerdictReached(
+            iteration=1, level=Level.GUIDE, detector="attempts", reason="bash failed (attempt 1/3)"
         ),
-        e.NotePrepared(text="Read the error."),
-        e.EscalationRaised(id="q", question="What now?", source="attempts"),
-        e.EscalationAnswered(id="q", choice="answer", text="Use ninja.", message="Use ninja."),
-        e.IterationStarted(iteration=2),
-        e.ModelCallStarted(iteration=2, model="scripted:x"),
-        e.ReplyFinished(text="Built.", model="scripted:x"),
-        e.IterationFinished(iteration=2),
-        e.RunFinished(outcome=e.Outcome.ANSWERED, answer="Built."),
+        NotePrepared(text="Read the error."),
+        EscalationRaised(id="q", question="What now?", source="attempts"),
+        EscalationAnswered(id="q", choice="answer", text="Use ninja.", message="Use ninja."),
+        IterationStarted(iteration=2),
+        ModelCallStarted(iteration=2, model="scripted:x"),
+        ReplyFinished(text="Built.", model="scripted:x"),
+        IterationFinished(iteration=2),
+        RunFinished(outcome=Outcome.ANSWERED, answer="Built."),
     ]
     at = 1_000.0
     stamped = []
     for number, event in enumerate(events, 1):
-        at += 0.01 if isinstance(event, e.ReplyDelta) else 60.0
+        at += 0.01 if isinstance(event, ReplyDelta) else 60.0
         stamped.append(event.stamped(number, at))
     return stamped
 
@@ -117,14 +140,11 @@ async def replaying(
     path: Path, state_dir: Path, at: int = 1, **options: object
 ) -> AsyncIterator[tuple[ReplayScreen, Pilot[None]]]:
     overrides = {"state_dir": state_dir, **options}
-    app = ConsoleApp(ConsoleArguments(overrides=overrides, replay=path, replay_at=at))
+    app = ConsoleApp(ConsoleArguments(overrides=overrides, replay=str(path), replay_at=at))
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         screen = app.screen_stack[0]
         assert isinstance(screen, ReplayScreen)
-        for _ in range(400):
-            await pilot.pause(0.01)
-            if screen.player is not None:
-                break
+        await until(pilot, lambda: screen.player is not None)
         yield screen, pilot
 
 
@@ -136,7 +156,7 @@ def saved(tmp_path: Path) -> Path:
     return folder
 
 
-def told(screen: ReplayScreen) -> str:
+def remarks(screen: ReplayScreen) -> str:
     """What was said in the corner."""
     return "\n".join(notification.message for notification in screen.app._notifications)
 
@@ -175,10 +195,7 @@ async def test_the_keys_of_the_replay_move_through_the_session(saved: Path, tmp_
 
 async def test_the_panes_and_the_scrubber_show_the_position(saved: Path, tmp_path: Path) -> None:
     async with replaying(saved, tmp_path / "state", at=20) as (screen, pilot):
-        for _ in range(200):
-            await pilot.pause(0.01)
-            if "event 20/27" in shown(screen) and "reading" not in shown(screen):
-                break
+        await until(pilot, lambda: "event 20/27" in shown(screen) and "reading" not in shown(screen))
         text = shown(screen)
         for part in ("event 20/27", "build it", "exit code 2", "Read the error.", "▽", "✗", "▲"):
             assert part in text
@@ -203,31 +220,19 @@ async def test_a_fork_goes_over_to_a_session_of_its_own(
     async def adopt(folder: Path) -> None:
         adopting.append(folder)
 
-    monkeypatch.setattr(upkeep, "adopt_checkpoints", adopt)
+    monkeypatch.setattr(fork_session, "adopt_checkpoints", adopt)
     before = (saved / "events.jsonl").read_bytes()
     async with replaying(saved, tmp_path / "state", at=19) as (screen, pilot):
         app = screen.app
         await pilot.press("f")
-        for _ in range(300):
-            await pilot.pause(0.01)
-            if app.next is not None:
-                break
-            if app.screen is not screen and app.screen.focused is not None:
-                await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ForkScreen) and app.screen.focused is not None)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.next is not None)
     assert app.next is not None
     fork = saved.parent / str(app.next.resume) / "events.jsonl"
     assert len(fork.read_text(encoding="utf-8").splitlines()) >= 19
     assert (saved / "events.jsonl").read_bytes() == before
     assert adopting == [fork.parent]
-
-
-async def until(pilot: Pilot[None], holds: Callable[[], bool]) -> None:
-    """Let the console go on until something holds."""
-    for _ in range(600):
-        if holds():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it did not come to pass")
 
 
 @pytest.fixture
@@ -258,7 +263,7 @@ async def test_keys_are_answered_while_the_session_is_read_and_done_when_it_is(
         await pilot.press("end")
         await until(pilot, lambda: "event 27/27" in shown(screen))
         await pilot.press("f")
-        await until(pilot, lambda: "still being read" in told(screen))
+        await until(pilot, lambda: "still being read" in remarks(screen))
         assert "Built." not in shown(screen)
         await pilot.press("home", "v")
         assert player.position == 0
@@ -307,7 +312,7 @@ async def test_leaving_does_not_wait_until_the_session_is_read(
 
 
 @pytest.mark.parametrize(("damaged", "seen"), [('"detector":"attempts"', 18), ('"text":"piece3 "', 7)])
-async def test_a_damaged_event_ends_the_session_where_it_is_found_and_is_told(
+async def test_a_damaged_event_ends_the_session_where_it_is_found_and_is_reported(
     saved: Path, tmp_path: Path, damaged: str, seen: int
 ) -> None:
     journal = saved / "events.jsonl"
@@ -319,32 +324,29 @@ async def test_a_damaged_event_ends_the_session_where_it_is_found_and_is_told(
         await until(pilot, lambda: "reading" not in shown(screen))
         await pilot.press("end")
         await until(pilot, lambda: f"event {seen}/{seen}" in shown(screen))
-        assert f"damaged in line {seen + 1}" in told(screen)
+        assert f"damaged in line {seen + 1}" in remarks(screen)
 
 
 async def test_a_session_that_is_judged_anew_says_so_and_is_not_forked(saved: Path, tmp_path: Path) -> None:
     async with replaying(saved, tmp_path / "state", policy="hpd") as (screen, pilot):
-        await until(pilot, lambda: "Judged anew by hpd" in told(screen))
+        await until(pilot, lambda: "Judged anew by hpd" in remarks(screen))
         await pilot.press("f")
-        await until(pilot, lambda: "fork it there" in told(screen))
+        await until(pilot, lambda: "fork it there" in remarks(screen))
         assert screen.app.screen is screen
         before = screen.app.arguments
         assert before.overrides["policy"] == "hpd"
-        await screen.go_over("other", "resume")
+        await screen.open_session("other", "resume")
         assert screen.app.next is not None
         assert "policy" not in screen.app.next.overrides
 
 
 @pytest.mark.parametrize("content", ["", "not a session\n", '{"type": "nonsense"}\n'])
-async def test_a_file_that_is_no_session_is_told_in_words(content: str, tmp_path: Path) -> None:
+async def test_a_file_that_is_no_session_is_reported_in_words(content: str, tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(content, encoding="utf-8")
-    app = ConsoleApp(ConsoleArguments(overrides={"state_dir": tmp_path}, replay=path))
+    app = ConsoleApp(ConsoleArguments(overrides={"state_dir": tmp_path}, replay=str(path)))
     async with app.run_test() as pilot:
-        for _ in range(400):
-            await pilot.pause(0.01)
-            if app.exit_text:
-                break
+        await until(pilot, lambda: app.exit_text)
     assert app.return_code == 2
     assert "x.jsonl" in app.exit_text
     assert "Traceback" not in app.exit_text

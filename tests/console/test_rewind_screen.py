@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.console.real_flight import RealFlight, real_flight
-from tui_agent import events as e
-from tui_agent.console.going_back import passages_of
-from tui_agent.console.screens.flight import FlightScreen
-from tui_agent.console.screens.rewind import Preview, RewindScreen, WayList
-from tui_agent.sessions.checkpoints import FileChange
-from tui_agent.sessions.rewind import RewindPlan, RewindPoint
+from tests.console.real_session import RealConsole, real_live
+from tui_agent.console.rewind_text import preview
+from tui_agent.console.screens.live import LiveScreen
+from tui_agent.console.screens.rewind import Preview, RewindList, RewindScreen
+from tui_agent.core import events
+from tui_agent.store.checkpoints import FileChange
+from tui_agent.store.rewind import RewindPlan, RewindPoint
 
 
 def write(path: str, content: str) -> dict[str, Any]:
@@ -27,34 +27,34 @@ def command(text: str) -> dict[str, Any]:
 TURNS: list[Any] = [write("a.txt", "one"), "first", write("b.txt", "new"), write("a.txt", "two"), "second"]
 
 
-async def open_screen(flight: RealFlight, line: str = "/rewind") -> RewindScreen:
+async def open_screen(live: RealConsole, line: str = "/rewind") -> RewindScreen:
     """The screen, with its first preview."""
-    await flight.command(line)
-    screen = await flight.opens(RewindScreen)
+    await live.command(line)
+    screen = await live.opens(RewindScreen)
     assert isinstance(screen, RewindScreen)
-    await looked(flight, screen)
+    await looked(live, screen)
     return screen
 
 
-async def looked(flight: RealFlight, screen: RewindScreen) -> None:
+async def looked(live: RealConsole, screen: RewindScreen) -> None:
     """Until the preview shows what is chosen."""
-    await flight.until(lambda: not screen._looking and "Looking" not in flight.shown())
+    await live.until(lambda: not screen._looking and "Looking" not in live.shown())
 
 
-async def to_second_task(flight: RealFlight, screen: RewindScreen) -> None:
+async def to_second_task(live: RealConsole, screen: RewindScreen) -> None:
     """The cursor on the point before the second task."""
-    ways = screen.query_one(WayList)
-    while "make it two" not in ways.chosen.label:
-        await flight.press("down")
-    await looked(flight, screen)
+    choices = screen.query_one(RewindList)
+    while "make it two" not in choices.chosen.label:
+        await live.press("down")
+    await looked(live, screen)
 
 
-def content(flight: RealFlight) -> dict[str, str]:
-    return {path.name: path.read_text() for path in sorted(flight.workspace.iterdir())}
+def content(live: RealConsole) -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted(live.workspace.iterdir())}
 
 
-def tasks(flight: RealFlight) -> list[str]:
-    messages = (message for group in flight.session.state.history.groups for message in group.messages)
+def tasks(live: RealConsole) -> list[str]:
+    messages = (message for group in live.session.state.history.groups for message in group.messages)
     return [
         str(m["content"]) for m in messages if m["role"] == "user" and str(m["content"]).startswith("make")
     ]
@@ -65,7 +65,7 @@ BOTH_TASKS = ["make it one", "make it two"]
 
 
 @pytest.mark.parametrize(
-    ("key", "files", "told_of"),
+    ("key", "files", "remarks"),
     [
         ("b", BEFORE, ["5 blocks of the conversation left out", "2 files brought back"]),
         ("f", BEFORE, ["2 files brought back"]),
@@ -73,53 +73,53 @@ BOTH_TASKS = ["make it one", "make it two"]
     ],
 )
 async def test_a_rewind_does_what_it_showed_and_is_taken_back_by_undo(
-    tmp_path: Path, key: str, files: dict[str, str], told_of: list[str]
+    tmp_path: Path, key: str, files: dict[str, str], remarks: list[str]
 ) -> None:
-    async with real_flight(tmp_path, TURNS, files={"a.txt": "before"}) as flight:
-        await flight.run("make it one", "make it two")
-        screen = await open_screen(flight)
-        await to_second_task(flight, screen)
-        await flight.press(key)
-        await looked(flight, screen)
-        text = flight.shown()
+    async with real_live(tmp_path, TURNS, files={"a.txt": "before"}) as live:
+        await live.run("make it one", "make it two")
+        screen = await open_screen(live)
+        await to_second_task(live, screen)
+        await live.press(key)
+        await looked(live, screen)
+        text = live.shown()
         assert ("5 blocks and 4 groups of the model's history are left out." in text) is (key != "f")
         assert ("~ change  a.txt" in text and "- delete  b.txt" in text) is (key != "c")
-        assert content(flight) == AFTER, "looking changes nothing"
-        await flight.press("enter")
-        await flight.until(lambda: "/rewind undo takes it back" in flight.told())
-        assert all(part in flight.told() for part in told_of)
-        assert (content(flight), tasks(flight)) == (files, BOTH_TASKS if key == "f" else BOTH_TASKS[:1])
+        assert content(live) == AFTER, "looking changes nothing"
+        await live.press("enter")
+        await live.until(lambda: "/rewind undo takes it back" in live.remarks())
+        assert all(part in live.remarks() for part in remarks)
+        assert (content(live), tasks(live)) == (files, BOTH_TASKS if key == "f" else BOTH_TASKS[:1])
 
-        await open_screen(flight, "/rewind undo")
-        assert ("+ create  b.txt" in flight.shown()) is (key != "c")
-        assert ("5 blocks and 4 groups of the model's history come back." in flight.shown()) is (key != "f")
-        await flight.press("enter")
-        await flight.until(lambda: "The rewind was taken back" in flight.told())
-        assert (content(flight), tasks(flight)) == (AFTER, BOTH_TASKS)
+        await open_screen(live, "/rewind undo")
+        assert ("+ create  b.txt" in live.shown()) is (key != "c")
+        assert ("5 blocks and 4 groups of the model's history come back." in live.shown()) is (key != "f")
+        await live.press("enter")
+        await live.until(lambda: "The rewind was taken back" in live.remarks())
+        assert (content(live), tasks(live)) == (AFTER, BOTH_TASKS)
 
 
 async def test_escape_leaves_everything_as_it_is(tmp_path: Path) -> None:
-    async with real_flight(tmp_path, TURNS) as flight:
-        await flight.run("make it one", "make it two")
-        before = flight.session.state
-        screen = await open_screen(flight)
-        await to_second_task(flight, screen)
-        await flight.press("escape")
-        await flight.until(lambda: isinstance(flight.app.screen, FlightScreen))
-        assert flight.session.state is before
-        assert content(flight) == AFTER
-        assert flight.screen.focused is flight.screen.prompt
+    async with real_live(tmp_path, TURNS) as live:
+        await live.run("make it one", "make it two")
+        before = live.session.state
+        screen = await open_screen(live)
+        await to_second_task(live, screen)
+        await live.press("escape")
+        await live.until(lambda: isinstance(live.app.screen, LiveScreen))
+        assert live.session.state is before
+        assert content(live) == AFTER
+        assert live.screen.focused is live.screen.prompt
 
 
 async def test_it_is_refused_in_words_while_a_run_goes_on(tmp_path: Path) -> None:
     asking = {"calls": [{"tool": "ask_operator", "args": {"question": "which?"}}]}
-    async with real_flight(tmp_path, [asking, "done"]) as flight:
-        await flight.session.submit("go")
-        await flight.until(lambda: flight.session.state.escalation)
-        await flight.screen.run_command("rewind")
-        await flight.until(lambda: "Nothing can be rewound now: a run goes on." in flight.told())
-        assert isinstance(flight.app.screen, FlightScreen)
-        await flight.session.stop()
+    async with real_live(tmp_path, [asking, "done"]) as live:
+        await live.session.submit("go")
+        await live.until(lambda: live.session.state.escalation)
+        live.screen.run_command("rewind")
+        await live.until(lambda: "Nothing can be rewound now: a run goes on." in live.remarks())
+        assert isinstance(live.app.screen, LiveScreen)
+        await live.session.stop()
 
 
 @pytest.mark.parametrize(
@@ -129,84 +129,84 @@ async def test_it_is_refused_in_words_while_a_run_goes_on(tmp_path: Path) -> Non
         ("/rewind nonsense", "Write /rewind, or /rewind undo."),
     ],
 )
-async def test_what_cannot_be_is_told_in_words(tmp_path: Path, line: str, words: str) -> None:
-    async with real_flight(tmp_path, []) as flight:
-        await flight.command(line)
-        await flight.until(lambda: words in flight.told())
-        assert isinstance(flight.app.screen, FlightScreen)
+async def test_what_cannot_be_is_reported_in_words(tmp_path: Path, line: str, words: str) -> None:
+    async with real_live(tmp_path, []) as live:
+        await live.command(line)
+        await live.until(lambda: words in live.remarks())
+        assert isinstance(live.app.screen, LiveScreen)
 
 
-async def test_an_undo_without_a_rewind_is_told_in_words(tmp_path: Path) -> None:
-    async with real_flight(tmp_path, TURNS) as flight:
-        await flight.run("make it one")
-        await flight.command("/rewind undo")
-        await flight.until(lambda: "There is no rewind to take back" in flight.told())
+async def test_an_undo_without_a_rewind_is_reported_in_words(tmp_path: Path) -> None:
+    async with real_live(tmp_path, TURNS) as live:
+        await live.run("make it one")
+        await live.command("/rewind undo")
+        await live.until(lambda: "There is no rewind to take back" in live.remarks())
 
 
 async def test_a_run_that_an_earlier_process_left_open_can_be_stopped_and_then_rewound(
     tmp_path: Path,
 ) -> None:
-    async with real_flight(tmp_path, TURNS) as flight:
-        await flight.run("make it one")
-        folder = flight.session.folder
+    async with real_live(tmp_path, TURNS) as live:
+        await live.run("make it one")
+        folder = live.session.folder
     journal = folder / "events.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     ended = next(place for place, line in enumerate(lines) if b'"type":"iteration_finished"' in line)
     journal.write_bytes(b"".join(lines[: ended + 1]))
-    async with real_flight(tmp_path, TURNS, resume=folder) as flight:
-        await flight.command("/rewind")
-        await flight.until(lambda: "Stop it first with /stop." in flight.told())
-        await flight.command("/stop")
-        await flight.until(lambda: not flight.session.state.running)
-        assert flight.session.state.run.outcome is e.Outcome.INTERRUPTED
-        assert flight.session.state.metrics.model_calls == 1, "nothing was done before it ended"
-        await open_screen(flight)
+    async with real_live(tmp_path, TURNS, resume=folder) as live:
+        await live.command("/rewind")
+        await live.until(lambda: "Stop it first with /stop." in live.remarks())
+        await live.command("/stop")
+        await live.until(lambda: not live.session.state.running)
+        assert live.session.state.run.outcome is events.Outcome.INTERRUPTED
+        assert live.session.state.metrics.model_calls == 1, "nothing was done before it ended"
+        await open_screen(live)
 
 
 async def test_files_that_changed_behind_the_preview_are_shown_before_anything_is_done(
     tmp_path: Path,
 ) -> None:
-    async with real_flight(tmp_path, TURNS) as flight:
-        await flight.run("make it one", "make it two")
-        screen = await open_screen(flight)
-        await to_second_task(flight, screen)
-        (flight.workspace / "c.txt").write_text("made by somebody else")
-        await flight.press("enter")
-        await flight.until(lambda: "- delete  c.txt" in flight.shown())
-        assert (flight.workspace / "c.txt").exists()
-        assert flight.app.screen is screen
-        await flight.press("enter")
-        await flight.until(lambda: "3 files brought back" in flight.told())
-        assert content(flight) == BEFORE
+    async with real_live(tmp_path, TURNS) as live:
+        await live.run("make it one", "make it two")
+        screen = await open_screen(live)
+        await to_second_task(live, screen)
+        (live.workspace / "c.txt").write_text("made by somebody else")
+        await live.press("enter")
+        await live.until(lambda: "- delete  c.txt" in live.shown())
+        assert (live.workspace / "c.txt").exists()
+        assert live.app.screen is screen
+        await live.press("enter")
+        await live.until(lambda: "3 files brought back" in live.remarks())
+        assert content(live) == BEFORE
 
 
 async def test_a_point_after_which_nothing_came_is_not_gone_back_to(tmp_path: Path) -> None:
-    async with real_flight(tmp_path, TURNS) as flight:
-        await flight.run("make it one", "make it two")
-        screen = await open_screen(flight)
-        await flight.press("f")
-        await looked(flight, screen)
-        seq = flight.session.state.seq
-        await flight.press("enter")
-        await flight.until(lambda: "Nothing would change here" in flight.told())
-        assert (flight.app.screen, flight.session.state.seq) == (screen, seq)
+    async with real_live(tmp_path, TURNS) as live:
+        await live.run("make it one", "make it two")
+        screen = await open_screen(live)
+        await live.press("f")
+        await looked(live, screen)
+        seq = live.session.state.seq
+        await live.press("enter")
+        await live.until(lambda: "Nothing would change here" in live.remarks())
+        assert (live.app.screen, live.session.state.seq) == (screen, seq)
 
 
 async def test_the_mouse_chooses_points_scopes_and_hints(tmp_path: Path) -> None:
-    async with real_flight(tmp_path, TURNS) as flight:
-        await flight.run("make it one", "make it two")
-        screen = await open_screen(flight)
-        ways = screen.query_one(WayList)
-        place = next(number for number, way in enumerate(ways.ways) if "make it two" in way.label)
-        await flight.pilot.click(WayList, offset=(20, place))
-        await looked(flight, screen)
-        assert ways.cursor == place
-        await flight.pilot.click("OptionRow", offset=(12, 0))
-        await looked(flight, screen)
+    async with real_live(tmp_path, TURNS) as live:
+        await live.run("make it one", "make it two")
+        screen = await open_screen(live)
+        choices = screen.query_one(RewindList)
+        place = next(number for number, choice in enumerate(choices.rows) if "make it two" in choice.label)
+        await live.pilot.click(RewindList, offset=(20, place))
+        await looked(live, screen)
+        assert choices.cursor == place
+        await live.pilot.click("OptionRow", offset=(12, 0))
+        await looked(live, screen)
         assert screen.scope == "conversation"
-        await flight.pilot.click("RewindScreen KeyHints", offset=(2, 0))
-        await flight.until(lambda: "5 blocks of the conversation left out" in flight.told())
-        assert (content(flight), tasks(flight)) == (AFTER, ["make it one"])
+        await live.pilot.click("RewindScreen KeyHints", offset=(2, 0))
+        await live.until(lambda: "5 blocks of the conversation left out" in live.remarks())
+        assert (content(live), tasks(live)) == (AFTER, ["make it one"])
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (40, 12)])
@@ -214,19 +214,19 @@ async def test_a_long_list_of_files_stays_in_its_place_and_can_be_read_to_its_en
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
     many = command("for i in $(seq 100 199); do echo x > file_$i.txt; done")
-    async with real_flight(tmp_path, [many, "done"], size=size) as flight:
-        await flight.run("make many")
-        screen = await open_screen(flight)
-        await flight.press("end")
-        await looked(flight, screen)
-        assert "Enter go back" in flight.shown()
+    async with real_live(tmp_path, [many, "done"], size=size) as live:
+        await live.run("make many")
+        screen = await open_screen(live)
+        await live.press("end")
+        await looked(live, screen)
+        assert "Enter go back" in live.shown()
         preview = screen.query_one(Preview)
         assert preview.overflows
         for _ in range(60):
-            await flight.press("pagedown")
-        assert "file_199.txt" in flight.shown()
-        assert "Enter go back" in flight.shown()
-        await flight.press("escape")
+            await live.press("pagedown")
+        assert "file_199.txt" in live.shown()
+        assert "Enter go back" in live.shown()
+        await live.press("escape")
 
 
 def test_names_of_files_are_spelled_out_in_one_line_each() -> None:
@@ -234,7 +234,7 @@ def test_names_of_files_are_spelled_out_in_one_line_each() -> None:
     plan = RewindPlan("files", RewindPoint(3, 0.0, "before: x", "ref"), files=changes)
     shown = "\n".join(
         "".join(span.text for span in line)
-        for line in Preview(list(passages_of(plan, "/w\x1b[0m"))).draw(100, 40)
+        for line in Preview(list(preview(plan, "/w\x1b[0m"))).draw(100, 40)
     )
     assert "\x1b" not in shown
     assert "+ create  evil␛[2J␊name" in shown
@@ -242,11 +242,11 @@ def test_names_of_files_are_spelled_out_in_one_line_each() -> None:
 
 
 async def test_the_palette_offers_both_going_back_and_taking_it_back(tmp_path: Path) -> None:
-    async with real_flight(tmp_path, TURNS) as flight:
-        await flight.run("make it one")
-        await flight.press("ctrl+p")
-        await flight.press(*"rewind")
-        await flight.until(lambda: "rewind [undo]" in flight.shown() and "rewind undo" in flight.shown())
-        await flight.press("enter")
-        await flight.until(lambda: flight.app.screen.__class__.__name__ != "CommandPalette")
-        await flight.opens(RewindScreen)
+    async with real_live(tmp_path, TURNS) as live:
+        await live.run("make it one")
+        await live.press("ctrl+p")
+        await live.press(*"rewind")
+        await live.until(lambda: "rewind [undo]" in live.shown() and "rewind undo" in live.shown())
+        await live.press("enter")
+        await live.until(lambda: live.app.screen.__class__.__name__ != "CommandPalette")
+        await live.opens(RewindScreen)

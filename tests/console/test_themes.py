@@ -9,19 +9,19 @@ from textual.app import App
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
-from tui_agent.console.panes.ink import Palette
+from tui_agent.console.panes.styled_line import Palette
 from tui_agent.console.themes import (
     DEFAULT_THEME,
     ROLES,
     ThemeError,
-    load_themes,
     read_theme,
     read_themes,
     role_defaults,
     theme_folders,
 )
 
-OURS = sorted(read_themes(theme_folders(Path("/nonexistent")))[0])
+THEMES = read_themes(theme_folders(Path("/nonexistent")))[0]
+OURS = sorted(THEMES)
 GROUNDS = {
     "code": "code-background",
     "syntax-keyword": "code-background",
@@ -49,11 +49,10 @@ def contrast(one: Color, other: Color) -> float:
 
 
 def test_the_default_and_the_required_kinds_of_theme_are_there() -> None:
-    themes = load_themes(Path("/nonexistent"))
-    assert DEFAULT_THEME in themes
-    assert len(themes) >= 4
-    assert any(not theme.dark for theme in themes.values())
-    assert any(theme.ansi for theme in themes.values())
+    assert DEFAULT_THEME in THEMES
+    assert len(THEMES) >= 4
+    assert any(not theme.dark for theme in THEMES.values())
+    assert any(theme.ansi for theme in THEMES.values())
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -65,9 +64,9 @@ def test_every_theme_gives_every_role(name: str) -> None:
     assert [role for role in ROLES if f"\n{role} = " not in written] == []
 
 
-@pytest.mark.parametrize("name", [name for name in OURS if not load_themes(Path("/nonexistent"))[name].ansi])
+@pytest.mark.parametrize("name", [name for name in OURS if not THEMES[name].ansi])
 def test_text_is_legible_on_its_ground(name: str) -> None:
-    theme = load_themes(Path("/nonexistent"))[name]
+    theme = THEMES[name]
     least = 7.0 if name == "agent-contrast" else 4.5
     variables = {**theme.variables, "error": theme.error or ""}
     weak = []
@@ -83,7 +82,7 @@ def test_text_is_legible_on_its_ground(name: str) -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_roles_that_mean_different_things_look_different(name: str) -> None:
-    theme = load_themes(Path("/nonexistent"))[name]
+    theme = THEMES[name]
     variables = {**theme.variables, "error": theme.error or ""}
     pairs = [("ok", "warn"), ("ok", "error"), ("warn", "error"), ("model", "operator"), ("note", "operator")]
     assert [pair for pair in pairs if variables[pair[0]] == variables[pair[1]]] == []

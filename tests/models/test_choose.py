@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tui_agent.events import FaultKind
+from tui_agent.core.events import FaultKind
 from tui_agent.models.choose import create_model
 from tui_agent.models.hosted import HostedModel
 from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
@@ -50,6 +50,26 @@ async def test_a_name_chooses_the_model_and_another_name_another_one_in_mid_sess
     assert hosted is model.named("anthropic/claude")
     assert hosted.pid is None, "nothing is started before it is used"
     await model.close()
+
+
+async def test_a_model_that_cannot_be_closed_leaves_no_other_one_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = create_model(SimpleNamespace(model="scripted:breaker", api_base=None))
+    closed: list[HostedModel] = []
+
+    async def break_off(_: ScriptedModel) -> None:
+        raise OSError("broken")
+
+    async def close(hosted: HostedModel) -> None:
+        closed.append(hosted)
+
+    monkeypatch.setattr(ScriptedModel, "close", break_off)
+    monkeypatch.setattr(HostedModel, "close", close)
+    hosted = model.named("gpt-4o")
+    with pytest.raises(OSError, match="broken"):
+        await model.close()
+    assert closed == [hosted]
 
 
 def test_a_scenario_that_cannot_be_used_is_refused_at_once() -> None:

@@ -9,14 +9,31 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agent.scripted import ScriptedOperator
-from tui_agent import events as e
-from tui_agent.agent.operator import ApprovalReply, EscalationReply
-from tui_agent.config import RecoverySettings, Settings
+from tests.runtime.scripted import ScriptedOperator
+from tui_agent.config.sections import RecoverySettings
+from tui_agent.config.settings import Settings
+from tui_agent.core.events import (
+    EscalationAnswered,
+    EscalationRaised,
+    Event,
+    FailureKind,
+    FaultKind,
+    Level,
+    ModelFaulted,
+    Outcome,
+    ReplyFinished,
+    ReplyRejected,
+    RunFinished,
+    ToolFailed,
+    ToolStarted,
+    ToolSucceeded,
+    VerdictReached,
+)
 from tui_agent.models.scenario import materialise
 from tui_agent.models.scenario_file import load_scenario, scenario_names
 from tui_agent.models.scripted import ScriptedModel
-from tui_agent.sessions.session import Session, open_session
+from tui_agent.runtime.operator import ApprovalReply, EscalationReply
+from tui_agent.store.session import Session, open_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,8 +47,8 @@ LONGEST = 60.0
 class Show:
     """A demo that was played to its end."""
 
-    end: e.RunFinished
-    events: list[e.Event]
+    end: RunFinished
+    events: list[Event]
     ring: list[int]
     """Filled slots after each event that changed them."""
     attempts: int
@@ -40,7 +57,7 @@ class Show:
     workspace: Path
     operator: ScriptedOperator
 
-    def of(self, kind: type[e.Event]) -> list[Any]:
+    def of(self, kind: type[Event]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
 
 
@@ -64,17 +81,17 @@ async def play(
         **chosen,
     )
     session = await open_session(configured, operator, ScriptedModel(scenario, pace=0))
-    events: list[e.Event] = []
+    events: list[Event] = []
     ring, confidence, most = [0], [0.3], 0
 
-    def watch(event: e.Event, state: Any) -> None:
+    def watch(event: Event, state: Any) -> None:
         nonlocal most
         events.append(event)
         filled = sum(slot is not None for slot in state.recovery.ring.slots)
         if filled != ring[-1]:
             ring.append(filled)
-        if state.recovery.cognition.confidence != confidence[-1]:
-            confidence.append(state.recovery.cognition.confidence)
+        if state.recovery.cognition.shown(state.recovery.policy) != confidence[-1]:
+            confidence.append(state.recovery.cognition.shown(state.recovery.policy))
         most = max([most, *(entry.count for entry in state.recovery.attempts.entries.values())])
 
     session.subscribe(watch)
@@ -85,7 +102,7 @@ async def play(
     return Show(end, events, ring, most, confidence, workspace, operator)
 
 
-async def _played(session: Session, task: str) -> e.RunFinished:
+async def _played(session: Session, task: str) -> RunFinished:
     await session.submit(task)
     end = await asyncio.wait_for(session.wait(), LONGEST)
     assert end is not None
@@ -129,12 +146,14 @@ async def test_the_recovery_demo_reacts_to_the_answer_and_ends_green(
 ) -> None:
     show = await play("recovery", tmp_path, [reply])
     assert len(show.operator.raised) == 1
-    answered = next(
-        place for place, event in enumerate(show.events) if isinstance(event, e.EscalationAnswered)
-    )
-    reactions = [event.text for event in show.events[answered:] if isinstance(event, e.ReplyFinished)]
+    answered = next(place for place, event in enumerate(show.events) if isinstance(event, EscalationAnswered))
+    reactions = [
+        event.text
+        for event in show.events[answered:]
+        if isinstance(event, ReplyFinished) and event.by == "model"
+    ]
     assert reaction in reactions[0]
-    assert show.end.outcome is e.Outcome.ANSWERED
+    assert show.end.outcome is Outcome.ANSWERED
     assert show.end.answer.startswith("Both tests pass.")
     assert await is_green(show.workspace)
     assert not (show.workspace / "prices.py").exists()
@@ -145,32 +164,30 @@ async def test_the_recovery_demo_reacts_to_the_answer_and_ends_green(
 
 async def test_the_recovery_demo_shows_everything_that_recovery_has(tmp_path: Path) -> None:
     show = await play("recovery", tmp_path, [EscalationReply("retry")])
-    assert max(show.ring) == 4
-    assert show.ring[show.ring.index(4) + 1] == 0, "a success clears the ring"
+    assert max(show.ring) == 5
+    assert show.ring[show.ring.index(5) + 1] == 0, "a success clears the ring"
     assert show.attempts == 3
-    (raised,) = show.of(e.EscalationRaised)
+    (raised,) = show.of(EscalationRaised)
     assert (raised.source, raised.tool) == ("attempts", "bash")
     low = show.confidence.index(min(show.confidence))
-    assert show.confidence[low] < 0.15 < 0.45 < max(show.confidence[:low])
+    assert show.confidence[low] < 0.3 < 0.7 < max(show.confidence[:low])
     assert show.confidence[-1] >= 0.5
-    kinds = {event.failure.kind for event in show.of(e.ToolFailed)}
-    assert {e.FailureKind.INVALID_TOOL_CALL, e.FailureKind.TOOL_EXECUTION} <= kinds
-    (rejected,) = show.of(e.ReplyRejected)
-    assert rejected.failure.kind is e.FailureKind.NO_TOOL_CALL
-    (faulted,) = show.of(e.ModelFaulted)
+    kinds = {event.failure.kind for event in show.of(ToolFailed)}
+    assert {FailureKind.INVALID_TOOL_CALL, FailureKind.TOOL_EXECUTION} <= kinds
+    (rejected,) = show.of(ReplyRejected)
+    assert rejected.failure.kind is FailureKind.NO_TOOL_CALL
+    (faulted,) = show.of(ModelFaulted)
     assert (faulted.fault.kind, faulted.fault.status, faulted.action) == (
-        e.FaultKind.RATE_LIMIT,
+        FaultKind.RATE_LIMIT,
         429,
         "retry",
     )
-    assert e.Level.PIVOT in {event.level for event in show.of(e.VerdictReached)}
+    assert Level.PIVOT in {event.level for event in show.of(VerdictReached)}
 
 
-@pytest.mark.parametrize(
-    ("choice", "outcome"), [("partial", e.Outcome.PARTIAL), ("stop", e.Outcome.ESCALATED)]
-)
+@pytest.mark.parametrize(("choice", "outcome"), [("partial", Outcome.PARTIAL), ("stop", Outcome.ESCALATED)])
 async def test_the_recovery_demo_can_be_ended_at_the_card(
-    choice: Any, outcome: e.Outcome, tmp_path: Path
+    choice: Any, outcome: Outcome, tmp_path: Path
 ) -> None:
     show = await play("recovery", tmp_path, [EscalationReply(choice)])
     assert show.end.outcome is outcome
@@ -187,7 +204,7 @@ async def test_the_recovery_demo_claims_no_green_tests_where_nothing_was_allowed
 async def test_the_breaker_demo_fills_the_ring_and_stops_with_a_partial_answer(tmp_path: Path) -> None:
     show = await play("breaker", tmp_path)
     assert show.ring == [0, 1, 2, 0, 1, 2, 3, 4, 5]
-    assert (show.end.outcome, show.end.detector) == (e.Outcome.STOPPED, "ring")
+    assert (show.end.outcome, show.end.detector) == (Outcome.STOPPED, "ring")
     assert "5 identical consecutive errors" in show.end.reason
     assert "cannot reach staging.internal" in show.end.answer
 
@@ -195,23 +212,23 @@ async def test_the_breaker_demo_fills_the_ring_and_stops_with_a_partial_answer(t
 async def test_the_breaker_demo_under_the_default_policy_asks_before_it_stops(tmp_path: Path) -> None:
     show = await play("breaker", tmp_path, [EscalationReply("retry")] * 4, policy="combined")
     assert show.operator.raised
-    assert show.end.outcome in {e.Outcome.STOPPED, e.Outcome.ANSWERED}
+    assert show.end.outcome in {Outcome.STOPPED, Outcome.ANSWERED}
 
 
 async def test_the_parallel_demo_shows_backoff_and_a_batch_that_fails_in_part(tmp_path: Path) -> None:
     show = await play("parallel", tmp_path)
-    assert show.end.outcome is e.Outcome.ANSWERED
+    assert show.end.outcome is Outcome.ANSWERED
     assert "9.80" in show.end.answer
     assert "| west-coast | 9.80 |" in (show.workspace / "report.md").read_text()
-    kinds = [event.fault.kind.value for event in show.of(e.ModelFaulted)]
+    kinds = [event.fault.kind.value for event in show.of(ModelFaulted)]
     assert kinds == ["rate_limit", "server", "server", "stream_cut", "overloaded"]
-    assert {event.action for event in show.of(e.ModelFaulted)} == {"retry"}
+    assert {event.action for event in show.of(ModelFaulted)} == {"retry"}
     assert not show.operator.raised
     started = [
-        type(event).__name__ for event in show.events if isinstance(event, e.ToolStarted | e.ToolSucceeded)
+        type(event).__name__ for event in show.events if isinstance(event, ToolStarted | ToolSucceeded)
     ]
     assert ["ToolStarted"] * 3 in [started[at : at + 3] for at in range(len(started))], "reads run together"
-    assert len(show.of(e.ToolFailed)) == 1
+    assert len(show.of(ToolFailed)) == 1
 
 
 YES, NO = ApprovalReply("once"), ApprovalReply("deny", "build/ is mine")
@@ -240,7 +257,7 @@ async def test_the_approvals_demo_does_what_it_was_allowed_and_nothing_else(
     said: str, approvals: list[ApprovalReply], version: str, built: list[str], heading: str, tmp_path: Path
 ) -> None:
     show = await play("approvals", tmp_path, [EscalationReply("answer", said)], approvals)
-    assert show.end.outcome is e.Outcome.ANSWERED
+    assert show.end.outcome is Outcome.ANSWERED
     assert not show.operator.approvals, "every card was shown"
     assert (show.workspace / "VERSION").read_text().strip() == version
     assert sorted(path.name for path in (show.workspace / "build").iterdir()) == built
@@ -255,7 +272,7 @@ async def test_the_approvals_demo_does_what_it_was_allowed_and_nothing_else(
 @pytest.mark.parametrize("name", scenario_names())
 async def test_every_demo_comes_to_an_end_under_every_policy(name: str, policy: str, tmp_path: Path) -> None:
     show = await play(name, tmp_path, [EscalationReply("retry")] * 20, policy=policy)
-    assert show.end.outcome is not e.Outcome.ERROR
+    assert show.end.outcome is not Outcome.ERROR
     assert show.end.answer
 
 
@@ -274,6 +291,6 @@ async def test_a_message_after_the_end_is_answered_and_starts_no_work(tmp_path: 
     await _played(session, scenario.task)
     for _ in range(2):
         again = await _played(session, "and now write me a poem")
-        assert again.outcome is e.Outcome.ANSWERED
+        assert again.outcome is Outcome.ANSWERED
         assert "--model NAME" in again.answer
     await session.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tui_agent.events import FaultKind
+from tui_agent.core.events import FaultKind
 from tui_agent.models.assembly import ReplyAssembler
 from tui_agent.models.fault_advice import CallFacts, advice
 from tui_agent.models.fault_words import readable
@@ -143,6 +143,11 @@ NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
         ({"retry-after": "Sun, 01 Mar 2026 11:00:00 GMT"}, 0.0),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-5"}, 0.0),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "1e999"}, None),
+        ({"retry-after-ms": "inf", "retry-after": "2"}, 2.0),
+        ({"retry-after": "Sun, 01 Mar 99999999999999999999 12:00:30 GMT"}, None),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, 251629934399.0),
         ({}, None),
     ],
 )
@@ -256,7 +261,8 @@ Piece = tuple[int | None, str | None, str | None, str | None]
         ([(0, "a", "bash", "{}"), (0, "b", "bash", "{}")], [("a", "bash", "{}"), ("b", "bash", "{}")]),
         ([(None, "a", "bash", "{}")], [("a", "bash", "{}")]),
         ([(0, "a", "bash", None)], [("a", "bash", "{}")]),
-        ([(0, "a", None, "{}")], []),
+        ([(0, "a", None, "{}")], [("a", "", "{}")]),
+        ([(0, None, None, "")], []),
     ],
 )
 def test_calls_are_merged_from_their_pieces(pieces: list[Piece], calls: list[tuple[str, str, str]]) -> None:

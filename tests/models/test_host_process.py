@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.models.test_hosted import environment
-from tui_agent.events import Fault, FaultKind
+from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models.hosted import HostedModel, host_command, host_environment
 from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
 
@@ -290,7 +290,7 @@ asyncio.run(main())
 """
 
 
-def test_calls_with_tools_work_without_the_private_flag_and_only_known_prices_are_told() -> None:
+def test_calls_with_tools_work_without_the_private_flag_and_only_known_prices_are_reported() -> None:
     """litellm 1.106.2 wants the `mcp` package for every call with tools unless the flag is given."""
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_FLAG],

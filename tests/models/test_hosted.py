@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from tests import openai_server as served
 from tests.openai_server import Answer, OpenAIServer, Step, chunk
-from tui_agent.events import Fault, FaultKind
+from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models.hosted import HostedModel
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 
@@ -191,6 +191,59 @@ async def test_a_call_cut_at_the_length_limit_stays_broken(bench: Bench) -> None
         json.loads(heard.reply.calls[0].arguments)
 
 
+@pytest.mark.parametrize("word", ["length", "max_tokens", "MAX_TOKENS", "model_length"])
+async def test_a_text_cut_at_the_length_limit_says_so_whatever_the_server_calls_it(
+    bench: Bench, word: str
+) -> None:
+    heard = await ask(bench, served.text("The answer is", finish=word))
+    assert heard.reply is not None
+    assert (heard.reply.text, heard.reply.finish_reason) == ("The answer is", "length")
+
+
+async def test_a_reply_that_only_thought_until_its_limit_is_a_fault_that_says_what_to_do(
+    bench: Bench,
+) -> None:
+    heard = await ask(bench, served.text("", reasoning="Hm", finish="length"))
+    assert heard.fault is not None
+    assert heard.fault.kind is FaultKind.BAD_OUTPUT
+    assert "think less" in heard.fault.advice
+
+
+async def test_a_call_without_a_name_is_kept_and_goes_back_with_one_that_servers_take(bench: Bench) -> None:
+    heard = await ask(bench, served.calls([("", '{"command": "ls"}'), ("my tool!", "{}")]))
+    assert heard.reply is not None
+    assert [(call.name, call.arguments) for call in heard.reply.calls] == [
+        ("", '{"command": "ls"}'),
+        ("my tool!", "{}"),
+    ]
+    history: list[dict[str, Any]] = [{"role": "user", "content": "hello"}]
+    for call in heard.reply.calls:
+        function = {"name": call.name, "arguments": call.arguments}
+        asked = {"id": call.id, "type": "function", "function": function}
+        history += [
+            {"role": "assistant", "content": None, "tool_calls": [asked]},
+            {"role": "tool", "tool_call_id": call.id, "content": "Error"},
+        ]
+    await ask(bench, served.text("sorry"), messages=history)
+    sent = [
+        call["function"]["name"]
+        for message in bench.server.requests[0].body["messages"]
+        for call in message.get("tool_calls") or ()
+    ]
+    assert sent == ["unnamed", "my_tool_"]
+
+
+async def test_what_the_server_read_from_its_cache_is_counted(bench: Bench) -> None:
+    pieces = (chunk({"content": "hi"}), chunk(finish="stop"))
+    usage = chunk(usage=(1000, 5), cached=900, choices=False)
+    heard = await ask(bench, served.stream(*pieces, usage, served.DONE))
+    assert heard.reply is not None
+    assert (heard.reply.prompt_tokens, heard.reply.cached_tokens) == (1000, 900)
+    heard = await ask(bench, served.text("hi"))
+    assert heard.reply is not None
+    assert heard.reply.cached_tokens is None
+
+
 async def test_a_server_that_refuses_stream_options_is_asked_without_and_remembered(bench: Bench) -> None:
     answer = served.text("fine", usage=None).refusing("stream_options")
     for requests in (2, 1):
@@ -324,7 +377,7 @@ async def test_a_failed_call_is_one_typed_fault_and_one_request(
 async def test_a_stream_that_breaks_is_a_typed_fault_after_what_was_said(
     bench: Bench, answer: Answer, kind: FaultKind
 ) -> None:
-    heard = await ask(bench, answer, silence_timeout=0.4)
+    heard = await ask(bench, answer, silence_timeout=1.0)
     assert heard.text == "Hel"
     assert heard.fault is not None
     assert heard.fault.kind is kind
@@ -340,9 +393,9 @@ async def test_silence_before_the_first_word_is_a_timeout_and_the_server_sees_us
 
 
 async def test_a_reply_that_never_ends_is_stopped_by_the_total(bench: Bench) -> None:
-    heard = await ask(bench, served.stream(SAID, Step.HANG), total_timeout=0.4)
+    heard = await ask(bench, served.stream(SAID, Step.HANG), total_timeout=1.0)
     assert heard.fault is not None
-    assert heard.fault.message == "the reply was not complete after 0.4 s."
+    assert heard.fault.message == "the reply was not complete after 1 s."
 
 
 @pytest.mark.parametrize(
@@ -399,9 +452,10 @@ def event(kind: str, **data: Any) -> bytes:
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n".encode()
 
 
-def opened() -> bytes:
+def opened(**usage: int) -> bytes:
     message = {"id": "m", "type": "message", "role": "assistant", "model": "claude", "content": []}
-    return event("message_start", message={**message, "usage": {"input_tokens": 25, "output_tokens": 1}})
+    usage = {"input_tokens": 25, "output_tokens": 1, **usage}
+    return event("message_start", message={**message, "usage": usage})
 
 
 def block(index: int, content: dict[str, Any], *deltas: dict[str, Any]) -> list[bytes]:
@@ -433,6 +487,23 @@ async def test_anthropic_s_protocol_gives_the_same_kind_of_reply(bench: Bench) -
     assert (heard.reply.prompt_tokens, heard.reply.completion_tokens) == (25, 15)
     assert heard.reply.cost is not None
     assert 0 < heard.reply.cost < 0.01
+
+
+async def test_anthropic_s_cut_reply_and_cache_come_in_the_same_words(bench: Bench) -> None:
+    call = block(
+        1,
+        {"type": "tool_use", "id": "tu_1", "name": "bash", "input": {}},
+        {"type": "input_json_delta", "partial_json": '{"comm'},
+    )
+    ending = event("message_delta", delta={"stop_reason": "max_tokens"}, usage={"output_tokens": 15})
+    answer = served.stream(
+        opened(cache_read_input_tokens=20), *GREETING, *call, ending, event("message_stop")
+    )
+    heard = await ask(bench, answer, model=ANTHROPIC)
+    assert heard.reply is not None
+    assert heard.reply.finish_reason == "length"
+    assert [each.arguments for each in heard.reply.calls] == ['{"comm']
+    assert heard.reply.cached_tokens == 20
 
 
 @pytest.mark.parametrize(
@@ -502,7 +573,7 @@ async def test_cancelling_the_caller_closes_the_connection_and_the_next_call_wor
 @pytest.mark.parametrize(
     ("model", "known"), [("gpt-4o", True), ("claude-sonnet-4-5", True), ("nobody-s-model", False)]
 )
-async def test_the_window_of_a_known_model_is_told_less_room_for_the_reply(
+async def test_the_window_of_a_known_model_is_reported_less_room_for_the_reply(
     bench: Bench, model: str, known: bool
 ) -> None:
     tokens = await bench.model.context_tokens(model)

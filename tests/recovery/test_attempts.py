@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.recovery.cases import Player, fail, ok
-from tui_agent import events as e
-from tui_agent.recovery.policy import PRESETS
+from tests.recovery.player import Player, fail, named, ok
+from tui_agent.core import events
+from tui_agent.core.recovery.policy import PRESETS
 
 
 def bash(error: str | None, command: str = "pytest -q") -> dict[str, Any]:
@@ -23,39 +23,87 @@ def stuck_call(player: Player, times: int = 3) -> None:
 def test_a_call_that_failed_three_times_is_blocked_until_the_operator_answers() -> None:
     player = Player(operator_present=True)
     stuck_call(player)
-    assert player.state.subject() == ("read_file", {"path": "a"})
-    permit = player.state.permit("read_file", {"path": "a", "thought": "again"})
-    assert (permit.allowed, permit.refusal) == (False, "blocked")
+    assert player.subject == ("read_file", {"path": "a"})
+    permit = player.permit("read_file", {"path": "a", "thought": "again"})
+    assert (permit.allowed, permit.refusal, permit.rule) == (False, "blocked", "attempts.block")
     assert "3 times" in permit.reason
-    assert player.state.permit("read_file", {"path": "b"}).allowed
+    assert player.permit("read_file", {"path": "b"}).allowed
 
 
 ANSWERS = [
-    ("answer", "operator", True),
-    ("retry", "operator", True),
-    ("edit", "operator", True),
-    ("skip", "operator", False),
-    ("continue", "policy", False),
+    ("retry", "", "operator", True),
+    ("edit", "", "operator", True),
+    ("answer", "try once more", "operator", True),
+    ("answer", "Please try it again!", "operator", True),
+    ("answer", "Retry.", "operator", True),
+    ("answer", "Do not read, write the file", "operator", False),
+    ("answer", "Try again with b", "operator", False),
+    ("answer", "Do not try again", "operator", False),
+    ("answer", "", "operator", False),
+    ("skip", "", "operator", False),
+    ("skip", "try once more", "operator", False),
+    ("continue", "", "policy", False),
+    ("answer", "try once more", "policy", False),
 ]
 
 
-@pytest.mark.parametrize(("choice", "by", "allowed"), ANSWERS)
-def test_what_each_answer_does_to_a_blocked_call(choice: str, by: str, allowed: bool) -> None:
+@pytest.mark.parametrize(("choice", "text", "by", "allowed"), ANSWERS)
+def test_only_retry_and_edit_unblock_a_call(choice: str, text: str, by: str, allowed: bool) -> None:
     player = Player(operator_present=True)
     stuck_call(player)
-    player.answer(choice, by=by)
-    assert player.state.permit("read_file", {"path": "a"}).allowed is allowed
+    player.answer(choice, text, by=by)
+    assert player.permit("read_file", {"path": "a"}).allowed is allowed
     assert (player.state.streak.count == 0) is (by == "operator")
     assert (player.state.cognition.stall == 0) is (by == "operator")
     assert player.state.ring.filled == 3
+
+
+REFUSALS = [
+    ("not answered yet", True, None, "it waits for the operator's answer"),
+    ("nobody there", False, None, "nobody can allow it now"),
+    ("a free answer", True, ("answer", "operator"), "the operator chose to go on without it"),
+    ("skip", True, ("skip", "operator"), "the operator chose to go on without it"),
+    ("the policy went on", False, ("continue", "policy"), "nobody can allow it now"),
+]
+
+
+@pytest.mark.parametrize(("what", "operator", "answer", "words"), REFUSALS, ids=named)
+def test_the_refusal_says_why_the_call_stays_blocked(
+    what: str, operator: bool, answer: tuple[str, str] | None, words: str
+) -> None:
+    player = Player(operator_present=operator)
+    stuck_call(player)
+    if answer is not None:
+        player.answer(answer[0], "Write the file.", by=answer[1])
+    reason = player.permit("read_file", {"path": "a"}).reason
+    assert words in reason
+    assert operator or "operator" not in reason
+
+
+@pytest.mark.parametrize("operator", [True, False])
+def test_refusals_of_a_blocked_call_count_in_no_detector_but_the_stuck_patterns(operator: bool) -> None:
+    player = Player(operator_present=operator)
+    stuck_call(player)
+    player.answer("skip", by="operator" if operator else "policy")
+    before = player.state
+    for _ in range(3):
+        player.batch(fail())
+        assert (player.refused, player.level) == (["blocked"], "continue")
+    after = player.state
+    assert after.ring.slots == before.ring.slots
+    assert after.attempts.entries == before.attempts.entries
+    assert after.streak.count == before.streak.count
+    assert after.cognition.stall == before.cognition.stall
+    assert after.breakers == before.breakers
+    assert len(after.stuck.window) == len(before.stuck.window) + 3
 
 
 def test_an_edited_call_may_run_and_the_one_that_failed_may_not() -> None:
     player = Player(operator_present=True)
     stuck_call(player)
     player.answer("edit", edited={"path": "b"})
-    assert player.state.permit("read_file", {"path": "b"}).allowed
-    assert not player.state.permit("read_file", {"path": "a"}).allowed
+    assert player.permit("read_file", {"path": "b"}).allowed
+    assert not player.permit("read_file", {"path": "a"}).allowed
 
 
 def test_an_answer_allows_one_try_also_where_the_reply_makes_the_call_twice() -> None:
@@ -66,7 +114,7 @@ def test_an_answer_allows_one_try_also_where_the_reply_makes_the_call_twice() ->
     assert player.refused == ["blocked"]
     assert player.state.attempts.highest == 4
     assert player.level == "escalate"
-    assert not player.state.permit("read_file", {"path": "a"}).allowed
+    assert not player.permit("read_file", {"path": "a"}).allowed
 
 
 def test_a_try_that_succeeds_clears_the_call() -> None:
@@ -83,22 +131,23 @@ def test_an_answer_to_the_agents_own_question_unblocks_nothing() -> None:
     stuck_call(player)
     player.answer("skip")
     player.feed(
-        e.EscalationRaised(id="q", question="Which file?", source="ask_operator"),
-        e.EscalationAnswered(id="q", choice="answer", text="a"),
+        events.EscalationRaised(id="q", question="Which file?", source="ask_operator"),
+        events.EscalationAnswered(id="q", choice="answer", text="a"),
     )
-    assert not player.state.permit("read_file", {"path": "a"}).allowed
+    assert not player.permit("read_file", {"path": "a"}).allowed
 
 
-def test_a_skipped_call_is_not_asked_about_again_but_calling_it_for_ever_comes_to_an_end() -> None:
+def test_a_skipped_call_is_not_asked_about_again_until_calling_it_is_a_stuck_pattern() -> None:
     player = Player(operator_present=True)
     stuck_call(player)
     player.answer("skip")
     levels = []
-    for _ in range(4):
+    for _ in range(6):
         player.batch(fail())
         assert player.refused == ["blocked"]
         levels.append(player.level)
-    assert levels == ["guide", "guide", "pivot", "escalate"]
+    assert levels == ["continue"] * 3 + ["guide", "guide", "escalate"]
+    assert player.state.strongest().rule == "stuck.ask"
     assert player.state.attempts.highest == 3
 
 
@@ -106,47 +155,42 @@ def test_two_calls_that_need_the_operator_are_both_asked_about() -> None:
     player = Player(operator_present=True)
     for _ in range(3):
         player.batch(fail("a"), fail("b"))
-    assert player.state.subject() == ("read_file", {"path": "a"})
+    assert player.subject == ("read_file", {"path": "a"})
     player.answer("retry")
-    assert player.state.permit("read_file", {"path": "a"}).allowed
+    assert player.permit("read_file", {"path": "a"}).allowed
     player.batch(fail("b"))
     assert player.refused == ["blocked"]
-    assert (player.level, player.state.subject()) == ("escalate", ("read_file", {"path": "b"}))
+    assert (player.level, player.subject) == ("escalate", ("read_file", {"path": "b"}))
 
 
 PROGRESS = [
-    ("changed and another failure", True, "4 failed", 1),
-    ("changed and the same failure", True, "5 failed", 3),
-    ("another failure and nothing changed", False, "4 failed", 3),
+    ("an edit and another error", ok("a.py", "edit_file"), "4 failed", 1),
+    ("an edit that changed nothing and another error", ok("a.py", "edit_file", changed=()), "4 failed", 1),
+    ("an edit by a command and another error", bash(None, "sed -i s/a/b/ a.py"), "4 failed", 1),
+    ("another error and nothing else", None, "4 failed", 1),
+    ("an edit and the same error", ok("a.py", "edit_file"), "5 failed in 0.2s", 3),
+    ("the same error and nothing else", None, "5 failed in 0.2s", 3),
 ]
 
 
-@pytest.mark.parametrize(("what", "edited", "third", "count"), PROGRESS)
-def test_only_a_change_and_another_failure_together_are_progress(
-    what: str, edited: bool, third: str, count: int
+@pytest.mark.parametrize(("what", "between", "third", "count"), PROGRESS, ids=named)
+def test_another_error_of_the_same_call_restarts_its_count_and_an_edit_alone_does_not(
+    what: str, between: dict[str, Any] | None, third: str, count: int
 ) -> None:
     player = Player(operator_present=True)
-    player.batch(bash("5 failed"))
-    player.batch(bash("5 failed"))
-    if edited:
-        player.batch(ok("a.py", "edit_file"))
+    player.batch(bash("5 failed in 0.1s"))
+    player.batch(bash("5 failed in 0.1s"))
+    if between is not None:
+        player.batch(between)
     player.batch(bash(third))
-    assert player.state.attempts.highest == count
+    assert player.state.attempts.count(player.state.key("bash", {"command": "pytest -q"})) == count
 
 
-def test_an_edit_that_changed_nothing_is_no_progress() -> None:
-    player = Player(operator_present=True)
-    player.batch(bash("5 failed"))
-    player.batch(ok("a.py", "edit_file", changed=()))
-    player.batch(bash("4 failed"))
-    assert player.state.attempts.highest == 2
-
-
-def test_an_edit_earlier_in_the_same_reply_counts_as_one_before_the_failure() -> None:
-    player = Player(operator_present=True)
-    player.batch(bash("5 failed"))
-    player.batch(ok("a.py", "edit_file"), bash("4 failed"))
-    assert player.state.attempts.highest == 1
+def test_under_gigi_another_error_is_no_progress() -> None:
+    player = Player(PRESETS["gigi"])
+    for error in ("5 failed", "4 failed", "3 failed"):
+        player.batch(bash(error))
+    assert (player.state.attempts.highest, player.level) == (3, "escalate")
 
 
 def test_infrastructure_faults_are_not_the_models_attempts() -> None:
@@ -157,12 +201,10 @@ def test_infrastructure_faults_are_not_the_models_attempts() -> None:
 
 
 @pytest.mark.parametrize("kind", ["invalid", "unknown"])
-def test_wrong_calls_count_in_the_ring_the_streak_and_the_stall_and_not_in_the_attempts(kind: str) -> None:
+def test_wrong_calls_are_no_attempts(kind: str) -> None:
     player = Player()
     player.step({kind: {"tool": "bash", "raw": "{", "input": {}}})
-    state = player.state
-    assert (state.ring.filled, state.streak.count, state.cognition.stall) == (1, 1, 1)
-    assert state.attempts.highest == 0
+    assert player.state.attempts.entries == {}
     assert player.level == "guide"
 
 
@@ -192,7 +234,7 @@ def test_the_ledger_stays_small_and_keeps_what_is_blocked() -> None:
     for number in range(300):
         player.batch(fail(f"f{number}"), ok(f"g{number}"))
     assert len(player.state.attempts.entries) <= 200
-    assert not player.state.permit("read_file", {"path": "a"}).allowed
+    assert not player.permit("read_file", {"path": "a"}).allowed
 
 
 def test_nothing_is_blocked_where_the_policy_has_no_block() -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.recovery.cases import Player, fail, ok
-from tui_agent import events as e
-from tui_agent.recovery.policy import PRESETS, preset
-from tui_agent.recovery.tool_breaker import BreakerPhase
+from tests.recovery.player import Player, fail, ok
+from tui_agent.core import events
+from tui_agent.core.recovery.policy import PRESETS, preset
+from tui_agent.core.recovery.tool_breaker import BreakerPhase
 
 
 def bash(error: str | None, command: str = "pytest -q") -> dict[str, Any]:
@@ -33,9 +33,9 @@ def test_a_tool_that_fails_five_times_over_different_inputs_is_left_out_for_thre
     broken(player, 1)
     assert player.state.open_tools() == {"grep"}
     assert player.state.breakers.states["grep"].reopen_at == 9
-    assert player.state.permit("grep", {"pattern": "x"}).refusal == "breaker"
-    record = next(verdict for verdict in player.state.verdicts() if verdict.detector == "breaker")
-    assert (record.level, record.reason) == (e.Level.GUIDE, "grep is left out for 3 iterations")
+    assert player.permit("grep", {"pattern": "x"}).refusal == "breaker"
+    record = next(verdict for verdict in player.state.last_verdicts if verdict.detector == "breaker")
+    assert (record.level, record.reason) == (events.Level.GUIDE, "grep is left out for 3 iterations")
     phases = []
     for _ in range(3):
         player.batch(ok(f"{player.iteration}", "glob"))
@@ -54,8 +54,8 @@ def half_open(player: Player) -> None:
 def test_half_open_lets_one_probe_through() -> None:
     player = Player()
     half_open(player)
-    assert player.state.permit("grep", {"pattern": "x"}).allowed
-    second = player.state.permit("grep", {"pattern": "y"}, [("glob", {}), ("grep", {"pattern": "x"})])
+    assert player.permit("grep", {"pattern": "x"}).allowed
+    second = player.permit("grep", {"pattern": "y"}, ("glob", {}), ("grep", {"pattern": "x"}))
     assert second.refusal == "breaker"
 
 
@@ -87,7 +87,7 @@ def test_the_same_call_does_not_open_a_breaker_but_infrastructure_does() -> None
 def test_wrong_calls_and_refused_calls_do_not_count() -> None:
     player = Player()
     for number in range(8):
-        player.wrong_call(e.FailureKind.INVALID_TOOL_CALL, "grep", {"n": number}, f"wrong {number}")
+        player.wrong_call(events.FailureKind.INVALID_TOOL_CALL, "grep", {"n": number}, f"wrong {number}")
         player.batch(ok(f"{number}", "grep", denied=True), ok(f"{number}", "glob"))
     assert phase(player) == "closed"
 
@@ -105,24 +105,24 @@ def test_the_ways_to_end_and_to_ask_never_open() -> None:
     for number in range(6):
         for tool in ("finish", "ask_operator"):
             player.batch(fail(f"{number}", tool), ok(f"{number}", "glob"))
-    player.feed(e.BreakerSet(tool="finish", open=True))
+    player.feed(events.BreakerSet(tool="finish", open=True))
     assert player.state.open_tools() == frozenset()
-    assert player.state.permit("finish", {}).allowed
+    assert player.permit("finish", {}).allowed
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_the_operator_opens_and_closes_by_hand_under_every_policy(name: str) -> None:
     player = Player(PRESETS[name])
-    player.feed(e.BreakerSet(tool="bash", open=True))
+    player.feed(events.BreakerSet(tool="bash", open=True))
     for _ in range(5):
         player.batch(ok(f"{player.iteration}", "glob"))
     assert player.state.open_tools() == {"bash"}
-    assert player.state.permit("bash", {}).refusal == "breaker"
+    assert player.permit("bash", {}).refusal == "breaker"
     player.start("another task")
     assert player.state.open_tools() == {"bash"}
-    player.feed(e.BreakerSet(tool="bash", open=False))
+    player.feed(events.BreakerSet(tool="bash", open=False))
     assert player.state.open_tools() == frozenset()
-    assert player.state.permit("bash", {}).allowed
+    assert player.permit("bash", {}).allowed
 
 
 def test_a_tripped_breaker_does_not_poison_the_next_run() -> None:
@@ -136,6 +136,6 @@ def test_a_tripped_breaker_does_not_poison_the_next_run() -> None:
 def test_closing_by_hand_starts_afresh() -> None:
     player = Player()
     broken(player)
-    player.feed(e.BreakerSet(tool="grep", open=False))
+    player.feed(events.BreakerSet(tool="grep", open=False))
     broken(player, 4)
     assert phase(player) == BreakerPhase.CLOSED.value

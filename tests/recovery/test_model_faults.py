@@ -1,4 +1,4 @@
-"""What is done about a failed model call (RECOVERY.md, 6)."""
+"""What is done about a failed model call."""
 
 from __future__ import annotations
 
@@ -6,80 +6,132 @@ from typing import Any
 
 import pytest
 
-from tests.recovery.cases import Player
-from tui_agent import events as e
-from tui_agent.recovery.engine import RecoveryState
-from tui_agent.recovery.model_faults import TRANSIENT, FaultPlan, backoff, plan
-from tui_agent.recovery.policy import PRESETS, preset
+from tests.recovery.player import Player, ok
+from tui_agent.core import events
+from tui_agent.core.recovery.model_faults import TRANSIENT, FaultPlan, ModelFaults, backoff, plan
+from tui_agent.core.recovery.policy import PRESETS, preset
 
-TERMINAL = sorted(set(e.FaultKind) - TRANSIENT - {e.FaultKind.CONTEXT_OVERFLOW, e.FaultKind.BAD_OUTPUT})
+BAD_OUTPUT, OVERFLOW = events.FaultKind.BAD_OUTPUT, events.FaultKind.CONTEXT_OVERFLOW
+
+TERMINAL = sorted(set(events.FaultKind) - TRANSIENT - {OVERFLOW})
 
 
 def planned(
-    kind: e.FaultKind, *, present: bool = False, retry_after: float | None = None, **facts: Any
+    kind: events.FaultKind, *, present: bool = False, retry_after: float | None = None, **facts: Any
 ) -> FaultPlan:
-    state = RecoveryState(operator_present=present)
-    fault = e.Fault(kind=kind, message="went wrong.", advice="Mend it.", retry_after=retry_after)
-    return plan(state, fault, **{"tries": 1, "jitter": 0.5, **facts})
+    """The plan for the first fault of an iteration."""
+    fault = events.Fault(kind=kind, message="went wrong.", advice="Check it.", retry_after=retry_after)
+    return plan(PRESETS["combined"], ModelFaults(), fault, operator_present=present, **facts)
 
 
-@pytest.mark.parametrize("kind", sorted(TRANSIENT))
-def test_a_transient_fault_is_tried_five_times_then_the_fallbacks_then_degrades(kind: e.FaultKind) -> None:
-    actions = [planned(kind, tries=tries, fallbacks=("b", "c")).action for tries in range(1, 6)]
-    assert actions == ["retry"] * 4 + ["fallback"]
-    assert planned(kind, tries=5, fallbacks=("b", "c")).next_model == "b"
-    assert planned(kind, tries=5).action == "degrade"
+def plans(player: Player, kind: events.FaultKind, *, most: int = 40, **facts: Any) -> list[FaultPlan]:
+    """Plans for faults of one kind in a row, up to the one that does not try again by itself."""
+    made = []
+    while len(made) < most:
+        made.append(player.fault(events.Fault(kind=kind, message="went wrong."), **facts))
+        if made[-1].action not in {"retry", "fallback", "shrink"}:
+            break
+    return made
+
+
+@pytest.mark.parametrize("kind", sorted(TRANSIENT - {BAD_OUTPUT}))
+@pytest.mark.parametrize(("present", "end"), [(False, "degrade"), (True, "ask")])
+def test_a_transient_fault_is_tried_then_the_fallbacks_in_order_then_it_asks_or_degrades(
+    kind: events.FaultKind, present: bool, end: str
+) -> None:
+    player = Player(preset("combined", model_patience=0), present, fallbacks=("b", "c"))
+    made = plans(player, kind)
+    actions = [one.action for one in made]
+    tries = actions.index("fallback")
+    assert tries == PRESETS["combined"].model_tries - 1
+    assert actions == [*(["retry"] * tries + ["fallback"]) * 2, *["retry"] * tries, end]
+    assert [one.next_model for one in made if one.next_model] == ["b", "c"]
+    assert made[-1].rule == f"model.{end}"
+    assert player.level == ("escalate" if present else "degrade")
+    assert player.iteration == 1, "a retry costs no iteration"
+
+
+@pytest.mark.parametrize("kind", [events.FaultKind.CONNECTION, events.FaultKind.SERVER])
+@pytest.mark.parametrize("jitter", [0.0, 0.5])
+def test_a_server_that_is_away_is_waited_for_a_minute_in_all(kind: events.FaultKind, jitter: float) -> None:
+    assert sum(one.delay for one in plans(Player(jitter=jitter), kind)) >= 60.0
+
+
+def test_a_fallback_is_for_one_call_and_the_next_iteration_begins_with_the_first_model() -> None:
+    player = Player(fallbacks=("b",))
+    for _ in range(5):
+        player.fault(events.Fault(kind=events.FaultKind.RATE_LIMIT, message="went wrong."))
+    assert player.state.faults.used_fallbacks == ("b",)
+    player.batch(ok())
+    player.fault(events.Fault(kind=events.FaultKind.RATE_LIMIT, message="went wrong."))
+    faults = player.state.faults
+    assert (faults.used_fallbacks, faults.tries, faults.total) == ((), 1, 6)
 
 
 def test_bad_output_is_retried_twice() -> None:
-    kind = e.FaultKind.BAD_OUTPUT
-    assert [planned(kind, tries=tries).action for tries in (1, 2, 3)] == ["retry", "retry", "degrade"]
-    assert planned(kind, tries=3, fallbacks=["b"]).action == "fallback"
+    assert [one.action for one in plans(Player(), BAD_OUTPUT)] == ["retry", "retry", "degrade"]
+    with_fallback = plans(Player(fallbacks=("b",)), BAD_OUTPUT)
+    assert [one.action for one in with_fallback] == [*["retry"] * 2, "fallback", *["retry"] * 2, "degrade"]
 
 
 def test_an_overflow_is_shrunk_twice_and_then_degrades() -> None:
-    kind = e.FaultKind.CONTEXT_OVERFLOW
-    assert [planned(kind, shrinks=shrinks).action for shrinks in (0, 1, 2)] == ["shrink", "shrink", "degrade"]
+    assert [one.action for one in plans(Player(), OVERFLOW)] == ["shrink", "shrink", "degrade"]
+    made = plans(Player(), OVERFLOW)[-1]
+    assert "after 2 shrinkings" in made.reason
+    assert "went wrong." in made.reason
+
+
+def test_an_overflow_that_nothing_can_shrink_is_never_sent_again() -> None:
+    assert [one.action for one in plans(Player(), OVERFLOW, can_shrink=False)] == ["degrade"]
 
 
 @pytest.mark.parametrize("kind", TERMINAL)
-def test_a_terminal_fault_stops_at_once_or_asks_and_says_what_to_do(kind: e.FaultKind) -> None:
-    for present, action in ((False, "stop"), (True, "ask")):
-        made = planned(kind, present=present, fallbacks=["b"])
-        assert made.action == action
-        assert "Mend it." in made.reason
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_fault_that_cannot_heal_ends_the_run_at_once_under_every_policy(
+    name: str, kind: events.FaultKind
+) -> None:
+    fault = events.Fault(kind=kind, message="went wrong.", advice="Check the key.")
+    for present in (False, True):
+        player = Player(PRESETS[name], present, fallbacks=("b",))
+        made = player.fault(fault)
+        asks = present and name == "combined"
+        assert (made.action, player.level) == (("ask", "escalate") if asks else ("stop", "stop"))
+        assert player.state.strongest().rule == ("model.ask" if asks else "model.stop")
+        assert "went wrong." in made.reason
+        assert "Check the key." in player.state.strongest().reason
 
 
-def test_waits_double_up_to_the_cap_and_are_jittered_over_their_whole_length() -> None:
+def test_waits_double_up_to_the_cap_and_are_jittered_over_their_upper_half() -> None:
     policy = PRESETS["combined"]
     assert [backoff(policy, tries, 1.0) for tries in (1, 2, 3, 4, 7, 100)] == [1, 2, 4, 8, 60, 60]
-    assert backoff(policy, 4, 0.0) == 0.0
-    assert backoff(policy, 4, 0.25) == 2.0
+    assert backoff(policy, 4, 0.0) == 4.0
+    assert backoff(policy, 4, 0.25) == 5.0
     assert backoff(preset("combined", backoff_base=0.5, backoff_cap=3.0), 9, 1.0) == 3.0
 
 
-@pytest.mark.parametrize(("asked", "delay"), [(None, 0.5), (0.1, 0.5), (20.0, 20.0), (300.0, 300.0)])
+@pytest.mark.parametrize(("asked", "delay"), [(None, 0.75), (0.1, 0.75), (20.0, 20.0), (300.0, 300.0)])
 def test_retry_after_is_the_least_that_is_waited(asked: float | None, delay: float) -> None:
-    assert planned(e.FaultKind.RATE_LIMIT, retry_after=asked).delay == delay
+    assert planned(events.FaultKind.RATE_LIMIT, retry_after=asked).delay == delay
 
 
 def test_a_provider_that_asks_for_too_long_a_wait_is_out_of_retries() -> None:
-    made = planned(e.FaultKind.RATE_LIMIT, retry_after=3_600.0)
+    made = planned(events.FaultKind.RATE_LIMIT, retry_after=3_600.0)
     assert made.action == "degrade"
     assert "3600 s" in made.reason
-    assert planned(e.FaultKind.RATE_LIMIT, retry_after=3_600.0, fallbacks=["b"]).action == "fallback"
+    for present in (False, True):
+        made = planned(events.FaultKind.RATE_LIMIT, present=present, retry_after=3_600.0, fallbacks=("b",))
+        assert made.action == "fallback"
+    assert planned(events.FaultKind.RATE_LIMIT, present=True, retry_after=3_600.0).action == "ask"
 
 
-@pytest.mark.parametrize("kind", list(e.FaultKind))
-def test_the_other_policies_do_not_retry(kind: e.FaultKind) -> None:
-    for name, action in (
-        ("forge", "stop"),
-        ("gigi", "stop"),
-        ("hpd", "stop"),
-        ("funnelcanary", "next_iteration"),
-    ):
-        made = plan(RecoveryState(policy=PRESETS[name]), e.Fault(kind=kind, message="no"), tries=1)
-        assert (made.action, made.delay) == (action, 0.0)
+OTHERS = {"forge": "stop", "gigi": "stop", "hpd": "stop", "funnelcanary": "next_iteration"}
+
+
+@pytest.mark.parametrize("kind", sorted({*TRANSIENT, OVERFLOW}))
+@pytest.mark.parametrize(("name", "action"), OTHERS.items(), ids=OTHERS)
+def test_the_other_policies_do_not_retry(name: str, action: str, kind: events.FaultKind) -> None:
+    made = Player(PRESETS[name], fallbacks=("b",)).fault(events.Fault(kind=kind, message="no"))
+    assert (made.action, made.delay) == (action, 0.0)
 
 
 LEVELS = {
@@ -96,10 +148,12 @@ LEVELS = {
 @pytest.mark.parametrize(("action", "level"), LEVELS.items(), ids=LEVELS)
 def test_what_is_done_is_the_verdict_with_a_reason(action: str, level: str) -> None:
     player = Player(operator_present=True)
-    fault = e.Fault(kind=e.FaultKind.SERVER, message="broken.")
+    fault = events.Fault(kind=events.FaultKind.SERVER, message="broken.")
     player.feed(
-        e.IterationStarted(iteration=1),
-        e.ModelFaulted.model_validate({"fault": fault, "iteration": 1, "action": action, "next_model": "b"}),
+        events.IterationStarted(iteration=1),
+        events.ModelFaulted.model_validate(
+            {"fault": fault, "iteration": 1, "action": action, "next_model": "b"}
+        ),
     )
     verdict = player.state.strongest()
     assert (verdict.level.value, verdict.detector) == (level, "model")
@@ -109,19 +163,26 @@ def test_what_is_done_is_the_verdict_with_a_reason(action: str, level: str) -> N
 def test_a_fault_that_ended_the_run_is_still_the_verdict_when_the_iteration_is_closed() -> None:
     player = Player()
     player.step({"model_fault": "auth"})
-    assert isinstance(player.events[-1], e.IterationFinished)
+    assert isinstance(player.events[-1], events.IterationFinished)
     assert (player.level, player.state.strongest().detector) == ("stop", "model")
 
 
-def test_faults_touch_neither_streak_nor_stall_nor_ring() -> None:
+def test_faults_count_in_the_stall_and_in_neither_streak_nor_ring() -> None:
     player = Player(PRESETS["funnelcanary"])
     for _ in range(6):
         player.step({"model_fault": "server"})
-        assert player.level == "guide"
     state = player.state
-    assert (state.streak.count, state.cognition.stall, state.ring.filled) == (0, 0, 0)
+    assert (state.cognition.stall, state.streak.count, state.ring.filled) == (6, 0, 0)
     assert state.cognition.confidence == 0.0
     assert state.faults.in_row == 6
+
+
+def test_faults_that_a_retry_heals_count_in_nothing() -> None:
+    player = Player()
+    plans(player, events.FaultKind.SERVER, most=4)
+    player.batch(ok())
+    assert (player.iteration, player.state.cognition.stall, player.level) == (1, 0, "continue")
+    assert player.state.faults.in_row == 0
 
 
 def test_an_answer_about_the_model_unblocks_no_call_and_clears_no_counter() -> None:
@@ -131,8 +192,8 @@ def test_an_answer_about_the_model_unblocks_no_call_and_clears_no_counter() -> N
     player.answer("skip")
     player.step({"batch": [{"tool": "bash", "input": {"command": "y"}, "ok": False, "error": "no"}]})
     player.feed(
-        e.EscalationRaised(id="m", question="auth", source="model"),
-        e.EscalationAnswered(id="m", choice="retry"),
+        events.EscalationRaised(id="m", question="auth", source="model"),
+        events.EscalationAnswered(id="m", choice="retry"),
     )
     assert player.state.streak.count == 1
-    assert not player.state.permit("bash", {"command": "x"}).allowed
+    assert not player.permit("bash", {"command": "x"}).allowed

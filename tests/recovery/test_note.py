@@ -1,4 +1,4 @@
-"""What the model is told after an iteration, and what a run leaves behind when it ends without an answer."""
+"""The note of an iteration, and what a run leaves behind when it ends without an answer."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.recovery.cases import Player, fail, ok
-from tui_agent import events as e
-from tui_agent.recovery import note, partial_answer
-from tui_agent.recovery.policy import PRESETS
+from tests.recovery.player import Player, fail, named, ok
+from tui_agent.core import partial_answer
+from tui_agent.core.recovery import note
+from tui_agent.core.recovery.policy import PRESETS
 
 HEAD = "The previous iteration failed with the following error:\n\n"
 ANALYZE = "\n\nPlease analyze what went wrong and try a different approach.\n"
@@ -22,8 +22,8 @@ def after(preset: str, *steps: dict[str, Any], operator: bool = False) -> Player
     return player
 
 
-def told(preset: str, *steps: dict[str, Any], operator: bool = False) -> str:
-    return note.compose(after(preset, *steps, operator=operator).state) or ""
+def note_after(preset: str, *steps: dict[str, Any], operator: bool = False) -> str:
+    return after(preset, *steps, operator=operator).note()
 
 
 FORGE = {
@@ -39,8 +39,8 @@ FORGE = {
         "Ensure your tool call JSON is properly formatted.",
     ),
     "unknown_tool": (
-        {"unknown": {"tool": "fly", "input": {}}},
-        "there is no tool fly",
+        {"unknown": {"tool": "fetch", "input": {}}},
+        "there is no tool fetch",
         "Use one of the available tools: [bash, finish, read_file]",
     ),
 }
@@ -48,86 +48,194 @@ FORGE = {
 
 @pytest.mark.parametrize(("step", "detail", "closing"), FORGE.values(), ids=FORGE)
 def test_forges_note_by_kind_to_the_letter(step: dict[str, Any], detail: str, closing: str) -> None:
-    assert told("forge", step) == f"{HEAD}{detail}{ANALYZE}{closing}"
+    assert note_after("forge", step) == f"{HEAD}{detail}{ANALYZE}{closing}"
 
 
-@pytest.mark.parametrize(("step", "detail", "closing"), FORGE.values(), ids=FORGE)
+OF_FORM = {kind: row for kind, row in FORGE.items() if kind != "tool_execution"}
+
+
+@pytest.mark.parametrize(("step", "detail", "closing"), OF_FORM.values(), ids=OF_FORM)
 def test_the_merged_note_has_the_same_form_and_the_same_closing_instruction(
     step: dict[str, Any], detail: str, closing: str
 ) -> None:
     steps = [{"batch": [fail("x")]}, step] if "text" in step else [step]
-    text = told("combined", *steps)
+    text = note_after("combined", *steps)
     assert text.startswith(HEAD)
     assert detail in text
     assert ANALYZE in text
     assert text.endswith(closing)
 
 
-@pytest.mark.parametrize("preset", ["gigi", "combined"])
-def test_attempts_are_told_in_gigis_words(preset: str) -> None:
-    texts = [told(preset, *[{"batch": [fail()]}] * times) for times in (1, 2, 3)]
+def test_the_merged_note_gives_the_error_of_an_execution_once() -> None:
+    text = note_after("combined", {"batch": [fail()]})
+    assert text.startswith(f"{HEAD}read_file: file not found: a{ANALYZE}")
+    assert text.count("file not found: a") == 1
+    assert "The error was:" not in text
+
+
+WARNINGS = [
+    ("gigi", True, "the operator's help will be needed"),
+    ("gigi", False, "it counts as out of reach"),
+    ("combined", True, "the operator's help will be needed"),
+    ("combined", False, "it will not be executed any more"),
+]
+
+
+@pytest.mark.parametrize(("preset", "operator", "warning"), WARNINGS)
+def test_attempts_are_counted_in_gigis_words(preset: str, operator: bool, warning: str) -> None:
+    texts = [note_after(preset, *[{"batch": [fail()]}] * times, operator=operator) for times in (1, 2, 3)]
     assert "Tool read_file failed (attempt 1/3)." in texts[0]
     assert "Tool read_file failed (attempt 2/3)." in texts[1]
-    assert "operator's help will be needed" in texts[1]
+    assert warning in texts[1]
     assert "Tool read_file has failed 3 times." in texts[2]
-    assert "now with the operator" in texts[2]
+    assert ("now with the operator" in texts[2]) is operator
     assert all("file not found: a" in text for text in texts)
 
 
-def test_all_failures_of_the_iteration_are_told_once() -> None:
-    text = told("combined", {"batch": [fail("a"), ok(), fail("b"), fail("a")]})
+@pytest.mark.parametrize("preset", PRESETS)
+def test_no_note_speaks_of_an_operator_where_none_is_present(preset: str) -> None:
+    player = after(preset)
+    steps: list[dict[str, Any]] = [
+        *[{"batch": [fail()]}] * 5,
+        *[{"invalid": {"tool": "bash", "raw": "{"}}] * 4,
+        *[{"batch": [ok()]}] * 7,
+        {"text": "I give up."},
+        {"model_fault": "server"},
+    ]
+    for step in steps:
+        player.step(step)
+        assert "operator" not in player.note()
+        if player.level == "escalate":
+            player.answer("continue", by="policy")
+            assert "operator" not in player.note()
+
+
+def test_all_failures_of_the_iteration_are_quoted_once() -> None:
+    text = note_after("combined", {"batch": [fail("a"), ok(), fail("b"), fail("a")]})
     assert text.count("read_file: file not found: a") == 1
     assert text.count("read_file: file not found: b") == 1
     assert text.index("file not found: a") < text.index("file not found: b")
 
 
-def test_the_strongest_verdict_gives_the_closing_instruction() -> None:
-    steps = [{"batch": [fail(path)]} for path in "abcd"]
-    pivot, escalate = told("combined", *steps[:3]), told("combined", *steps, operator=True)
-    assert "3 iterations have passed without a successful tool call" in pivot
-    assert pivot.endswith("Your next step must differ in kind from the ones that failed.")
-    assert escalate.endswith("and work round what stays blocked.")
-    assert "The error was" not in pivot
+def test_a_search_that_finds_nothing_needs_no_note() -> None:
+    search = {"tool": "bash", "input": {"command": "grep -rn x ."}, "ok": False, "error": "exit code 1"}
+    assert note_after("combined", {"batch": [search]}) == ""
 
 
-def test_a_loop_of_successes_is_told_without_an_error() -> None:
-    text = told("combined", *[{"batch": [ok()]}] * 4)
+def test_a_pivot_gives_the_last_instruction() -> None:
+    text = note_after("combined", *[{"batch": [fail(path)]} for path in "abc"])
+    assert "3 iterations have passed without a successful tool call" in text
+    assert text.endswith("try a fundamentally different approach.")
+    assert "The error was" not in text
+
+
+# --- after the operator's answer ---------------------------------------------------------------------------------
+
+ABOUT_A_CALL = [
+    ("retry", "", "The operator allows this call to run once more."),
+    ("answer", "try once more", "The operator allows this call to run once more."),
+    (
+        "answer",
+        "Write the file.",
+        "The operator answered: follow the answer. The call that failed stays blocked",
+    ),
+    ("skip", "", "The operator chose to go on without this call: it stays blocked."),
+]
+
+
+@pytest.mark.parametrize(("choice", "text", "words"), ABOUT_A_CALL)
+@pytest.mark.parametrize("paths", ["aaa", "xyaaa"])
+def test_the_note_is_composed_after_the_answer_and_carries_it(
+    paths: str, choice: str, text: str, words: str
+) -> None:
+    player = after("combined", *[{"batch": [fail(path), ok(path, "glob")]} for path in paths], operator=True)
+    player.answer(choice, text)
+    written = player.note()
+    assert words in written
+    for contradiction in ("now with the operator", "Leave this line of work", "help will be needed"):
+        assert contradiction not in written
+
+
+def test_the_note_after_retry_does_not_ask_for_another_approach() -> None:
+    player = after("combined", *[{"batch": [fail()]}] * 3, operator=True)
+    player.answer("retry")
+    written = player.note()
+    assert "The operator allows this call to run once more." in written
+    assert "different approach" not in written
+
+
+@pytest.mark.parametrize("choice", ["answer", "skip"])
+def test_calling_a_call_that_stays_blocked_is_not_with_the_operator_again(choice: str) -> None:
+    player = after("combined", *[{"batch": [fail()]}] * 3, operator=True)
+    player.answer(choice, "Write the file.")
+    player.batch(fail())
+    assert player.refused == ["blocked"]
+    assert "now with the operator" not in player.note()
+
+
+def test_an_edit_where_no_call_was_asked_about_claims_no_execution() -> None:
+    player = after("combined", *[{"batch": [fail(path)]} for path in "abcd"], operator=True)
+    assert player.subject is None
+    player.answer("edit", "Look elsewhere.", edited={"path": "z"})
+    assert "had it executed" not in player.note()
+
+
+@pytest.mark.parametrize("choice", ["answer", "skip"])
+def test_an_answer_about_no_single_call_is_to_be_followed(choice: str) -> None:
+    player = after("combined", *[{"batch": [fail(path)]} for path in "abcd"], operator=True)
+    assert player.state.strongest().rule == "streak.ask"
+    assert "operator" not in player.note()
+    player.answer(choice, "Look into the other folder.")
+    assert player.note().endswith("The operator answered: follow the answer.")
+
+
+def test_where_the_policy_answers_and_nobody_is_there_the_note_asks_to_work_round() -> None:
+    player = after("combined", *[{"batch": [fail()]}] * 3)
+    player.answer("continue", by="policy")
+    assert player.note().endswith(
+        "Nobody can answer now: work round what is blocked, and reach the goal in another way."
+    )
+
+
+# --- other paragraphs --------------------------------------------------------------------------------------------
+
+
+def test_a_loop_of_successes_is_said_without_an_error() -> None:
+    text = note_after("combined", *[{"batch": [ok()]}] * 4)
     assert text.startswith("You are going in circles: the same call of read_file")
     assert "The previous iteration failed" not in text
-    assert text.endswith("Choose a different next step.")
+    assert text.endswith("choose another step.")
 
 
-def test_a_tool_that_was_switched_off_is_told_with_its_time() -> None:
-    text = told("combined", *[{"batch": [fail(path), ok(path, "bash")]} for path in "abcde"])
+def test_a_tool_that_was_switched_off_is_named_with_its_time() -> None:
+    text = note_after("combined", *[{"batch": [fail(path), ok(path, "bash")]} for path in "abcde"])
     assert "Tool read_file failed too often and is not available for the next 3 iterations." in text
 
 
 def test_an_unknown_effect_is_to_be_verified_before_it_is_repeated() -> None:
-    text = told("combined", {"batch": [fail(tool="bash", unknown_effect=True)]})
+    text = note_after("combined", {"batch": [fail(tool="bash", unknown_effect=True)]})
     assert "It is not known whether bash had its effect" in text
     assert "verify the state before you repeat it" in text
 
 
-def test_nothing_is_told_where_nothing_happened() -> None:
+def test_there_is_no_note_where_nothing_happened() -> None:
     for preset in PRESETS:
-        assert note.compose(after(preset, {"batch": [ok()]}).state) is None
-        assert note.compose(after(preset).state) is None
+        assert note_after(preset, {"batch": [ok()]}) == ""
+        assert note_after(preset) == ""
 
 
-def test_hpd_tells_nothing_and_funnelcanary_only_its_pivot() -> None:
+def test_hpd_writes_no_note_and_funnelcanary_only_its_pivot_and_its_faults() -> None:
     steps = [{"batch": [ok(path)]} for path in "uvwx"] + [{"batch": [fail(path)]} for path in "abc"]
-    assert told("hpd", *steps) == ""
-    assert told("funnelcanary", *steps[:6]) == ""
-    assert told("funnelcanary", *steps).startswith("3 iterations have passed")
-    assert "model call failed (server)" in told("funnelcanary", {"model_fault": "server"})
+    assert note_after("hpd", *steps) == ""
+    assert note_after("funnelcanary", *steps[:6]) == ""
+    assert note_after("funnelcanary", *steps).startswith("3 iterations have passed")
+    assert "model call failed (server)" in note_after("funnelcanary", {"model_fault": "server"})
 
 
 def test_what_hooks_say_comes_last_in_paragraphs_of_its_own() -> None:
-    state = after("combined", {"batch": [fail()]}).state
-    text = note.compose(state, hook_context=["Run make first.", " ", "See HACKING."])
-    assert text is not None
+    text = after("combined", {"batch": [fail()]}).note(["Run make first.", " ", "See HACKING."])
     assert text.endswith("\n\nRun make first.\n\nSee HACKING.")
-    assert note.compose(after("hpd").state, hook_context=["Only this."]) == "Only this."
+    assert after("hpd").note(["Only this."]) == "Only this."
 
 
 @pytest.mark.parametrize("preset", ["forge", "gigi", "combined"])
@@ -135,52 +243,130 @@ def test_the_note_stays_bounded_and_keeps_both_ends_of_a_long_error(preset: str)
     long = {
         "batch": [{**fail(f"{n}"), "error": f"BEGIN{n} " + "x" * 100_000 + f" END{n}"} for n in range(50)]
     }
-    text = told(preset, long)
-    assert len(text) < 45_000
+    text = note_after(preset, long)
+    assert len(text) < note.LONGEST_NOTE + 100
     assert "BEGIN0" in text
     assert "END0" in text
     assert "characters left out" in text
 
 
+RULES = [
+    ("combined", [{"batch": [fail()]}], ("note.error", "note.attempts")),
+    ("combined", [{"batch": [fail(path)]} for path in "abc"], ("note.error", "note.attempts", "note.pivot")),
+    ("combined", [{"batch": [ok()]}] * 4, ("note.repeated",)),
+    ("combined", [{"batch": [fail(unknown_effect=True)]}], ("note.error", "note.attempts", "note.unknown_effect")),
+    ("forge", [{"batch": [fail()]}], ("note.error",)),
+    ("gigi", [{"batch": [fail()]}], ("note.attempts",)),
+    ("funnelcanary", [{"model_fault": "server"}], ("note.fault",)),
+    ("hpd", [{"batch": [fail()]}], ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("preset", "steps", "rules"), RULES)
+def test_every_paragraph_carries_the_id_of_its_rule(
+    preset: str, steps: list[dict[str, Any]], rules: tuple[str, ...]
+) -> None:
+    assert note.compose(after(preset, *steps).state).rules == rules
+
+
+def test_every_note_is_sent_inside_the_tag_that_the_system_prompt_explains() -> None:
+    assert note.tagged("x") == f"<{note.NOTE_TAG}>\nx\n</{note.NOTE_TAG}>"
+    assert f"<{note.NOTE_TAG}>" in note.system_rule()
+
+
+def test_two_calls_that_failed_alike_give_one_paragraph_about_their_attempts() -> None:
+    text = after("combined", {"batch": [fail("a"), fail("b")]}).note()
+    assert text.count("Tool read_file failed (attempt 1/3).") == 1
+    assert "file not found: a" in text
+    assert "file not found: b" in text
+
+
 def test_the_system_rule_forbids_giving_up() -> None:
     for word in ("do not give up", "read the error", "try again", "single failure"):
-        assert word in note.SYSTEM_RULE
+        assert word in note.system_rule()
 
 
 # --- the partial answer ------------------------------------------------------------------------------------------
 
 
-def test_a_partial_answer_says_why_how_sure_how_far_what_is_open_and_what_was_last_said() -> None:
-    player = after("combined", *[{"batch": [fail(path)]} for path in "abcd"])
-    text = partial_answer.compose("4 failing iterations", player.state, 4, "  I looked into a.  ")
-    for part in (
-        "4 failing iterations",
-        "Confidence: 0.00",
-        "Completed iterations: 4",
-        "- Tool execution failed: read_file (file not found: d)",
-        "I looked into a.",
-    ):
-        assert part in text
+def section(text: str, title: str) -> list[str]:
+    """The lines of one list of a partial answer."""
+    part = text.partition(f"\n{title}\n")[2]
+    return part.partition("\n\n")[0].splitlines()
+
+
+def test_a_partial_answer_says_why_what_was_done_tried_and_open_and_asks() -> None:
+    player = after("combined")
+    player.batch(ok("b.py", "edit_file"), text="I changed the file and look on.")
+    player.step({"batch": [{"tool": "bash", "input": {"command": "make -s"}, "ok": True}]})
+    for path in "abcd":
+        player.batch(fail(path), text="Again.")
+    text = partial_answer.compose("4 failing iterations", player.whole, "Where is the file?")
+    assert text.startswith("The task could not be completed: 4 failing iterations.")
+    assert "Completed iterations: 6" in text
+    assert section(text, "Done:") == ["- Changed: b.py", "- Ran: make -s"]
+    assert section(text, "Tried without success:") == [
+        f"- read_file {path} (once): file not found: {path}" for path in "dcba"
+    ]
+    assert section(text, "Open problems:") == ["- Tool execution failed: read_file (file not found: d)"]
+    assert section(text, "A question for you:") == ["Where is the file?"]
+    assert section(text, "The agent's last words:") == ["I changed the file and look on."]
+
+
+CONFIDENCES = [
+    ("nothing yet", [], "Confidence: 30%"),
+    ("a success", [{"batch": [ok()]}], "Confidence: 40%"),
+    ("a success and a failure", [{"batch": [ok()]}, {"batch": [fail()]}], "Confidence: 30%"),
+    ("three failures", [{"batch": [fail(path)]} for path in "abc"], "Confidence: 0%"),
+]
+
+
+@pytest.mark.parametrize(("what", "steps", "line"), CONFIDENCES, ids=named)
+def test_the_confidence_is_in_per_cent(what: str, steps: list[dict[str, Any]], line: str) -> None:
+    player = after("funnelcanary", *steps)
+    assert line in partial_answer.compose("x", player.whole).splitlines()
+
+
+def test_combined_gives_the_chance_of_the_next_step_instead_of_the_confidence() -> None:
+    player = after("combined", {"batch": [fail()]})
+    chance = player.state.cognition.next_step.chance
+    assert chance is not None
+    text = partial_answer.compose("x", player.whole)
+    assert f"Chance that the next step succeeds: {chance:.0%}" in text
+    assert "Confidence" not in text
 
 
 def test_a_partial_answer_holds_the_last_three_problems_and_500_characters() -> None:
-    player = after("hpd", {"batch": [fail("a", f"tool{n}") for n in range(5)]})
-    text = partial_answer.compose("", player.state, 1, "y" * 2_000)
-    assert [line for line in text.splitlines() if line.startswith("- ")] == [
+    player = after("hpd")
+    player.batch(*(fail("a", f"tool{n}") for n in range(5)), text="y z " * 500)
+    text = partial_answer.compose("", player.whole)
+    assert section(text, "Open problems:") == [
         f"- Tool execution failed: tool{n} (file not found: a)" for n in (2, 3, 4)
     ]
-    assert text.count("y") < 510
+    (words,) = section(text, "The agent's last words:")
+    assert len(words) <= 500
+    assert words.endswith("…")
     assert "the run was ended" in text
 
 
 def test_hpds_own_message_leads_its_partial_answer() -> None:
     player = after("hpd", *[{"batch": [fail()]}] * 4)
-    text = partial_answer.compose(player.state.strongest().reason, player.state, 4)
-    assert text.startswith("⚠️ Maximum consecutive errors (3) exceeded.")
+    text = partial_answer.compose(player.state.strongest().reason, player.whole)
+    assert text.startswith(
+        "⚠️ Maximum consecutive errors (3) exceeded. Stopping execution to prevent infinite error loop.\n"
+    )
 
 
-def test_a_fault_is_among_the_open_problems() -> None:
-    player = after("combined", {"model_fault": "auth"})
-    text = partial_answer.compose("no", player.state, 0)
-    assert "- API error: auth" in text
-    assert player.state.faults.last.fault.kind == e.FaultKind.AUTH
+def test_an_iteration_without_a_reply_is_not_completed_and_its_fault_is_an_open_problem() -> None:
+    player = after("combined", {"batch": [ok()]}, {"model_fault": "auth"})
+    text = partial_answer.compose("no", player.whole)
+    assert "Completed iterations: 1" in text
+    assert section(text, "Open problems:") == ["- API error: auth (scripted)"]
+
+
+def test_where_no_text_says_much_the_newest_is_quoted() -> None:
+    player = after("combined")
+    for words in ("Hm.", "Again."):
+        player.batch(fail(words), text=words)
+    text = partial_answer.compose("x", player.whole)
+    assert section(text, "The agent's last words:") == ["Again."]

@@ -1,4 +1,4 @@
-"""The five policies side by side: both tables of RECOVERY.md, 10, row by row."""
+"""The five policies side by side: what each switches on, and what each does with the same sequences."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tests.recovery.cases import Player, fail, named, ok
-from tui_agent import events as e
-from tui_agent.recovery import policy as policy_module
-from tui_agent.recovery.policy import PRESETS, RecoveryPolicy, policy_of_run, preset
+from tests.recovery.player import Player, fail, named, ok
+from tui_agent.core import events
+from tui_agent.core.recovery import policy as policy_module
+from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy, policy_of_run, preset
 
 NAMES = ("forge", "gigi", "funnelcanary", "hpd", "combined")
 
@@ -32,10 +32,12 @@ def levels(name: str, batches: list[list[dict[str, Any]]], *, operator: bool = F
 
 FEATURES = {
     "text_only": ["failure", "answer", "answer", "answer", "failure_once"],
-    "ring": [True, False, False, False, True],
+    "ring": ["stop", "off", "off", "off", "ask"],
     "attempts": ["off", "advise", "off", "off", "block"],
     "streak": ["off", "off", "off", "stop", "escalate"],
-    "cognition": ["off", "off", "act", "off", "pivot"],
+    "cognition": ["off", "off", "walk", "off", "chance"],
+    "form": ["count", "count", "count", "count", "ladder"],
+    "search_results": [False, False, False, False, True],
     "model_faults": ["terminal", "terminal", "next_iteration", "terminal", "retry"],
     "note": ["forge", "gigi", "funnelcanary", "none", "merged"],
     "stuck": [False, False, False, False, True],
@@ -72,11 +74,11 @@ MIXED = [[ok("a"), fail("b"), ok("c")]] * 3
 CAGED = [[ok(f"a{turn}"), fail(f"b{turn}"), ok(f"c{turn}")] for turn in range(12)]
 
 ROWS: list[tuple[str, str, list[list[dict[str, Any]]], list[str]]] = [
-    ("same call for ever", "forge", AGAIN, ["guide"] * 4 + ["stop"]),
-    ("same call for ever", "gigi", AGAIN[:3], ["guide", "guide", "escalate"]),
-    ("same call for ever", "funnelcanary", AGAIN[:3], ["continue", "continue", "degrade"]),
-    ("same call for ever", "hpd", AGAIN[:4], ["continue"] * 3 + ["stop"]),
-    ("same call for ever", "combined", AGAIN[:3], ["guide", "guide", "escalate"]),
+    ("same call again and again", "forge", AGAIN, ["guide"] * 4 + ["stop"]),
+    ("same call again and again", "gigi", AGAIN[:3], ["guide", "guide", "escalate"]),
+    ("same call again and again", "funnelcanary", AGAIN[:3], ["continue", "continue", "degrade"]),
+    ("same call again and again", "hpd", AGAIN[:4], ["continue"] * 3 + ["stop"]),
+    ("same call again and again", "combined", AGAIN[:3], ["guide", "guide", "escalate"]),
     ("four different", "forge", FOUR, ["guide"] * 4),
     ("four different", "gigi", FOUR, ["guide"] * 4),
     ("four different", "funnelcanary", FOUR[:3], ["continue", "continue", "degrade"]),
@@ -131,7 +133,7 @@ def test_a_model_fault_before_an_answer(name: str, level: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_text_only_reply_first_is_a_failure_for_forge_alone(name: str) -> None:
     player = Player(PRESETS[name])
-    assert player.state.takes_text_as_answer() is (name != "forge")
+    assert player.state.rejects_text("Hello.") is (name == "forge")
     player.text("Hello.")
     assert player.state.ring.filled == (1 if name == "forge" else 0)
 
@@ -142,7 +144,8 @@ SWITCHES = {
     "ring": {"ring": False},
     "attempts": {"attempts": "off"},
     "streak": {"streak": "off"},
-    "cognition": {"cognition": "off"},
+    "cognition": {"cognition": False},
+    "form": {"form": False},
     "stuck": {"stuck": False},
     "breaker": {"breaker": False},
 }
@@ -159,7 +162,7 @@ def _trouble(player: Player) -> Iterator[None]:
     for path in "efghij":
         player.batch(fail(path), {**ok(path), "tool": "glob"})
         yield
-    player.text("hm")
+    player.step({"invalid": {"tool": "bash", "raw": "{"}})
     yield
 
 
@@ -169,13 +172,28 @@ def test_a_detector_that_is_off_gives_no_verdict_and_one_that_is_on_gives_its_ow
 ) -> None:
     for policy, speaks in ((preset("combined"), True), (preset("combined", **switch), False)):
         player = Player(policy, operator_present=True)
-        spoken = {
+        speaking = {
             verdict.detector
             for _ in _trouble(player)
-            for verdict in player.state.verdicts()
-            if verdict.level is not e.Level.CONTINUE
+            for verdict in player.state.last_verdicts
+            if verdict.level is not events.Level.CONTINUE
         }
-        assert (detector in spoken) is speaks
+        assert (detector in speaking) is speaks
+
+
+@pytest.mark.parametrize(
+    ("name", "detector", "value"),
+    [
+        ("forge", "ring", "stop"),
+        ("hpd", "ring", "ask"),
+        ("gigi", "attempts", "advise"),
+        ("hpd", "cognition", "chance"),
+    ],
+)
+def test_a_detector_is_switched_on_as_its_preset_has_it_else_as_combined_has_it(
+    name: str, detector: str, value: str
+) -> None:
+    assert getattr(preset(name, **{detector: True}), detector) == value
 
 
 @pytest.mark.parametrize("detector", SWITCHES)
@@ -197,7 +215,7 @@ def test_a_policy_survives_the_journal(name: str) -> None:
     assert RecoveryPolicy.model_validate_json(policy.model_dump_json()) == policy
     player = Player(policy)
     assert player.state.policy == policy
-    assert e.parse_event(player.events[0].model_dump_json()) == player.events[0]
+    assert events.parse_event(player.events[0].model_dump_json()) == player.events[0]
 
 
 def test_a_run_of_a_newer_version_is_judged_by_the_preset_it_names() -> None:

@@ -6,60 +6,100 @@ from typing import Any
 
 import pytest
 
-from tests.recovery.cases import Player, fail, named, ok
-from tui_agent import events as e
-from tui_agent.recovery.policy import preset
+from tests.recovery.player import Player, fail, named, ok
+from tui_agent.core import events
+from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy, preset
 
 RING_ALONE = preset("combined", attempts="off", stuck=False, breaker=False)
 
 
 RING_BATCHES = [
-    ("failures in call order", [fail("a"), fail("b")], ["a", "b"]),
+    ("failures of one reply take one slot", [fail("a"), fail("b")], ["a"]),
     ("a success clears what came before it", [fail("a"), ok()], []),
     ("and not what comes after it", [ok(), fail("a")], ["a"]),
-    ("the same call twice counts once", [fail("a"), fail("a"), fail("b")], ["a", "b"]),
+    ("the same call twice takes one slot", [fail("b"), fail("b"), fail("a")], ["b"]),
     ("denials and cancellations do not enter", [fail("a", denied=True), fail("b", cancelled=True)], []),
 ]
 
 
 @pytest.mark.parametrize(("what", "batch", "kept"), RING_BATCHES, ids=named)
-def test_the_ring_folds_a_batch_in_the_order_of_the_calls(
-    what: str, batch: list[dict[str, Any]], kept: list[str]
+@pytest.mark.parametrize("policy", [RING_ALONE, PRESETS["forge"]], ids=lambda policy: policy.name)
+def test_the_ring_takes_one_slot_a_reply_after_its_last_success(
+    policy: RecoveryPolicy, what: str, batch: list[dict[str, Any]], kept: list[str]
 ) -> None:
-    player = Player(RING_ALONE)
+    player = Player(policy)
     player.batch(*batch)
     slots = [slot.message[-1] for slot in player.state.ring.slots if slot is not None]
     assert slots == kept
 
 
+@pytest.mark.parametrize("name", ["forge", "combined"])
+def test_five_equal_errors_of_one_reply_do_not_stop(name: str) -> None:
+    player = Player(PRESETS[name])
+    player.batch(*({**fail(path), "error": "Permission denied"} for path in "abcde"))
+    assert (player.state.ring.filled, player.state.ring.identical, player.level) == (1, 1, "guide")
+
+
+def test_replies_are_identical_only_where_all_their_failures_are() -> None:
+    player = Player(RING_ALONE)
+    player.batch(fail("a"), fail("b"))
+    player.batch(fail("a"))
+    assert player.state.ring.identical == 1
+    player.batch(fail("a"), fail("a"))
+    assert player.state.ring.identical == 2
+
+
 def test_results_that_arrive_in_another_order_are_judged_in_the_order_of_the_calls() -> None:
     player = Player(RING_ALONE)
-    player.feed(e.IterationStarted(iteration=1))
-    failure = e.Failure(kind=e.FailureKind.TOOL_EXECUTION, message="no", tool="bash")
+    player.feed(events.IterationStarted(iteration=1))
+    failure = events.Failure(kind=events.FailureKind.TOOL_EXECUTION, message="no", tool="bash")
     player.feed(
-        e.ToolSucceeded(call_id="2", tool="glob", index=1),
-        e.ToolFailed(call_id="3", tool="bash", input={"command": "x"}, index=2, failure=failure),
-        e.ToolFailed(call_id="1", tool="bash", index=0, failure=failure),
-        e.IterationFinished(iteration=1),
+        events.ToolSucceeded(call_id="2", tool="glob", index=1),
+        events.ToolFailed(call_id="3", tool="bash", input={"command": "x"}, index=2, failure=failure),
+        events.ToolFailed(call_id="1", tool="bash", index=0, failure=failure),
+        events.IterationFinished(iteration=1),
     )
     assert player.state.ring.filled == 1
-    assert [outcome.index for outcome in player.state.last.outcomes] == [0, 1, 2]
+    assert player.state.last is not None
+    assert [result.index for result in player.state.last.results] == [0, 1, 2]
 
 
-def test_the_ring_says_how_many_of_the_newest_are_identical_and_why_it_stops() -> None:
-    player = Player(RING_ALONE, operator_present=True)
+ENDS = [
+    ("combined asks the operator", RING_ALONE, True, ("escalate", "ring.ask")),
+    ("combined stops where nobody is there", RING_ALONE, False, ("stop", "ring.stop")),
+    ("forge stops", PRESETS["forge"], False, ("stop", "ring.stop")),
+    ("forge stops also where an operator is there", PRESETS["forge"], True, ("stop", "ring.stop")),
+]
+
+
+@pytest.mark.parametrize(("what", "policy", "operator", "end"), ENDS, ids=named)
+def test_the_ring_says_how_many_of_the_newest_are_identical_and_ends_with_the_fifth(
+    what: str, policy: RecoveryPolicy, operator: bool, end: tuple[str, str]
+) -> None:
+    player = Player(policy, operator)
     for path, identical in (("a", 1), ("a", 2), ("b", 1), ("a", 1), ("a", 2), ("a", 3), ("a", 4)):
         player.batch(fail(path))
         assert player.state.ring.identical == identical
         assert not player.state.ring.tripped
     player.batch(fail("a"))
     assert player.state.ring.tripped
-    stop = player.state.strongest()
-    assert (stop.level, stop.detector) == (e.Level.STOP, "ring")
-    assert stop.reason == "5 identical consecutive errors (tool_execution of read_file)"
+    verdict = next(one for one in player.state.last_verdicts if one.detector == "ring")
+    assert (verdict.level.value, verdict.rule) == end
+    assert verdict.reason == "5 identical consecutive errors (tool_execution of read_file)"
 
 
-def test_slots_tell_when_and_where_a_failure_was() -> None:
+def test_the_answer_to_its_question_empties_the_ring() -> None:
+    player = Player(RING_ALONE, operator_present=True)
+    for _ in range(5):
+        player.batch(fail("a"))
+    assert player.state.strongest().rule == "ring.ask"
+    player.answer("answer", "Look into b.")
+    assert player.state.ring.filled == 0
+    player.batch(fail("a"))
+    assert player.level == "guide"
+
+
+def test_slots_say_when_and_where_a_failure_was() -> None:
     player = Player()
     player.batch(ok(), fail("a"))
     slot = player.state.ring.slots[0]

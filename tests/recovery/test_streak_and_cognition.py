@@ -1,16 +1,17 @@
-"""The streak, the agent's own strategy, giving up, and how verdicts are joined."""
+"""The streak, the strategy, giving up, and how verdicts are joined."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.recovery.cases import Player, fail, named, ok
-from tui_agent import events as e
-from tui_agent.recovery.cognition import Strategy
-from tui_agent.recovery.policy import PRESETS
-from tui_agent.recovery.streak import exceeded_message
+from tests.recovery.player import Player, fail, named, ok
+from tui_agent.core import events
+from tui_agent.core.recovery.cognition import Strategy
+from tui_agent.core.recovery.policy import PRESETS, preset
+from tui_agent.core.recovery.streak import exceeded_message
 
 # --- streak ---
 
@@ -20,7 +21,7 @@ def test_hpd_stops_with_its_own_words() -> None:
     for path in "abcd":
         player.batch(fail(path))
     stop = player.state.strongest()
-    assert (stop.level, stop.detector) == (e.Level.STOP, "streak")
+    assert (stop.level, stop.detector) == (events.Level.STOP, "streak")
     assert stop.reason == "Exceeded maximum consecutive errors (3)"
     assert exceeded_message(3) == (
         "⚠️ Maximum consecutive errors (3) exceeded. Stopping execution to prevent infinite error loop."
@@ -66,7 +67,7 @@ def test_the_history_is_bounded() -> None:
     assert player.state.cognition.history[-1][0] == 200
 
 
-def test_uncertainties_are_told_once_and_settled_by_the_same_tool() -> None:
+def test_uncertainties_are_listed_once_and_settled_by_the_same_tool() -> None:
     player = Player(PRESETS["funnelcanary"])
     player.batch(fail("a"), fail("b"), fail("c", "grep"))
     assert player.state.cognition.uncertainties == (
@@ -79,32 +80,36 @@ def test_uncertainties_are_told_once_and_settled_by_the_same_tool() -> None:
 
 def test_a_tool_that_does_not_exist_stays_uncertain_only_until_something_succeeds() -> None:
     player = Player()
-    player.step({"unknown": {"tool": "fly", "input": {}}})
-    assert player.state.cognition.uncertainties == ("Tool execution failed: fly",)
+    player.step({"unknown": {"tool": "fetch", "input": {}}})
+    assert player.state.cognition.uncertainties == ("Tool execution failed: fetch",)
     player.batch(ok())
     assert player.state.cognition.uncertainties == ()
 
 
 def test_a_fault_is_uncertain_until_the_model_answers_and_costs_confidence_once_an_iteration() -> None:
     player = Player()
-    fault = e.Fault(kind=e.FaultKind.RATE_LIMIT, message="slow down")
-    for tries in (1, 2, 3):
-        player.fault(fault, tries=tries)
+    fault = events.Fault(kind=events.FaultKind.RATE_LIMIT, message="slow down")
+    for _ in range(3):
+        player.fault(fault)
+    assert player.iteration == 1
     assert player.state.cognition.uncertainties == ("API error: rate_limit",)
     assert player.state.cognition.confidence == 0.2
-    player.feed(e.ReplyFinished(text="hello"))
+    player.feed(events.ReplyFinished(text="hello"))
     assert player.state.cognition.uncertainties == ()
 
 
-def test_conclude_is_shown_and_never_cuts_work_short() -> None:
-    for name in ("funnelcanary", "combined"):
-        player = Player(PRESETS[name])
-        for path in "abcd":
-            player.batch(ok(path))
-        assert player.state.cognition.strategy is Strategy.CONCLUDE
-        assert player.level == "continue"
-        player.batch(fail("x"))
-        assert player.state.cognition.strategy is Strategy.CONTINUE
+CONCLUDES = {"funnelcanary": Strategy.CONCLUDE, "combined": Strategy.CONTINUE}
+
+
+@pytest.mark.parametrize(("name", "strategy"), CONCLUDES.items(), ids=CONCLUDES)
+def test_conclude_is_funnelcanarys_and_never_cuts_work_short(name: str, strategy: Strategy) -> None:
+    player = Player(PRESETS[name])
+    for path in "abcd":
+        player.batch(ok(path))
+    assert player.state.cognition.strategy is strategy
+    assert player.level == "continue"
+    player.batch(fail("x"))
+    assert player.state.cognition.strategy is Strategy.CONTINUE
 
 
 def test_five_open_uncertainties_degrade_at_once_in_both() -> None:
@@ -113,46 +118,135 @@ def test_five_open_uncertainties_degrade_at_once_in_both() -> None:
         player = Player(PRESETS[name], operator_present=True)
         player.batch(*(fail("a", tool) for tool in tools), ok("b", "write_file"))
         assert (player.state.strongest().level, player.state.strongest().detector) == (
-            e.Level.DEGRADE,
+            events.Level.DEGRADE,
             "cognition",
         )
 
 
-def test_degrade_from_a_stall_waits_for_the_streak_in_combined() -> None:
+def test_a_stall_never_degrades_in_combined_where_the_streak_ends_it() -> None:
     player = Player(operator_present=True)
     strategies = []
     for path in "abcd":
         player.batch(fail(path))
         strategies.append(player.state.cognition.strategy.value)
-    assert strategies == ["CONTINUE", "CONTINUE", "PIVOT", "DEGRADE"]
-    assert {verdict.detector: verdict.level.value for verdict in player.state.verdicts()}[
-        "cognition"
-    ] == "pivot"
-    assert player.state.strongest().detector == "streak"
+    assert strategies == ["CONTINUE", "CONTINUE", "PIVOT", "PIVOT"]
+    by_detector = {one.detector: one.level.value for one in player.state.last_verdicts}
+    assert by_detector["cognition"] == "pivot"
+    assert player.state.strongest().rule == "streak.ask"
+
+
+OTHERS = ["Permission denied", "invalid syntax", "timed out", "connection refused", "no space left"]
+
+PIVOTS: list[tuple[str, list[str], str]] = [
+    ("three of one shape", ["no file a.py", "no file b.py", "no file c.py"], "pivot"),
+    ("the last two alike", [OTHERS[0], "no file a.py", "no file b.py"], "pivot"),
+    ("the first and the third alike", ["no file a.py", OTHERS[0], "no file b.py"], "pivot"),
+    ("three different errors", OTHERS[:3], "guide"),
+]
+
+
+@pytest.mark.parametrize(("what", "errors", "level"), PIVOTS, ids=named)
+def test_a_pivot_needs_the_stall_and_an_error_that_was_there_before(
+    what: str, errors: list[str], level: str
+) -> None:
+    player, alone = Player(), Player(PRESETS["funnelcanary"])
+    for path in "wxyz":
+        alone.batch(ok(path))
+    levels = []
+    for number, error in enumerate(errors):
+        for one in (player, alone):
+            one.batch({**fail(f"{number}", "bash"), "error": error})
+        levels.append(player.level)
+    assert levels == ["guide", "guide", level]
+    assert alone.level == "pivot", "FunnelCanary's own strategy asks for the stall alone"
+
+
+def test_a_repetition_counts_among_the_last_three_errors_only() -> None:
+    player = Player(preset("combined", streak="off", stuck=False, breaker=False))
+    levels = []
+    for number, error in enumerate(["no file a.py", "no file b.py", *OTHERS]):
+        player.batch({**fail(f"{number}", "bash"), "error": error})
+        levels.append(player.level)
+    assert levels == ["guide", "guide", "pivot", "pivot", "guide", "guide", "guide"]
+
+
+@pytest.mark.parametrize(("limit", "level"), [(0.0, "guide"), (1.0, "pivot")])
+def test_a_pivot_waits_until_the_next_step_is_unlikely_to_succeed(limit: float, level: str) -> None:
+    player = Player(preset("combined", pivot_chance=limit))
+    for path in "abc":
+        player.batch(fail(path))
+    assert player.level == level
+
+
+def test_a_stall_with_a_success_between_is_none() -> None:
+    player = Player()
+    for path in "abc":
+        player.batch(fail(path))
+        if path == "b":
+            player.batch(ok())
+    assert (player.state.cognition.stall, player.level) == (1, "guide")
+
+
+def test_failed_model_calls_count_in_the_stall_under_funnelcanary() -> None:
+    player = Player(PRESETS["funnelcanary"])
+    levels = []
+    for _ in range(3):
+        player.step({"model_fault": "server"})
+        levels.append(player.level)
+    assert levels == ["guide", "guide", "degrade"]
+    assert (player.state.cognition.stall, player.state.cognition.confidence) == (3, 0.0)
+    assert player.state.strongest().rule == "cognition.degrade"
+
+
+SEARCHES: list[tuple[str, str, str, str]] = [
+    ("grep", "grep -rn needle src", "exit code 1", "continue"),
+    ("rg", "rg needle", "exit code 1", "continue"),
+    ("diff", "diff a b", "exit code 1\n1c1\n< a\n---\n> b", "continue"),
+    ("test", "test -f a", "exit code 1", "continue"),
+    ("bracket", "[ -f a ]", "exit code 1", "continue"),
+    ("git diff", "git diff --exit-code", "exit code 1", "continue"),
+    ("grep with an error", "grep needle a", "exit code 2\ngrep: a: No such file or directory", "guide"),
+    ("another program", "pytest -q", "exit code 1", "guide"),
+]
+
+
+@pytest.mark.parametrize(("what", "command", "error", "level"), SEARCHES, ids=named)
+def test_a_search_that_finds_nothing_is_a_success_under_combined(
+    what: str, command: str, error: str, level: str
+) -> None:
+    call = {"tool": "bash", "input": {"command": command}, "ok": False, "error": error}
+    combined, hpd = Player(), Player(PRESETS["hpd"])
+    for player in (combined, hpd):
+        player.batch(fail("x"))
+        player.batch(call)
+    assert combined.level == level
+    assert (combined.state.streak.count == 0) is (level == "continue")
+    assert hpd.state.streak.count == 2, "HPD takes every non-zero exit as a failure"
 
 
 # --- giving up ---
 
 
-GIVING_UP: list[tuple[str, list[str]]] = [
-    ("f", ["f:guide", "t:rejected", "t:answer"]),
-    ("once per failure", ["f:guide", "t:rejected", "f:pivot", "t:rejected", "t:answer"]),
-    ("a success mends it", ["f:guide", "o:continue", "t:answer"]),
-    ("a failure beside a success does not count", ["m:guide", "t:answer"]),
-    ("a denial between does not mend it", ["f:guide", "d:continue", "t:rejected"]),
-    ("an answer without failures", ["t:answer"]),
+GIVING_UP: list[tuple[str, bool, list[str]]] = [
+    ("the second is the answer", False, ["f:guide", "t:rejected", "t:answer"]),
+    ("once a failure", False, ["f:guide", "t:rejected", "f:guide", "t:rejected", "t:answer"]),
+    ("once a run where an operator reads it", True, ["f:guide", "t:rejected", "f:guide", "t:answer"]),
+    ("a success clears it", False, ["f:guide", "o:continue", "t:answer"]),
+    ("a failure beside a success does not count", False, ["m:guide", "t:answer"]),
+    ("a denial between does not clear it", False, ["f:guide", "d:continue", "t:rejected"]),
+    ("an answer without failures", False, ["t:answer"]),
 ]
 
 
-@pytest.mark.parametrize(("what", "script"), GIVING_UP, ids=named)
+@pytest.mark.parametrize(("what", "operator", "script"), GIVING_UP, ids=named)
 def test_a_text_only_reply_after_a_failure_is_an_answer_only_the_second_time(
-    what: str, script: list[str]
+    what: str, operator: bool, script: list[str]
 ) -> None:
-    player = Player(operator_present=True)
+    player = Player(operator_present=operator)
     for number, line in enumerate(script):
         action, _, expected = line.partition(":")
         if action == "t":
-            rejected = not player.state.takes_text_as_answer()
+            rejected = player.state.rejects_text("Well.")
             assert ("rejected" if rejected else "answer") == expected
             player.text("Well.")
             continue
@@ -169,8 +263,31 @@ def test_a_text_only_reply_after_a_failure_is_an_answer_only_the_second_time(
 def test_a_message_of_the_operator_may_be_answered_in_words() -> None:
     player = Player(operator_present=True)
     player.batch(fail())
-    player.feed(e.OperatorSpoke(text="What did you find?"))
-    assert player.state.takes_text_as_answer()
+    player.feed(events.OperatorSpoke(text="What did you find?"))
+    assert not player.state.rejects_text("The file a is missing.")
+
+
+QUESTIONS: list[tuple[str, str, bool]] = [
+    ("a question", "The file a does not exist. Did you mean b?", True),
+    ("a question with choices below it", "Which one shall I take?\n\n- a\n- b", True),
+    ("a marked question", "**Shall I create it?**", True),
+    ("another script", "要不要继续？", True),
+    ("no question", "The file a does not exist.", False),
+    ("a question that the text answers itself", "What failed? The path. I give up.", False),
+    ("a question long before the end", "Why?\n\nIt is gone.\nSo is b.\nI give up.", False),
+    ("a question in code alone", "I give up.\n```\nwhat?\n```", False),
+]
+
+
+@pytest.mark.parametrize("operator", [True, False])
+@pytest.mark.parametrize(("what", "text", "taken"), QUESTIONS, ids=named)
+def test_a_reply_that_puts_a_question_is_never_rejected_under_combined(
+    what: str, text: str, taken: bool, operator: bool
+) -> None:
+    player = Player(operator_present=operator)
+    player.batch(fail())
+    assert player.state.rejects_text(text) is not taken
+    assert Player(PRESETS["forge"]).state.rejects_text(text)
 
 
 # --- joining ---
@@ -180,9 +297,10 @@ def test_the_strongest_verdict_wins_and_every_one_is_recorded_with_its_reason() 
     player = Player()
     for path in "abcd":
         player.batch(fail(path))
-    verdicts = player.state.verdicts()
+    verdicts = player.state.last_verdicts
     assert [(one.detector, one.level.value) for one in verdicts] == [
         ("attempts", "guide"),
+        ("form", "continue"),
         ("ring", "guide"),
         ("streak", "degrade"),
         ("cognition", "pivot"),
@@ -190,14 +308,18 @@ def test_the_strongest_verdict_wins_and_every_one_is_recorded_with_its_reason() 
         ("breaker", "continue"),
         ("model", "continue"),
     ]
-    assert all(one.reason for one in verdicts if one.level is not e.Level.CONTINUE)
-    assert player.state.strongest() == verdicts[2]
+    assert all(one.reason and one.rule for one in verdicts if one.level is not events.Level.CONTINUE)
+    assert player.state.strongest() == verdicts[3]
 
 
 def test_a_new_run_is_fresh() -> None:
     player = Player()
     for path in "aaab":
         player.batch(fail(path))
+    record = player.state.cognition.next_step
     player.start("another task")
-    fresh = Player().state
-    assert player.state == fresh
+    state, fresh = player.state, Player().state
+    kept = state.cognition.next_step
+    assert replace(state, cognition=replace(state.cognition, next_step=fresh.cognition.next_step)) == fresh
+    assert (kept.stall, kept.repeated) == (0, False)
+    assert (kept.successes, kept.failures) == (record.successes, record.failures), "what the model has shown"

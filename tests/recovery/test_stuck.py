@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.recovery.cases import Player
-from tui_agent import events as e
-from tui_agent.recovery.policy import PRESETS
+from tests.recovery.player import Player
+from tui_agent.core import events
+from tui_agent.core.recovery.policy import PRESETS
 
 ENDS = {"escalate", "degrade", "stop"}
 
@@ -33,16 +33,16 @@ def test_the_ladder_of_a_repeated_success(operator: bool, end: str) -> None:
     assert levels(player, *[call()] * 6) == ["continue"] * 3 + ["guide", "guide", end]
     assert player.refused == ["withheld"]
     assert player.state.strongest().detector == "stuck"
-    assert player.state.subject() == ("read_file", {"path": "a"})
+    assert player.subject == ("read_file", {"path": "a"})
 
 
 def test_a_withheld_call_brings_the_earlier_result_and_the_remark_that_nothing_has_changed() -> None:
     player = Player()
     levels(player, *[call("read_file", "the same text")] * 4)
-    permit = player.state.permit("read_file", {"path": "a"})
+    permit = player.permit("read_file", {"path": "a"})
     assert (permit.refusal, permit.earlier_result) == ("withheld", "the same text")
     assert "nothing has changed" in permit.reason
-    assert player.state.permit("read_file", {"path": "b"}).allowed
+    assert player.permit("read_file", {"path": "b"}).allowed
 
 
 def test_a_withheld_call_touches_neither_ring_nor_attempts() -> None:
@@ -89,12 +89,12 @@ def test_messages_without_a_call_are_a_monologue_at_the_third() -> None:
 
 def test_overflow_without_effect_is_a_pattern() -> None:
     player = Player()
-    fault = e.Fault(kind=e.FaultKind.CONTEXT_OVERFLOW, message="too long")
-    for shrinks in range(2):
-        player.fault(fault, shrinks=shrinks)
+    fault = events.Fault(kind=events.FaultKind.CONTEXT_OVERFLOW, message="too long")
+    for _ in range(2):
+        player.fault(fault)
     assert player.state.stuck.moving is not None
     assert player.state.stuck.moving.name == "overflow"
-    player.feed(e.ReplyFinished(calls=(e.ToolCall(id="1", name="glob"),)))
+    player.feed(events.ReplyFinished(calls=(events.ToolCall(id="1", name="glob"),)))
     player.fault(fault)
     assert player.state.stuck.overflows == 1
 
@@ -148,29 +148,29 @@ def test_something_new_lifts_the_withholding() -> None:
     assert player.refused == ["withheld"]
     player.batch(call("glob", "a b", pattern="*"))
     assert player.level == "continue"
-    assert player.state.permit("read_file", {"path": "a"}).allowed
+    assert player.permit("read_file", {"path": "a"}).allowed
 
 
 def test_something_new_that_only_repeats_a_known_outcome_lifts_nothing() -> None:
     player = Player()
     levels(player, *[call()] * 4)
     player.batch(call(path="b"))
-    assert player.state.permit("read_file", {"path": "a"}).refusal == "withheld"
+    assert player.permit("read_file", {"path": "a"}).refusal == "withheld"
 
 
 @pytest.mark.parametrize(
     "event",
     [
-        e.OperatorSpoke(text="go on"),
-        e.EscalationAnswered(id="x", choice="answer", text="go on"),
+        events.OperatorSpoke(text="go on"),
+        events.EscalationAnswered(id="x", choice="answer", text="go on"),
     ],
     ids=lambda event: event.type,
 )
-def test_an_operators_word_starts_afresh(event: e.Event) -> None:
+def test_an_operators_word_starts_afresh(event: events.Event) -> None:
     player = Player(operator_present=True)
     levels(player, *[call()] * 4)
     player.feed(event)
-    assert player.state.permit("read_file", {"path": "a"}).allowed
+    assert player.permit("read_file", {"path": "a"}).allowed
     assert levels(player, *[call()] * 3) == ["continue"] * 3
 
 
@@ -178,7 +178,7 @@ def test_the_policys_own_continue_starts_nothing_afresh() -> None:
     player = Player(operator_present=True)
     levels(player, *[call()] * 4)
     player.answer("continue", by="policy")
-    assert not player.state.permit("read_file", {"path": "a"}).allowed
+    assert not player.permit("read_file", {"path": "a"}).allowed
 
 
 def test_infrastructure_faults_are_left_to_the_breaker() -> None:

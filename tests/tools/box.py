@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from tui_agent.events import ToolCall
+from tui_agent.core.events import ToolCall
+from tui_agent.tools.errors import ToolError
 from tui_agent.tools.registry import ToolRegistry, default_tools
-from tui_agent.tools.tool import ToolContext, ToolError, ToolOutput
+from tui_agent.tools.tool import ToolContext, ToolOutput
 from tui_agent.tools.workspace import Workspace
 
 

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import stat
+import time
 from typing import Any
 
 import pytest
@@ -112,17 +113,25 @@ async def test_a_huge_file_is_read_without_being_loaded(box: Box) -> None:
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("src/Main.py", "Did you mean src/main.py"),
-        ("main.py", "Did you mean src/main.py"),
-        ("source/main.py", "There is no directory source"),
+        ("src/Main.py", "Did you mean 'src/main.py'"),
+        ("main.py", "Did you mean 'src/main.py'"),
+        ("source/main.py", "There is no directory 'source'"),
         ("src/mian.py", "src/main.py"),
         ("src\\main.py", "src/main.py"),
         ("./src/../src/man.py", "src/main.py"),
-        ("zzzzzzzz", "Use list_dir or glob"),
+        ("zzzzzzzz", "There is no file 'zzzzzzzz' in the workspace. The workspace holds 'data.bin', 'src/'."),
+        ("src/zzzz", "The directory 'src' holds 'main.py'."),
+        ("workspace/src/main.py", "named 'workspace': leave 'workspace/' out: 'src/main.py' exists."),
+        ("workspace/other.py", "named 'workspace': leave 'workspace/' out."),
+        (
+            "/repo/src/main.py",
+            "'/repo/src/main.py' leads out of the workspace (an absolute path). Did you mean 'src/main.py'",
+        ),
+        ("../src/main.py", "Did you mean 'src/main.py', inside it?"),
         ("src", "It is a directory"),
         ("src/main.py/x", "part of the path is a file"),
         ("data.bin", "binary file"),
-        ("../x", "leads out of the workspace"),
+        ("../x", "'../x' leads out of the workspace (by '..'). The file tools reach only"),
         ("x" * 300, "shorter name"),
         ("loop", "symbolic link"),
     ],
@@ -238,7 +247,7 @@ async def test_a_full_disk_is_a_transient_failure(
     monkeypatch.setattr(Workspace, "replace", refuse)
     error = await box.fail("write_file", path="a.txt", content="x")
     assert error.transient is transient
-    assert error.message.startswith("Could not write a.txt")
+    assert error.message.startswith("Could not write 'a.txt'")
 
 
 # --- editing -------------------------------------------------------------------------------------------------
@@ -379,6 +388,30 @@ async def test_a_miss_in_a_huge_file_is_explained_quickly_enough(box: Box) -> No
     assert (
         "closest lines" in (await box.fail("edit_file", path="big.py", old="value_77 = 7_7", new="x")).message
     )
+
+
+async def test_hints_for_texts_that_are_slow_to_compare_come_in_time(box: Box) -> None:
+    for number in range(300):
+        box.put("a" * 90 + "b" * 90 + f"{number:05}")
+    box.put("slow", ("a" * 200 + "b" * 200 + "\n") * 5_000)
+    started = time.process_time()
+    await box.fail("read_file", path="ab" * 90)
+    await box.fail("edit_file", path="slow", old="ab" * 200, new="x")
+    assert time.process_time() - started < 5
+
+
+def test_a_diff_of_lines_that_all_look_alike_comes_in_time() -> None:
+    before, after = "x\n" * 1_980, "x\ny\n" * 990
+    started = time.process_time()
+    assert patched(before, unified_diff(before, after, "f")) == after
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("path", ["a" * 3_000, "\x1b" * 3_000, "a/" * 2_000 + "b"])
+async def test_a_long_name_is_cut_in_errors(box: Box, path: str) -> None:
+    message = (await box.fail("read_file", path=path)).message
+    assert len(message) < 900
+    assert "\x1b" not in message
 
 
 # --- previews ------------------------------------------------------------------------------------------------

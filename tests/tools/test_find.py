@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
+import resource
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +18,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.tools.box import Box, processes_with, wait_until
-from tui_agent.events import ToolCall
+from tui_agent import processes
+from tui_agent.core.events import ToolCall
+from tui_agent.tools.errors import ToolError
 from tui_agent.tools.find import Glob, Grep
 from tui_agent.tools.globs import GlobError, path_pattern
-from tui_agent.tools.place import Place
 from tui_agent.tools.registry import ToolRegistry
 from tui_agent.tools.search import Search
-from tui_agent.tools.tool import ToolError
+from tui_agent.tools.search_scope import SearchScope
 from tui_agent.tools.walk import walk
 
 needs_ripgrep = pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
@@ -91,7 +95,7 @@ async def test_a_glob_that_is_none_or_leads_out_is_refused(found: Box, pattern: 
 
 async def test_a_glob_that_names_a_directory_says_how_to_see_its_files(found: Box) -> None:
     plant(found)
-    assert "use src/**" in (await found.call("glob", pattern="src")).content
+    assert "use 'src/**'" in (await found.call("glob", pattern="src")).content
 
 
 async def test_an_absolute_glob_inside_the_workspace_is_taken(found: Box) -> None:
@@ -246,6 +250,46 @@ def _searches_in(root: Path) -> list[int]:
     return found
 
 
+async def test_a_search_that_is_given_up_in_mid_output_ends(box: Box) -> None:
+    box.put("line", b"a" * 80_000_000)
+    async with asyncio.timeout(20):
+        with pytest.raises(ToolError, match="line too long"):
+            await Search("python").lines(SearchScope.at(box.root, box.root), "a", None)
+
+
+async def test_many_matches_in_one_file_cost_little_memory(box: Box) -> None:
+    box.put("many", b"a\n" * 5_000_000)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    found = await Search("python").lines(SearchScope.at(box.root, box.root), "a", None)
+    assert not found.complete
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max(before, 300_000)
+
+
+async def test_a_reply_of_many_searches_runs_few_at_a_time(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    running, most = 0, 0
+    start = processes.start
+
+    async def counted(*arguments: Any, **options: Any) -> processes.Child:
+        nonlocal running, most
+        child = await start(*arguments, **options)
+        running, most = running + 1, max(most, running + 1)
+        end = child.end
+
+        async def ended(grace: float = 0.0) -> None:
+            nonlocal running
+            await end(grace)
+            running -= 1
+
+        monkeypatch.setattr(child, "end", ended)
+        return child
+
+    monkeypatch.setattr(processes, "start", counted)
+    box.put("a", "needle\n")
+    results = await asyncio.gather(*(box.call("grep", pattern="needle") for _ in range(12)))
+    assert [result.content for result in results] == ["a:1: needle"] * 12
+    assert 0 < most <= 4
+
+
 async def test_a_module_in_the_workspace_is_not_imported_by_the_search(box: Box, monkeypatch: Any) -> None:
     box.put("json.py", "open('owned', 'w')\nneedle = 1\n")
     box.put("re.py", "open('owned', 'w')\n")
@@ -293,7 +337,7 @@ async def test_a_long_listing_is_capped_and_counted(box: Box) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "words"), [("scr", "Did you mean src"), ("src/main.py", "read_file"), ("..", "leads out")]
+    ("path", "words"), [("scr", "Did you mean 'src'"), ("src/main.py", "read_file"), ("..", "leads out")]
 )
 async def test_a_listing_that_cannot_be_says_why(box: Box, path: str, words: str) -> None:
     box.put("src/main.py")
@@ -377,7 +421,7 @@ def test_both_engines_list_the_same_files(
     grow(root, tree, [("", top), (where, below)])
     places = [root] + ([root / start] if (root / start).is_dir() else [])
     for path in places:
-        place = Place.at(root, path)
+        place = SearchScope.at(root, path)
         ours = [place.label + entry.path for entry in walk(place.top, place.start) if not entry.is_dir]
         assert ours == asyncio.run(Search("ripgrep").files(place, "**", 10_000)).items
     shutil.rmtree(root)
@@ -405,3 +449,72 @@ def test_what_is_ignored_is_what_git_ignores(
 def test_any_text_is_a_glob_or_a_typed_error(pattern: str, path: str) -> None:
     with contextlib.suppress(GlobError):
         path_pattern(pattern).fullmatch(path)
+
+
+def matches_simply(glob: str, path: str) -> bool:
+    """What a glob means, said without any care for time: `**/` any directories, `*` and `?` within a name."""
+    if not glob:
+        return not path
+    if glob.startswith("**/"):
+        rest = glob[3:]
+        places = [0, *(at + 1 for at, char in enumerate(path) if char == "/")]
+        return any(matches_simply(rest, path[at:]) for at in places)
+    if glob[0] == "*":
+        ends = range(len(path.partition("/")[0]) + 1)
+        return any(matches_simply(glob[1:], path[end:]) for end in ends)
+    same = path[:1] == glob[0] or (glob[0] == "?" and path[:1] not in ("", "/"))
+    return same and matches_simply(glob[1:], path[1:])
+
+
+PIECES = st.lists(st.sampled_from(["a", "b", "?", "*a", "*b", "/", "/**/", "*"]), max_size=7).map("".join)
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(PIECES, st.text(alphabet="ab/", max_size=12))
+def test_a_glob_matched_quickly_matches_what_it_means(pattern: str, path: str) -> None:
+    while "//" in pattern or "***" in pattern or "/**/**/" in pattern:
+        pattern = pattern.replace("//", "/").replace("***", "*").replace("/**/**/", "/**/")
+    pattern = f"a/{pattern}x"
+    if re.search(r"[^/]\*\*|\*\*[^/]", pattern):
+        pattern = re.sub(r"(?<![/*])\*\*|\*\*(?![/*])", "*", pattern)
+    path = f"a/{path}x"
+    assert (path_pattern(pattern).fullmatch(path) is not None) is matches_simply(pattern, path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        ("{a,b{c,d}}x", ["ax", "bcx", "bdx"], ["bx", "x"]),
+        ("src/{a,b}/*.{py,js}", ["src/a/x.py", "src/b/x.js"], ["src/c/x.py"]),
+        ("{a}", ["a", "q/a"], ["{a}"]),
+        ("[{]a[}]", ["{a}"], ["a"]),
+        ("\\{a\\}", ["{a}"], ["a"]),
+        ("a,b}", ["a,b}"], ["a"]),
+        ("{,x}a", ["a", "xa"], ["ya"]),
+    ],
+)
+def test_braces_stand_for_alternatives(pattern: str, yes: list[str], no: list[str]) -> None:
+    assert all(path_pattern(pattern).fullmatch(path) for path in yes)
+    assert not any(path_pattern(pattern).fullmatch(path) for path in no)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["*a" * 14 + "b", "*a*/" * 30 + "b", "**/a/" * 30 + "b", "**/*a/" * 200 + "b", "*?" * 60 + "z"],
+    ids=["stars", "stars in names", "directories", "both", "question marks"],
+)
+async def test_no_glob_and_no_ignore_file_takes_long(box: Box, pattern: str) -> None:
+    box.put(".gitignore", f"{pattern}\n")
+    box.put("a" * 200, "a\n")
+    box.put("a/" * 40 + "a", "a\n")
+    started = time.process_time()
+    for name in ("aa", "a/" * 2_000 + "c", "a" * 4_000):
+        path_pattern(pattern).fullmatch(name)
+    await box.call("list_dir")
+    await box.fail("read_file", path="missing")
+    assert time.process_time() - started < 3
+
+
+def test_braces_that_stand_for_too_many_globs_are_refused() -> None:
+    with pytest.raises(GlobError, match="more than 100"):
+        path_pattern("{a,b}" * 20)

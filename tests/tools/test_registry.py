@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.tools.box import Box
-from tui_agent.events import Failure, FailureKind, ToolCall
+from tui_agent.core.events import Failure, FailureKind, ToolCall
 from tui_agent.tools.dialogue import OutsideLoopError
 from tui_agent.tools.registry import InvalidCall, ToolRegistry, default_tools
 from tui_agent.tools.tool import Effect
@@ -79,7 +79,7 @@ def test_an_open_tool_is_left_out_of_the_list() -> None:
 def test_an_unknown_tool_names_the_nearest_and_all(name: str, near: str) -> None:
     error = invalid(name, '{"path": "x"}')
     assert error.kind is FailureKind.UNKNOWN_TOOL
-    assert f"Did you mean {near}" in error.message
+    assert f"Did you mean '{near}'" in error.message
     assert ", ".join(NAMES) in error.message
     assert error.arguments == {"path": "x"}
 
@@ -131,28 +131,28 @@ def test_arguments_that_are_no_json_object_say_where_they_break(raw: str, words:
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("read_file", {}, ["`path` missing", '"required": ["path"]']),
-        ("edit_file", {"path": "a"}, ["`old`", "`new`"]),
+        ("read_file", {}, ["'path' missing", '"required": ["path"]']),
+        ("edit_file", {"path": "a"}, ["'old'", "'new'"]),
         ("read_file", {"path": "a", "limit": "5"}, ["must be an integer", "without quotation marks"]),
         ("read_file", {"path": "a", "offset": 0}, ["at least 1", '"minimum": 1']),
         ("read_file", {"path": "a", "offset": 1.5}, ["must be an integer"]),
-        ("read_file", {"path": 3}, ["`path` must be a string, not 3"]),
+        ("read_file", {"path": 3}, ["'path' must be a string, not 3"]),
         (
             "read_file",
             {"file_path": "a"},
-            ["`path` missing", "Unknown argument `file_path`", "did you mean `path`"],
+            ["'path' missing", "Unknown argument 'file_path'", "did you mean 'path'"],
         ),
-        ("read_file", {"path": ""}, ["`path` must not be empty"]),
+        ("read_file", {"path": ""}, ["'path' must not be empty"]),
         ("bash", {"command": "ls", "timeout": 1e6}, ["at most 3600"]),
         ("bash", {"command": ["ls", "-l"]}, ["must be a string"]),
         ("ask_operator", {"question": "?", "options": "yes"}, ["must be an array"]),
-        ("ask_operator", {"question": "?", "options": ["a", 3]}, ["`options.1` must be a string"]),
+        ("ask_operator", {"question": "?", "options": ["a", 3]}, ["'options.1' must be a string"]),
         (
             "edit_file",
             {"path": "a", "old": "a", "new": "b", "replace_all": "true"},
             ["without quotation marks"],
         ),
-        ("write_file", {"path": "a", "content": None}, ["`content` must be a string, not null"]),
+        ("write_file", {"path": "a", "content": None}, ["'content' must be a string, not null"]),
     ],
 )
 def test_arguments_that_break_the_schema_name_the_field_and_the_rule(
@@ -169,6 +169,45 @@ def test_a_broken_rule_shows_only_the_part_of_the_schema_that_it_is_in() -> None
     message = invalid("read_file", '{"path": "a", "limit": "5"}').message
     assert '"limit": {' in message
     assert '"offset"' not in message
+
+
+@pytest.mark.parametrize(
+    "raw", ['{"path": "a", "content": "x = [1, 2', '{"path": "a"', "{", "", '{"path": "a", "content": "}']
+)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("write_file", "Write the file in several steps"),
+        ("edit_file", "several smaller edits"),
+        ("bash", "a shorter command"),
+        ("grep", "shorter arguments"),
+    ],
+)
+def test_a_call_cut_by_the_length_limit_says_how_to_write_less(name: str, words: str, raw: str) -> None:
+    with pytest.raises(InvalidCall) as caught:
+        TOOLS.parse(ToolCall(id="1", name=name, arguments=raw), cut=True)
+    assert caught.value.kind is FailureKind.INVALID_TOOL_CALL
+    assert "The reply was too long" in caught.value.message
+    assert words in caught.value.message
+    assert "JSON" not in caught.value.message
+
+
+def test_a_whole_call_of_a_reply_that_was_cut_is_judged_as_any_other() -> None:
+    assert TOOLS.parse(ToolCall(id="1", name="list_dir", arguments='{"path": "a"} '), cut=True).arguments == {
+        "path": "a"
+    }
+    with pytest.raises(InvalidCall, match="'path' missing"):
+        TOOLS.parse(ToolCall(id="1", name="read_file", arguments="{}"), cut=True)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "\n"])
+def test_a_call_without_a_name_is_an_invalid_call(name: str) -> None:
+    error = invalid(name, '{"path": "x"}')
+    assert error.kind is FailureKind.INVALID_TOOL_CALL
+    assert error.message.startswith(
+        "The call has no name. Send it again with the name of a tool: ask_operator, bash"
+    )
+    assert error.arguments == {"path": "x"}
 
 
 @pytest.mark.parametrize("raw", ["", "  ", "{}", "null"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import os
 import sys
 from dataclasses import replace
@@ -15,8 +16,9 @@ import pytest
 from tests.tools.box import Box, processes_with, wait_until
 from tui_agent.secret_names import named_like_a_secret
 from tui_agent.tools.environment import command_environment
+from tui_agent.tools.errors import ToolError
 from tui_agent.tools.shell import Bash
-from tui_agent.tools.tool import ToolError, ToolOutput
+from tui_agent.tools.tool import ToolOutput
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 _numbers = iter(range(1_000_000))
@@ -51,6 +53,10 @@ async def failed(box: Box, command: str, *, tool: Bash | None = None, **argument
         ("x=1; (exit 3) || echo $x", "1"),
         ("printf 'no newline'", "no newline"),
         ("ls /proc/self/fd | wc -l", "4"),
+        ("grep needle /dev/null", "exit code 1: grep found nothing"),
+        ("echo before; grep needle /dev/null", "exit code 1: grep found nothing\nbefore"),
+        ("echo a >a; echo b >b; diff a b", "exit code 1: diff found differences\n1c1\n< a\n---\n> b"),
+        ("test -e nowhere", "exit code 1: the condition of test does not hold"),
     ],
 )
 async def test_a_command_returns_its_output(box: Box, command: str, content: str) -> None:
@@ -67,6 +73,8 @@ async def test_a_command_returns_its_output(box: Box, command: str, content: str
         ("kill -TERM $$", ["exit code 143 (SIGTERM)"]),
         ("if", ["exit code 2", "syntax error"]),
         ("exit 255", ["exit code 255"]),
+        ("grep needle nowhere", ["exit code 2", "No such file"]),
+        ("grep needle /dev/null || exit 1", ["exit code 1"]),
     ],
 )
 async def test_a_command_that_fails_says_its_exit_code_and_what_it_wrote(
@@ -204,6 +212,15 @@ async def test_output_is_shown_while_the_command_still_runs(box: Box) -> None:
     assert "".join(box.progress) == "begun\nlet go\ndone\n"
 
 
+async def test_output_is_shown_in_the_context_of_the_call(box: Box) -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="none")
+    seen: set[str] = set()
+    variable.set("the caller's")
+    context = replace(box.context, progress=lambda _: seen.add(variable.get()))
+    await Bash().run({"command": "echo start; sleep 0.3; echo end"}, context)
+    assert seen == {"the caller's"}
+
+
 async def test_a_character_that_comes_in_two_pieces_is_shown_whole(box: Box) -> None:
     gate = box.root / "gate"
     os.mkfifo(gate)
@@ -249,9 +266,9 @@ async def test_what_a_command_leaves_running_ends_with_it(box: Box, how: str) ->
 async def test_a_time_out_ends_everything_and_says_that_the_effect_is_unknown(box: Box, how: str) -> None:
     seconds = marker()
     tool = Bash(grace=0.2)
-    error = await failed(box, f"{LEAVERS[how].format(seconds)}; sleep {seconds}", tool=tool, timeout=0.5)
+    error = await failed(box, f"{LEAVERS[how].format(seconds)}; sleep {seconds}", tool=tool, timeout=1.5)
     assert error.unknown_effect
-    assert "did not end within 0.5 s" in error.message
+    assert "did not end within 1.5 s" in error.message
     assert "started" in error.message
     assert processes_with(f"sleep\0{seconds}") == []
 

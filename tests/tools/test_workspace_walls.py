@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.tools import workspace as walls
-from tui_agent.tools.tool import ToolError
+from tui_agent.tools.errors import ToolError
 from tui_agent.tools.workspace import WallError, Workspace, os_failure, visible
 
 
@@ -96,7 +96,7 @@ def test_a_path_that_leads_out_is_refused_for_reading_and_writing(world: Path, p
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("../secret.txt", "by `..`"),
+        ("../secret.txt", "by '..'"),
         ("/etc/passwd", "an absolute path"),
         ("link_file", "through a symbolic link"),
         ("link_dir/new", "through a symbolic link"),

@@ -1,4 +1,4 @@
-"""The front door: finds out which command is meant, parses its options, and opens it.
+"""Entry point: finds out which command is meant, parses its options, and runs it.
 
 Nothing heavy is imported here: the console's first paint waits for this module. A command lives in a file of
 its own and is imported when it is called.
@@ -12,8 +12,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Protocol, cast
 
-from tui_agent.cli.options import VALUE_OPTIONS, Parser, UsageError
-from tui_agent.config_errors import ConfigError, nearest
+from tui_agent.cli.options import Parser, UsageError
+from tui_agent.config.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,8 @@ COMMANDS = {
     "resume": "go on with a session",
     "sessions": "list, show, search, export, import, fork, rename and delete sessions",
     "analyze": "recorded runs, ours or others', judged by any policy",
-    "doctor": "what is configured, reachable and missing, and how to mend it",
+    "explain": "a rule of the rule book: what it does, why, its keys, its source",
+    "doctor": "what is configured, reachable and missing, and what to do about it",
 }
 """Every command and what it is for, in the order of `--help`."""
 
@@ -38,35 +39,31 @@ COMMANDS = {
 class Command(Protocol):
     """What a command's module offers."""
 
-    def parser(self) -> Parser:
-        """The command's options."""
-        ...
+    def parser(self) -> Parser: ...
 
-    def main(self, arguments: Sequence[str]) -> int:
-        """Run the command; its exit code."""
-        ...
+    def main(self, arguments: Sequence[str]) -> int: ...
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `agent-tui`: its exit code. What goes wrong is told in words, never by a traceback."""
+    """Run `agent-tui`: its exit code. What goes wrong is said in words, never by a traceback."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
     except UsageError as error:
-        return _tell(str(error), USAGE)
+        return _report(str(error), USAGE)
     except ConfigError as error:
-        return _tell(error.message, USAGE)
+        return _report(error.message, USAGE)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output left; what is buffered has nowhere to go (and must not complain at exit).
+        # The reader of our output left; what is buffered is dropped, without a complaint at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return INTERRUPTED
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else OK
-    except Exception as bug:  # noqa: BLE001 - the last door: people get words, not a traceback
-        return _tell_fault(bug)
+    except Exception as bug:  # noqa: BLE001 - people get words, not a traceback
+        return _report_fault(bug)
     return code
 
 
@@ -85,7 +82,7 @@ def _command(name: str) -> Command:
 
 
 def _first_word(arguments: Sequence[str]) -> int | None:
-    """Place of the first argument that is neither an option nor an option's value; None behind `--`."""
+    """Index of the first argument that is neither an option nor an option's value; None after `--`."""
     position = 0
     while position < len(arguments):
         argument = arguments[position]
@@ -93,12 +90,18 @@ def _first_word(arguments: Sequence[str]) -> int | None:
             return None
         if not argument.startswith("-") or argument == "-":
             return position
-        position += 2 if argument in VALUE_OPTIONS else 1
+        position += 2 if "=" not in argument and _takes_value(argument) else 1
     return None
 
 
+def _takes_value(option: str) -> bool:
+    """Whether an option is followed by its value, by the first command that has the option."""
+    answers = (_command(name).parser().takes_value(option) for name in ("console", *COMMANDS))
+    return next((answer for answer in answers if answer is not None), False)
+
+
 def _refuse_misspelt_command(word: str) -> None:
-    """One word that is almost a command is a slip of the fingers, not a task: a run costs money."""
+    """Raises `UsageError` for one word that is almost a command: as a task it would start a run that costs money."""
     near = None if any(char.isspace() for char in word) else nearest(word, COMMANDS, 0.75)
     if near is not None:
         raise UsageError(
@@ -107,32 +110,32 @@ def _refuse_misspelt_command(word: str) -> None:
         )
 
 
-def _tell_fault(fault: Exception) -> int:
-    """Faults of sessions and of the system in words; anything else is a bug, and said to be one."""
+def _report_fault(fault: Exception) -> int:
+    """Report a fault of a session or of the system in words, and anything else as a bug."""
     if os.environ.get("AGENT_TUI_DEBUG"):
         raise fault
-    from tui_agent.sessions.errors import SessionError
-    from tui_agent.sessions.importers.transcript import TranscriptError
+    from tui_agent.formats.importers.transcript import TranscriptError
+    from tui_agent.store.errors import SessionError
 
     if isinstance(fault, SessionError):
-        return _tell(f"{fault.what}: {fault.why}.\n{fault.todo}", USAGE)
+        return _report(f"{fault.what}: {fault.why}.\n{fault.todo}", USAGE)
     if isinstance(fault, TranscriptError):
-        return _tell(f"{fault.path}: {fault.why}\n{fault.advice}".strip(), USAGE)
+        return _report(f"{fault.path}: {fault.why}\n{fault.advice}".strip(), USAGE)
     if isinstance(fault, OSError):
         where = f" ({fault.filename})" if fault.filename else ""
-        return _tell(
+        return _report(
             f"agent-tui could not go on: {fault.strerror or fault}{where}.\n"
             "Check that place and the space on its disk; `agent-tui doctor` looks at both.",
             INTERNAL_ERROR,
         )
-    return _tell(
+    return _report(
         f"agent-tui broke ({type(fault).__name__}: {fault}). This is a fault of agent-tui, not yours.\n"
         "Sessions are kept as they were. AGENT_TUI_DEBUG=1 shows where it happened; please report that.",
         INTERNAL_ERROR,
     )
 
 
-def _tell(message: str, code: int) -> int:
+def _report(message: str, code: int) -> int:
     """Print `message` where it does not disturb what was asked for."""
     line = message if message.startswith("agent-tui") else f"agent-tui: {message}"
     with contextlib.suppress(OSError, ValueError):

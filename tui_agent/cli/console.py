@@ -1,4 +1,4 @@
-"""`agent-tui [TASK]`: the console; also the doors of the other commands that open a screen."""
+"""`agent-tui [TASK]`: the console; and what the other commands that open a screen share."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def parser() -> Parser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Open the console, on a task where one is given."""
+    """Open the console, with a task where one is given."""
     namespace = parser().parse(arguments)
     if namespace.task is not None and not namespace.task.strip():
         raise UsageError(
@@ -61,7 +61,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def config_path(text: str | None) -> Path | None:
-    """The value of `--config`."""
     return None if text is None else Path(text)
 
 

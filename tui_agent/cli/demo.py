@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.cli.console import config_path, open_console
 from tui_agent.cli.options import Parser, UsageError, add_console_options, add_run_options, overrides
-from tui_agent.config_errors import nearest
+from tui_agent.config.errors import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,6 @@ agent-tui demo --list"""
 
 
 def parser() -> Parser:
-    """Options of `demo`."""
     made = Parser(
         "demo",
         "Watch an agent recover, without a key and without a network: the model is a script, the tools, the\n"
@@ -33,7 +32,6 @@ def parser() -> Parser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Open the console on a demo."""
     from tui_agent.models.scenario_file import load_scenario, scenario_names
 
     namespace = parser().parse(arguments)

@@ -1,4 +1,4 @@
-"""`agent-tui doctor`: what is configured, reachable and missing, and how to mend it."""
+"""`agent-tui doctor`: what is configured, reachable and missing, and what to do about it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ agent-tui doctor --json | jq '.checks[] | select(.status != "ok")'"""
 
 
 def parser() -> Parser:
-    """Options of `doctor`."""
     made = Parser(
         "doctor",
         "Look at everything a run needs: the configuration and where each value comes from, keys (by name),\n"
-        "the model's server, tools, terminal, disk. Exit code 1 when something must be mended.",
+        "the model's server, tools, terminal, disk. Exit code 1 when something must be put right.",
         _EXAMPLE,
     )
     made.add_argument("--json", action="store_true", help="one object on standard output, for programs")
@@ -29,7 +28,7 @@ def parser() -> Parser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the findings; 0 when nothing must be mended, else 1."""
+    """Print the findings; 0 when nothing is broken, else 1."""
     namespace = parser().parse(arguments)
     from tui_agent.doctor import examine, print_report
 

@@ -1,6 +1,6 @@
 """The options that commands share, and a parser that says what is wrong, why, and what would be right.
 
-Values are checked lightly here, so that a slip is told before a screen opens; the settings check them again.
+Values are checked lightly here, so that a slip is reported before a screen opens; the settings check them again.
 """
 
 from __future__ import annotations
@@ -8,45 +8,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tui_agent.config_errors import nearest
+from tui_agent.config.errors import nearest
+from tui_agent.core.names import APPROVALS, POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-
-POLICIES = ("forge", "gigi", "funnelcanary", "hpd", "combined")
-APPROVALS = ("ask", "writes", "all")
-
-VALUE_OPTIONS = frozenset(
-    [
-        "--model",
-        "--api-base",
-        "--policy",
-        "--workspace",
-        "--approve",
-        "--max-iterations",
-        "--context-tokens",
-        "--model-timeout",
-        "--max-cost",
-        "--config",
-        "--fallback-models",
-        "--theme",
-        "--state-dir",
-        "--command-timeout",
-        "--output",
-        "--on-escalation",
-        "--timeout",
-        "--speed",
-        "--at",
-        "--run",
-        "--resume",
-        "--format",
-        "--jobs",
-        "--operator",
-        "--limit",
-        "--in",
-    ]
-)
-"""Options that take a value, so that what follows them is not mistaken for a command."""
 
 
 class UsageError(Exception):
@@ -78,6 +44,11 @@ class Parser(argparse.ArgumentParser):
             self._refuse(unknown[0])
         return namespace
 
+    def takes_value(self, option: str) -> bool | None:
+        """Whether `option` takes a value; None where there is no such option."""
+        action = self._option_string_actions.get(option)
+        return None if action is None else action.nargs != 0
+
     def _refuse(self, argument: str) -> NoReturn:
         if not argument.startswith("-"):
             raise UsageError(
@@ -95,7 +66,7 @@ def _indented(text: str) -> str:
 
 
 def one_of(names: Iterable[str]) -> Callable[[str], str]:
-    """A value out of a few; the message names them and the nearest."""
+    """A check that a value is one of `names`; its message names them and the nearest."""
     allowed = tuple(names)
 
     def check(text: str) -> str:
@@ -136,12 +107,12 @@ def amount(text: str) -> float:
 
 
 def add_policy_option(group: argparse._ActionsContainer, purpose: str) -> None:
-    """The policy, wherever something is judged by one."""
+    """`--policy`, for every command that judges."""
     group.add_argument("--policy", type=one_of(POLICIES), metavar="NAME", help=purpose)
 
 
 def add_run_options(parser: Parser) -> None:
-    """What holds wherever a model works: console, demo, run and resume."""
+    """Options of console, demo, run and resume."""
     group = parser.add_argument_group("options of every run")
     group.add_argument("--model", metavar="NAME", help="the model, as litellm names it (openai/gpt-5)")
     group.add_argument("--api-base", metavar="URL", help="address of an OpenAI-compatible server")
@@ -175,14 +146,14 @@ def add_run_options(parser: Parser) -> None:
 
 
 def add_place_options(parser: Parser) -> None:
-    """Where settings and sessions lie: for every command."""
+    """Where settings and sessions are kept: for every command."""
     group = parser.add_argument_group("places")
     group.add_argument("--config", metavar="FILE", help="read FILE in place of your own config.toml")
     group.add_argument("--state-dir", metavar="DIR", help="where sessions are kept")
 
 
 def add_console_options(parser: Parser) -> None:
-    """What holds only where there is a screen."""
+    """Options of the commands that open a screen."""
     group = parser.add_argument_group("options of the console")
     group.add_argument(
         "--step", action="store_true", default=None, help="start paused before every iteration"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.console import config_path, open_console
@@ -28,7 +27,6 @@ agent-tui replay airline-runs.json --run 7 --policy hpd"""
 
 
 def parser() -> Parser:
-    """Options of `replay`."""
     made = Parser("replay", "Watch a saved session again, event by event, in the same panes.", _EXAMPLE)
     made.add_argument("session", nargs="?", metavar="SESSION|FILE", help="default: the newest session")
     made.add_argument("--speed", type=amount, metavar="X", help="2 is twice as fast as it was (default 1)")
@@ -52,9 +50,8 @@ def parser() -> Parser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play or print a session."""
     namespace = parser().parse(arguments)
-    from tui_agent.config import load_settings
+    from tui_agent.config.settings import load_settings
     from tui_agent.console.arguments import LATEST, ConsoleArguments
 
     given = overrides(namespace)
@@ -67,12 +64,8 @@ def main(arguments: Sequence[str]) -> int:
         ConsoleArguments(
             overrides=given,
             config=config_path(namespace.config),
-            replay=Path(namespace.session) if _is_file(namespace.session) else namespace.session or LATEST,
+            replay=namespace.session or LATEST,
             replay_speed=settings.speed,
             replay_at=settings.at or 0,
         )
     )
-
-
-def _is_file(text: str | None) -> bool:
-    return text is not None and Path(text).exists()

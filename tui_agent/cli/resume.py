@@ -16,7 +16,6 @@ agent-tui resume 20260102-101112-ab12"""
 
 
 def parser() -> Parser:
-    """Options of `resume`."""
     made = Parser(
         "resume", "Go on with a session where it stopped, also after a crash: nothing is lost.", _EXAMPLE
     )
@@ -27,7 +26,6 @@ def parser() -> Parser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Open the console on a saved session."""
     namespace = parser().parse(arguments)
     from tui_agent.console.arguments import LATEST, ConsoleArguments
 

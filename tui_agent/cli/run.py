@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.options import Parser, UsageError, add_run_options, amount, one_of, overrides
+from tui_agent.core.names import ON_ESCALATION, OUTPUT_FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,23 +24,22 @@ exit codes:
 
 
 def parser() -> Parser:
-    """Options of `run`."""
     made = Parser(
         "run",
         "Run a task to its end without a screen. What would need an approval is denied, and the model\n"
-        "is told so, unless --approve allows it. The answer goes to standard output, all else to stderr.",
+        "reads so, unless --approve allows it. The answer goes to standard output, all else to stderr.",
         _EXAMPLE + "\n" + _EPILOG,
     )
     made.add_argument("task", nargs="?", metavar="TASK", help="what to do, in quotes; - reads it from stdin")
     made.add_argument(
         "--output",
-        type=one_of(("text", "json", "jsonl")),
+        type=one_of(OUTPUT_FORMS),
         metavar="FORM",
         help="text: the answer (default); json: one object; jsonl: events as they happen, then the object",
     )
     made.add_argument(
         "--on-escalation",
-        type=one_of(("partial", "continue", "stop")),
+        type=one_of(ON_ESCALATION),
         metavar="WHAT",
         help="where an operator would be asked: partial answer (default), continue without, or stop",
     )
@@ -64,7 +64,7 @@ def _run(arguments: Sequence[str]) -> int:
     task = _task(namespace.task)
     import asyncio
 
-    from tui_agent.config import load_settings, require_model, require_workspace
+    from tui_agent.config.settings import load_settings, require_model, require_workspace
 
     settings = load_settings(overrides(namespace), namespace.config)
     require_workspace(settings)
@@ -74,9 +74,9 @@ def _run(arguments: Sequence[str]) -> int:
 
     resume = None
     if namespace.resume is not None:
-        from tui_agent.cli.saved import saved_session
+        from tui_agent.store.session_store import SessionStore
 
-        resume = saved_session(settings.state_dir, namespace.resume)
+        resume = SessionStore(settings.state_dir).resolve(namespace.resume)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -8,13 +8,16 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from tui_agent.console.sanitize import one_line
-from tui_agent.sessions.summary import SessionRow
+from tui_agent.console.quantities import counted
+from tui_agent.store.summary import SessionRow
+from tui_agent.terminal_text import one_line
+
+_DERIVED = ("recoveries", "unrecovered", "error_rate", "recovery_rate", "partial_answer_rate")
 
 
 def as_json(row: SessionRow) -> str:
     """One object on one line."""
-    return json.dumps(asdict(row))
+    return json.dumps({**asdict(row), **{name: getattr(row, name) for name in _DERIVED}})
 
 
 def as_table(rows: Iterable[SessionRow]) -> list[str]:
@@ -31,7 +34,7 @@ def as_table(rows: Iterable[SessionRow]) -> list[str]:
 
 
 def as_facts(row: SessionRow, folder: Path) -> list[str]:
-    """Everything that is known of one session, a line each, and what can be done with it."""
+    """All facts of one session, a line each, and the commands that open it."""
     facts = [
         ("session", row.id),
         ("title", _title(row)),
@@ -41,10 +44,17 @@ def as_facts(row: SessionRow, folder: Path) -> list[str]:
         ("outcome", row.outcome or "not finished"),
         ("started", when(row.started_at)),
         ("last used", when(row.ended_at)),
-        ("runs", f"{row.runs}, {row.iterations} iterations"),
-        ("calls", f"{row.tool_calls}, {row.errors} failed"),
-        ("failures", f"{row.failures}, {row.recoveries} recovered"),
+        ("runs", f"{row.runs}, {counted(row.iterations, 'iteration')}"),
+        ("answers", f"{row.partial_answers} of {row.endings} partial{_percent(row.partial_answer_rate)}"),
+        ("calls", f"{row.tool_calls}, {row.tool_errors} failed{_percent(row.error_rate)}"),
+        ("failures", f"{row.failures}, {row.recoveries} recovered{_percent(row.recovery_rate)}"),
+        (
+            "recovered",
+            f"{row.recovered_same_call} by the same call, {row.recovered_worked_round} worked round",
+        ),
         ("escalations", str(row.escalations)),
+        ("model retries", str(row.model_retries)),
+        ("coherence violations", str(row.coherence_violations)),
         ("usage", f"{row.tokens:,} tokens, {'cost unknown' if row.cost is None else f'{row.cost:.4f} USD'}"),
         ("imported from", row.source),
         ("forked from", f"{row.parent}, event {row.parent_seq}" if row.parent else ""),
@@ -59,6 +69,10 @@ def as_facts(row: SessionRow, folder: Path) -> list[str]:
 def when(seconds: float) -> str:
     """A time in the local zone; a dash where none is known."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds else "–"
+
+
+def _percent(rate: float | None) -> str:
+    return "" if rate is None else f" ({rate:.0%})"
 
 
 def _recovered(row: SessionRow) -> str:

@@ -1,4 +1,4 @@
-"""What the verbs of `agent-tui sessions` do: the store, the exporters and the importers work, this prints."""
+"""What the verbs of `agent-tui sessions` do: they call the store, the exporters and the importers, and print."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_agent.cli.options import UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from tui_agent.sessions.store import SessionStore
+    from tui_agent.store.session_store import SessionStore
 
 
 def _write(*lines: str) -> None:
@@ -31,7 +31,7 @@ def list_sessions(store: SessionStore, namespace: argparse.Namespace) -> int:
     elif rows:
         _write(*as_table(rows[: namespace.limit]))
         if len(rows) > namespace.limit:
-            _write(f"… and {len(rows) - namespace.limit} older ones (--limit shows more)")
+            _write(f"… and {len(rows) - namespace.limit} older (--limit shows more)")
     else:
         _write("No session is saved yet. `agent-tui demo` makes one without a key.")
     return 0
@@ -40,7 +40,7 @@ def list_sessions(store: SessionStore, namespace: argparse.Namespace) -> int:
 def show(store: SessionStore, namespace: argparse.Namespace) -> int:
     """What is known of one session."""
     from tui_agent.cli.session_rows import as_facts, as_json
-    from tui_agent.sessions.summary import summarise
+    from tui_agent.store.summary import summarise
 
     folder = store.find(namespace.session)
     row, _ = summarise(folder)
@@ -49,8 +49,8 @@ def show(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 
 def export(store: SessionStore, namespace: argparse.Namespace) -> int:
-    """One session in another form, on standard output or in a file."""
-    from tui_agent.sessions.export import export_session
+    """Export one session to standard output or to a file."""
+    from tui_agent.formats.exporters import export_session
 
     text = export_session(store.find(namespace.session), namespace.format)
     if namespace.to is None:
@@ -67,9 +67,9 @@ def export(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 
 def import_recordings(store: SessionStore, namespace: argparse.Namespace) -> int:
-    """Recordings kept as sessions; those that cannot be read are told and left out."""
-    from tui_agent.sessions.importers.load import find_transcripts, save
-    from tui_agent.sessions.visible import visible
+    """Recordings kept as sessions; those that cannot be read are named and left out."""
+    from tui_agent.formats.importers.load import find_transcripts, save
+    from tui_agent.terminal_text import visible
 
     failed = made = 0
     for path in find_transcripts([Path(text).expanduser() for text in namespace.paths]):
@@ -90,38 +90,26 @@ def import_recordings(store: SessionStore, namespace: argparse.Namespace) -> int
 
 
 def fork_session(store: SessionStore, namespace: argparse.Namespace) -> int:
-    """Another session from an event of one; its id on standard output."""
+    """Fork a session at an event; the new id goes to standard output."""
     import asyncio
-    import time
 
-    from tui_agent.cli.saved import saved_session
-    from tui_agent.sessions.fork import WhatIf, fork
-    from tui_agent.sessions.redaction import Redactor
-    from tui_agent.sessions.session import new_session_id
-    from tui_agent.sessions.upkeep import adopt_checkpoints
+    from tui_agent.store.fork import WhatIf
+    from tui_agent.store.fork_session import fork_session as fork
 
-    now = time.time()
-    folder = fork(
-        saved_session(store.state_dir, namespace.session),
-        store.sessions_dir,
-        new_session_id(now),
-        at=now,
-        seq=namespace.at,
-        what_if=WhatIf(namespace.policy, namespace.model, namespace.answer, namespace.note),
-        redactor=Redactor.from_environment(os.environ),
-    )
-    asyncio.run(adopt_checkpoints(folder))
+    what_if = WhatIf(namespace.policy, namespace.model, namespace.answer, namespace.note)
+    parent = store.resolve(namespace.session)
+    folder = asyncio.run(fork(parent, store.sessions_dir, seq=namespace.at, what_if=what_if))
     _write(folder.name)
     sys.stderr.write(f"agent-tui resume {folder.name} goes on from there; the first session is as it was.\n")
     return 0
 
 
 def rename(store: SessionStore, namespace: argparse.Namespace) -> int:
-    """A title, written into the journal."""
+    """Write a new title into the journal."""
     import asyncio
     import time
 
-    from tui_agent.sessions.redaction import Redactor
+    from tui_agent.store.redaction import Redactor
 
     if not namespace.title.strip():
         raise UsageError("agent-tui sessions rename: the title is empty.\nGive it one, in quotes.")
@@ -133,8 +121,8 @@ def rename(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 
 def search(store: SessionStore, namespace: argparse.Namespace) -> int:
-    """Places that hold all of the words; exit code 1 where there is none, as grep has it."""
-    from tui_agent.console.sanitize import one_line
+    """Print the places that hold all of the words; exit code 1 where there is none, as with grep."""
+    from tui_agent.terminal_text import one_line
 
     store.refresh()
     hits = store.search(" ".join(namespace.words), namespace.limit)
@@ -150,29 +138,29 @@ def search(store: SessionStore, namespace: argparse.Namespace) -> int:
 
 
 def delete(store: SessionStore, namespace: argparse.Namespace) -> int:
-    """Some sessions to the trash."""
+    """Move sessions to the trash."""
     import time
 
     folders = [store.find(name) for name in namespace.sessions]
     for folder in dict.fromkeys(folders):
         store.delete(folder.name, time.time())
-        _write(f"{folder.name} lies in the trash; `agent-tui sessions restore {folder.name}` brings it back")
+        _write(f"{folder.name} is in the trash; `agent-tui sessions restore {folder.name}` brings it back")
     return 0
 
 
 def restore(store: SessionStore, namespace: argparse.Namespace) -> int:
-    """One back from the trash."""
+    """Bring a session back from the trash."""
     _write(f"{store.restore(namespace.session).name} is back")
     return 0
 
 
 def trash(store: SessionStore, namespace: argparse.Namespace) -> int:
-    """What lies in the trash, or its end."""
+    """List the trash, or empty it."""
     import asyncio
     import time
 
     from tui_agent.cli.session_rows import as_table
-    from tui_agent.sessions.upkeep import empty_trash
+    from tui_agent.store.retention import empty_trash
 
     if namespace.empty:
         removed = asyncio.run(empty_trash(store, time.time() + 1))

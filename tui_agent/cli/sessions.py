@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.cli import session_verbs
-from tui_agent.cli.options import POLICIES, Parser, UsageError, add_place_options, count, one_of, overrides
-from tui_agent.config_errors import nearest
+from tui_agent.cli.options import Parser, UsageError, add_place_options, count, one_of, overrides
+from tui_agent.config.errors import nearest
+from tui_agent.core.names import POLICIES
+from tui_agent.formats.exporters import FORMATS
 
 if TYPE_CHECKING:
     import argparse
 
-    from tui_agent.sessions.store import SessionStore
-
-FORMATS = ("markdown", "html", "json", "messages", "text")
+    from tui_agent.store.session_store import SessionStore
 
 _EXAMPLE = """
 agent-tui sessions
@@ -63,8 +63,8 @@ def main(arguments: Sequence[str]) -> int:
             f"agent-tui sessions: there is no verb {verb_name!r}; {hint}\n`agent-tui sessions --help` explains them."
         )
     namespace = (_parser_of(verb_name) if verb_name else parser()).parse(words)
-    from tui_agent.config import load_settings
-    from tui_agent.sessions.store import SessionStore
+    from tui_agent.config.settings import load_settings
+    from tui_agent.store.session_store import SessionStore
 
     settings = load_settings(
         {key: value for key, value in overrides(namespace).items() if key == "state_dir"}, namespace.config
@@ -144,7 +144,7 @@ def _delete_arguments(made: Parser) -> None:
 
 
 def _trash_arguments(made: Parser) -> None:
-    made.add_argument("--empty", action="store_true", help="remove for good what lies there")
+    made.add_argument("--empty", action="store_true", help="remove for good what is there")
 
 
 VERBS: dict[str, Verb] = {

@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from tui_agent.cli.saved import saved_session
-
 if TYPE_CHECKING:
-    from tui_agent.config import Settings
+    from tui_agent.config.settings import Settings
 
 
 def print_session(settings: Settings, wanted: str | None) -> int:
@@ -16,11 +14,12 @@ def print_session(settings: Settings, wanted: str | None) -> int:
 
     Raises `SessionError` for what is neither a session nor a recording that can be read as one.
     """
-    from tui_agent.sessions.export import transcript_text
-    from tui_agent.sessions.recordings import open_recording
-    from tui_agent.sessions.visible import visible
+    from tui_agent.formats.exporters import transcript_text
+    from tui_agent.store.recordings import open_recording
+    from tui_agent.store.session_store import SessionStore
+    from tui_agent.terminal_text import visible
 
-    recording = open_recording(saved_session(settings.state_dir, wanted), settings)
+    recording = open_recording(SessionStore(settings.state_dir).resolve(wanted), settings)
     events, damage = recording.readable()
     notices = (
         recording.notices

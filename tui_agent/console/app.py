@@ -1,4 +1,4 @@
-"""The door to the console: from the command line's values to an exit code.
+"""Start of the console: from the command line's values to an exit code.
 
 It refuses where there is no terminal, and says on the normal screen what has to be said after the program was
 left. Textual is imported inside, with the collector of garbage at rest: start-up makes many objects and drops

@@ -1,4 +1,4 @@
-"""What the front door hands to the console: parsed, validated, and light.
+"""What the command line hands to the console: parsed, validated, and light.
 
 Nothing here imports more than the standard library, so that the command line can be read before anything is
 painted; the values become `Settings` only after the first paint.
@@ -35,13 +35,13 @@ class ConsoleArguments:
     task: str | None = None
     demo: str | None = None
     """Name of a built-in scenario."""
-    replay: Path | str | Newest | None = None
-    """A session's id, the newest one, or a file to play."""
+    replay: str | Newest | None = None
+    """A session's id or title, the newest one, or a file to play."""
     replay_speed: float = 1.0
     """Times the recorded speed."""
     replay_at: int = 0
     """Event to start at, from 0 (nothing folded yet)."""
     resume: str | Newest | None = None
-    """A session's id, or the newest."""
+    """A session's id or title, or the newest."""
     step: bool = False
     """Start paused before every iteration."""

@@ -1,4 +1,4 @@
-"""What is said and kept after a fault of the console's own: three lines on the screen, the traceback in a file."""
+"""What a crash of the console leaves: three lines on the screen, the traceback in a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 def crash_text(error: BaseException | None) -> str:
     """What is said after a crash: what happened, where the details are, what to do."""
     details = "".join(traceback.format_exception(error)) if error is not None else "no traceback\n"
-    from tui_agent.console.sanitize import sanitize
+    from tui_agent.terminal_text import sanitize
 
     said = f"{type(error).__name__}: {error}".partition("\n")[0] if error is not None else "an unknown fault"
     where = _crash_log(details)

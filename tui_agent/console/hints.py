@@ -1,4 +1,4 @@
-"""The last line: the keys that matter now, as many as fit, each clickable."""
+"""The last line of the screen: the keys that matter now, as many as fit, each clickable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Hint(NamedTuple):
 
 
 class KeyHints(Widget):
-    """Hints in the order of their weight: where the line is too short, the last ones go."""
+    """Hints by importance: where the line is too short, the last ones are left out."""
 
     DEFAULT_CSS = """
     KeyHints { height: 1; padding: 0 1; color: $text-muted; background: $panel; }
@@ -37,12 +37,6 @@ class KeyHints(Widget):
         super().__init__(id="hints")
         self._hints = tuple(hints)
         self._shown: list[tuple[int, int, str]] = []
-
-    def set_hints(self, hints: Sequence[Hint]) -> None:
-        """Show other keys."""
-        if tuple(hints) != self._hints:
-            self._hints = tuple(hints)
-            self.refresh()
 
     def render(self) -> Content:
         """As many hints as fit, two spaces apart."""

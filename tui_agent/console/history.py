@@ -1,4 +1,4 @@
-"""What was typed into the prompt before: a bounded list with a cursor, kept in a private file.
+"""History of the prompt: a bounded list with a cursor, kept in a private file.
 
 The file is the operator's own (mode 0600) and holds the texts as they were typed; a damaged or unreadable one
 is no reason to fail, the history is then what this session typed.
@@ -26,7 +26,6 @@ class PromptHistory:
 
     @property
     def entries(self) -> tuple[str, ...]:
-        """Oldest first."""
         return tuple(self._entries)
 
     def load(self, path: Path) -> None:

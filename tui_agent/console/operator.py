@@ -1,4 +1,4 @@
-"""The operator at the screen: questions of the loop become values with a future, and a card answers them.
+"""The operator at the screen: each question to the operator is a value with a future that a card sets.
 
 The loop awaits; the screen shows one question at a time and settles it. A question that is cancelled (the run
 was interrupted) leaves the list by itself. Nothing here draws.
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from tui_agent.agent.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
-    from tui_agent.events import ApprovalAsked, EscalationRaised
+    from tui_agent.core.events import ApprovalAsked, EscalationRaised
+    from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -36,15 +36,15 @@ class Question(Generic[Asked, Answer]):
 
 
 class ApprovalQuestion(Question["ApprovalAsked", "ApprovalReply"]):
-    """May this call run?"""
+    """Asks whether a call may run."""
 
 
 class EscalationQuestion(Question["EscalationRaised", "EscalationReply"]):
-    """What now?"""
+    """Asks how to go on after an escalation."""
 
 
 class GateQuestion(Question["RequestOutline", "GateReply"]):
-    """May the next request go out, and with which note?"""
+    """Asks whether the next request may go out, and with which note."""
 
     note: str | None = None
     """The note as it will be sent: the outline's, or what the operator made of it."""
@@ -54,10 +54,10 @@ AnyQuestion = ApprovalQuestion | EscalationQuestion | GateQuestion
 
 
 class ConsoleOperator:
-    """The console's implementation of `agent.operator.Operator`.
+    """The console's implementation of `runtime.operator.Operator`.
 
-    `changed` is called whenever the list of open questions changes. `auto` tells whether iterations go out by
-    themselves; until the screen has bound it, they do.
+    `changed` is called whenever the list of open questions changes. `auto` says whether requests go out without a
+    key; until the screen has bound it, they do.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class ConsoleOperator:
 
     @property
     def present(self) -> bool:
-        """Somebody sits at the screen."""
+        """Always: this operator sits at the screen."""
         return True
 
     def bind(self, changed: Callable[[], None], auto: Callable[[], bool]) -> None:
-        """Connect the screen that shows the questions and the session that knows the mode."""
+        """Connect the screen that shows the questions, and what knows the mode."""
         self._changed = changed
         self._auto = auto
 
@@ -95,9 +95,9 @@ class ConsoleOperator:
             return await question.future
 
     async def gate(self, outline: RequestOutline) -> GateReply:
-        """At once in AUTO; otherwise show the outline and wait for a key."""
+        """Answer at once in AUTO; otherwise show the outline and wait for a key."""
         if self._auto():
-            from tui_agent.agent.operator import GateReply
+            from tui_agent.runtime.operator import GateReply
 
             return GateReply(outline.note)
         question = GateQuestion(outline)
@@ -110,7 +110,7 @@ class ConsoleOperator:
         gate = self.waiting_gate
         if gate is None:
             return False
-        from tui_agent.agent.operator import GateReply
+        from tui_agent.runtime.operator import GateReply
 
         return gate.settle(GateReply(gate.note))
 

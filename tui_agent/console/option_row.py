@@ -1,4 +1,4 @@
-"""One of a few values, all of them in sight: arrows or a click choose. It knows nothing of what they mean."""
+"""A choice between a few values, all of them in sight, by arrows or a click."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from tui_agent.console.sanitize import one_line
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from textual.geometry import Size
@@ -71,7 +71,6 @@ class OptionRow(Widget, can_focus=True):
             self.post_message(self.Changed(value))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Lines that the options take."""
         return max((place.line for place in self._places(width)), default=0) + 1
 
     def _places(self, width: int) -> list[Place]:
@@ -108,7 +107,6 @@ class OptionRow(Widget, can_focus=True):
         self.refresh()
 
     def on_key(self, event: events.Key) -> None:
-        """Arrows choose."""
         step = {"left": -1, "right": 1}.get(event.key)
         if step is not None:
             event.stop()

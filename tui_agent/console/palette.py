@@ -4,50 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from tui_agent.console import commands
+from tui_agent.console.screens.dashboard_screen import DashboardScreen
 
 if TYPE_CHECKING:
     from textual.fuzzy import Matcher
 
-    from tui_agent.console.commands import Deck
-
-
-@runtime_checkable
-class CommandScreen(Protocol):
-    """A screen with commands."""
-
-    deck: Deck
-
-    async def run_command(self, name: str, argument: str = "") -> None: ...
-    def put_in_prompt(self, text: str) -> None: ...
-
 
 class Entry(NamedTuple):
-    """One line of the palette."""
+    """One line of the palette. `complete`: it can be run as it is; otherwise the prompt gets its beginning."""
 
     label: str
     help: str
     name: str
     argument: str
     complete: bool
-    """Everything is said; otherwise the prompt gets the beginning."""
 
 
-def entries(deck: Deck, names: frozenset[str] | None = None) -> Iterator[Entry]:
-    """Every command of `names` (all, where None), then its values."""
+def entries(screen: DashboardScreen) -> Iterator[Entry]:
+    """Every command that makes sense on `screen`, each followed by its values."""
     for command in commands.COMMANDS:
-        if names is not None and command.name not in names:
+        if screen.replays and not command.replay:
             continue
         key = f"  {commands.key_label(command.key)}" if command.key else ""
-        yield Entry(
-            command.usage.removeprefix("/") + key, command.help, command.name, "", not command.needs_argument
-        )
-        for value in command.choices(deck) if command.choices else ():
+        label = command.usage.removeprefix("/") + key
+        yield Entry(label, command.help, command.name, "", not command.needs_argument)
+        for value in screen.values_of(command):
             yield Entry(f"{command.name} {value}", command.help, command.name, value, True)
 
 
@@ -55,27 +42,25 @@ class CommandProvider(Provider):
     """Offers the registry's commands on the screens that have them."""
 
     def _entries(self) -> Iterator[Entry]:
-        screen = self.screen
-        if not isinstance(screen, CommandScreen):
-            return iter(())
-        names: frozenset[str] | None = getattr(screen, "command_names", None)
-        return entries(screen.deck, names)
+        return entries(self.screen) if isinstance(self.screen, DashboardScreen) else iter(())
 
-    async def _run(self, entry: Entry) -> None:
-        screen = cast("CommandScreen", self.screen)
+    def _run(self, entry: Entry) -> None:
+        screen = self.screen
+        if not isinstance(screen, DashboardScreen):
+            return
         if entry.complete:
-            await screen.run_command(entry.name, entry.argument)
+            screen.run_command(entry.name, entry.argument)
         else:
             screen.put_in_prompt(f"/{entry.name} ")
 
     async def discover(self) -> Hits:
-        """Before anything is typed: the commands alone."""
+        """Offer the commands alone before anything is typed."""
         for entry in self._entries():
             if not entry.argument:
                 yield DiscoveryHit(Content(entry.label), partial(self._run, entry), help=entry.help)
 
     async def search(self, query: str) -> Hits:
-        """Everything that fits what is typed."""
+        """Offer every entry that matches what is typed."""
         matcher = self.matcher(query)
         for entry in self._entries():
             score = max(matcher.match(entry.label), 0.6 * matcher.match(entry.help))
@@ -86,7 +71,7 @@ class CommandProvider(Provider):
 
 
 def _highlighted(matcher: Matcher, label: str) -> Content:
-    """The label with what fits marked. The matcher's own way reads brackets as markup and loses `[undo]`."""
+    """The label with the matched characters marked. Textual's own highlighting reads brackets as markup."""
     content = Content(label)
     for offset in matcher.fuzzy_search.match(matcher.query, label)[1]:
         if not label[offset].isspace():

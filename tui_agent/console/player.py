@@ -1,5 +1,5 @@
 """A position in a saved session that moves: by hand, or by itself at a speed. It draws nothing and has no timer;
-whoever shows it asks how long to wait.
+its screen asks how long to wait.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tui_agent.sessions.replay import Replay, Stop
-    from tui_agent.state import RunState
+    from tui_agent.core.state import RunState
+    from tui_agent.store.replay import Replay, Stop
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
 FRAME = 1 / 25
@@ -36,12 +36,12 @@ class Player:
 
     @property
     def there(self) -> bool:
-        """The session was read up to the position: its state is there without waiting."""
+        """Whether the session was read up to the position, so that its state is there at once."""
         return self.position <= self.replay.reached
 
     @property
     def at_end(self) -> bool:
-        """Nothing comes after this."""
+        """Whether nothing comes after the position."""
         return self.position >= self.replay.length
 
     @property

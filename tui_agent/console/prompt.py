@@ -1,6 +1,6 @@
 """The prompt: several lines of text, sent by Enter, with history at its edges and commands completed.
 
-It knows texts and keys only; what a text means is decided by whoever gets `Prompt.Submitted`.
+It knows texts and keys only; what a text means is decided where `Prompt.Submitted` is handled.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from tui_agent.console.history import PromptHistory
 
 if TYPE_CHECKING:
     from textual import events
+
+NEW_LINE_KEYS = frozenset({"shift+enter", "ctrl+j", "alt+enter"})
 
 
 class Prompt(TextArea):
@@ -38,8 +40,6 @@ class Prompt(TextArea):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "Send", show=False, priority=True),
-        Binding("shift+enter,ctrl+j,alt+enter", "newline", "New line", show=False, priority=True),
         Binding("tab", "complete", "Complete", show=False),
         Binding("alt+up", "take_back", "Take a queued message back", show=False, priority=True),
     ]
@@ -72,15 +72,27 @@ class Prompt(TextArea):
         self.move_cursor(self.document.end)
 
     def on_key(self, event: events.Key) -> None:
-        """Tell that somebody types here; the text area itself takes the key."""
+        """Send, or start a line, in the order the keys came; other keys are the text area's.
+
+        A priority binding would run ahead of the characters still waiting in this widget's queue, and a
+        fast typist's Enter would send a part of the text.
+        """
         if event.is_printable or event.key in {"backspace", "delete", "enter"}:
             self.post_message(self.Typed())
+        if event.key == "enter":
+            self.action_send()
+        elif event.key in NEW_LINE_KEYS:
+            self.insert("\n")
+        else:
+            return
+        event.stop()
+        event.prevent_default()
 
     def on_paste(self, event: events.Paste) -> None:
         """Make pasted text safe before the text area takes it."""
-        from tui_agent.console.sanitize import sanitize
+        from tui_agent.terminal_text import sanitize_paste
 
-        event.text = "\t".join(sanitize(part) for part in event.text.split("\t"))
+        event.text = sanitize_paste(event.text)
         self.post_message(self.Typed())
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
@@ -103,10 +115,6 @@ class Prompt(TextArea):
         self.completions.offer("")
         self.post_message(self.Submitted(text.strip("\n")))
 
-    def action_newline(self) -> None:
-        """Begin a new line."""
-        self.insert("\n")
-
     def action_complete(self) -> None:
         """Take the chosen completion, or go to the next pane where there is none."""
         chosen = self.completions.choice
@@ -116,7 +124,6 @@ class Prompt(TextArea):
             self.put(chosen)
 
     def action_take_back(self) -> None:
-        """Ask for the newest queued message."""
         self.post_message(self.TakeBack())
 
     def action_cursor_up(self, select: bool = False) -> None:

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from tui_agent.console.sanitize import sanitize
+from tui_agent.terminal_text import sanitize
 
 SHOWN = 4
 

@@ -1,11 +1,12 @@
 """One clock for all drawing: however many events come in, the screen is drawn at most so often.
 
-Events ask for a drawing; the first asks for a timer, the rest find it running. Nothing polls while nothing
-happens, except the slow tick that moves elapsed times while a run goes on.
+The first request starts a timer, later ones find it running. Nothing polls while nothing happens, except the slow
+tick that moves elapsed times while a run goes on. A drawing that raises is reported and the next one is made.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -15,30 +16,40 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
 INTERVAL = 1 / 25
-"""Shortest time in seconds between two drawings."""
+"""Shortest time between two drawings, in seconds."""
 
 LONGEST = 1 / 5
-"""And the longest, on a machine that is slow or busy."""
+"""Longest time between two drawings on a slow or busy machine, in seconds."""
 
 SHARE = 3
-"""A drawing that takes a time is followed by this many times as much for keys and for the rest."""
+"""After a drawing, this many times its duration is left for keys and other work."""
 
 ECHO = 0.06
-"""Seconds after a key in which its echo goes before everything else."""
+"""Seconds after a key during which its echo goes before everything else."""
 
 PATIENCE = 0.25
-"""Seconds that a drawing waits for somebody who types, at the longest."""
+"""Longest time in seconds that a drawing waits for typing."""
 
 TICK = 0.5
 """Seconds between two ticks of the elapsed time."""
 
 
-class Redraw:
-    """Coalesces requests to draw. `draw` is called in the context of `owner`."""
+_logger = logging.getLogger(__name__)
 
-    def __init__(self, owner: Widget, draw: Callable[[], None]) -> None:
+
+class Redraw:
+    """Joins requests to draw. `draw` is called in the context of `owner`; `failed` gets what it raises."""
+
+    def __init__(
+        self,
+        owner: Widget,
+        draw: Callable[[], None],
+        failed: Callable[[Exception], None] = lambda error: None,
+    ) -> None:
         self._owner = owner
         self._draw = draw
+        self._failed = failed
+        self._fault = ""
         self._drawn_at = 0.0
         self._held_until = 0.0
         self._interval = INTERVAL
@@ -53,7 +64,7 @@ class Redraw:
         self._timer = self._owner.set_timer(delay or 0.001, self._fire)
 
     def hold(self) -> None:
-        """A key was typed: its echo is painted first."""
+        """Paint the echo of a typed key first."""
         self._held_until = monotonic() + ECHO
 
     def tick(self, running: bool) -> None:
@@ -75,8 +86,21 @@ class Redraw:
             self._timer = self._owner.set_timer(wait, self._fire)
             return
         self._drawn_at = began
-        self._draw()
+        try:
+            self._draw()
+        except Exception as error:
+            if repr(error) != self._fault:
+                _logger.exception("The screen could not be drawn")
+                self._report(error)
+        else:
+            self._fault = ""
         self._owner.call_after_refresh(self._painted, began)
+
+    def _report(self, error: Exception) -> None:
+        """Show a new fault once and draw again; after the same fault the next request draws."""
+        self._fault = repr(error)
+        self._failed(error)
+        self.request()
 
     def _painted(self, began: float) -> None:
         cost = monotonic() - began

@@ -13,15 +13,16 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_agent.console.panes.ink import Line, Palette, Span, justified, to_strip
-from tui_agent.console.sanitize import one_line
+from tui_agent.console.panes.confidence import confidence_role
+from tui_agent.console.panes.glyphs import SPARKS
+from tui_agent.console.panes.styled_line import Line, Palette, Span, justified, to_strip
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.console.player import Player
-    from tui_agent.sessions.replay import Marks
+    from tui_agent.store.replay import Marks
 
 READING = "reading…"
-BARS = "▁▂▃▄▅▆▇█"
 
 
 class Scrubber(Widget):
@@ -159,6 +160,6 @@ def _curve(marks: Marks | None, length: int, width: int) -> list[tuple[str, str]
             cells.append((" ", ""))
             continue
         value = points[place].confidence
-        role = "ok" if value >= 0.7 else "warn" if value >= 0.3 else "error"
-        cells.append((BARS[min(len(BARS) - 1, int(value * len(BARS)))], role))
+        glyph = SPARKS[min(len(SPARKS) - 1, int(value * len(SPARKS)))]
+        cells.append((glyph, confidence_role(value)))
     return cells

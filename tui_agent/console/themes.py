@@ -92,11 +92,6 @@ def read_themes(folders: list[Path]) -> tuple[dict[str, Theme], list[ThemeProble
     return themes, problems
 
 
-def load_themes(config_folder: Path | None = None) -> dict[str, Theme]:
-    """All usable themes by name."""
-    return read_themes(theme_folders(config_folder))[0]
-
-
 def read_theme(path: Path) -> Theme:
     """The theme in one file. Raises `ThemeError` for a file that is not a theme."""
     try:
@@ -107,7 +102,7 @@ def read_theme(path: Path) -> Theme:
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ThemeError(
-            f"{path}: not valid TOML: {error}. Mend the file or move it out of the folder."
+            f"{path}: not valid TOML: {error}. Correct the file or move it out of the folder."
         ) from error
     return parse_theme(data, path)
 

@@ -1,6 +1,6 @@
 """Puts a reply together from its streamed pieces: text, reasoning, and tool calls merged by their index.
 
-Takes the pieces as plain values and knows no library. Servers differ: some repeat a function's name or the id
+The pieces are plain values; no library is needed. Servers differ: some repeat a function's name or the id
 in every piece, some send no id, some give every call the index 0.
 """
 
@@ -10,7 +10,7 @@ import json
 import uuid
 from dataclasses import dataclass, field
 
-from tui_agent.events import ToolCall
+from tui_agent.core.events import ToolCall
 
 
 @dataclass
@@ -22,8 +22,8 @@ class _Slot:
     arguments: list[str] = field(default_factory=list)
 
 
-class _Words:
-    """Text that grows by pieces; servers may cut between the two halves of a surrogate pair."""
+class _GrowingText:
+    """Text in pieces; servers may cut between the two halves of a surrogate pair."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -33,7 +33,7 @@ class _Words:
         """The piece as it can be shown: without a first half at its end, which waits for the second."""
         piece = self._half + piece
         self._half = piece[-1] if piece and "\ud800" <= piece[-1] <= "\udbff" else ""
-        whole = _mended(piece[: len(piece) - len(self._half)])
+        whole = _whole_characters(piece[: len(piece) - len(self._half)])
         if whole:
             self._pieces.append(whole)
         return whole
@@ -42,7 +42,7 @@ class _Words:
         return "".join(self._pieces)
 
 
-def _mended(text: str) -> str:
+def _whole_characters(text: str) -> str:
     """Surrogate pairs joined, lone halves replaced."""
     if text.isascii():
         return text
@@ -50,11 +50,11 @@ def _mended(text: str) -> str:
 
 
 class ReplyAssembler:
-    """Collects one reply. Not a state machine of the session: it lives for one call only."""
+    """Collects the pieces of one reply."""
 
     def __init__(self) -> None:
-        self._text = _Words()
-        self._reasoning = _Words()
+        self._text = _GrowingText()
+        self._reasoning = _GrowingText()
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
 
@@ -70,7 +70,7 @@ class ReplyAssembler:
 
     @property
     def empty(self) -> bool:
-        """Nothing has come that a reader or a tool could use."""
+        """Nothing has come that a person or a tool could use."""
         return not self._slots and not self.text.strip() and not self.reasoning.strip()
 
     def add(self, text: str = "", reasoning: str = "") -> tuple[str, str]:
@@ -83,7 +83,7 @@ class ReplyAssembler:
         """A piece of a call."""
         key = 0 if index is None else index
         slot = self._by_index.get(key)
-        if slot is None or (call_id and slot.id and call_id != slot.id and name and _whole(slot)):
+        if slot is None or (call_id and slot.id and call_id != slot.id and name and _is_complete(slot)):
             slot = _Slot()
             self._by_index[key] = slot
             self._slots.append(slot)
@@ -93,26 +93,26 @@ class ReplyAssembler:
             slot.arguments.append(arguments)
 
     def calls(self, *, cut: bool) -> tuple[ToolCall, ...]:
-        """The calls, each with an id and a name.
+        """The calls, each with an id; one that the server sent without a name has none.
 
         `cut`: the reply ended at its length limit, so the last call may be half of one. Half arguments are
         kept as they are (they fail as invalid, and the model learns why); a call cut before its arguments
         began is left out, for no arguments at all would look like a complete call.
         """
-        slots = [slot for slot in self._slots if slot.name]
+        slots = [slot for slot in self._slots if slot.name or slot.id or slot.arguments]
         if cut and slots and not slots[-1].arguments:
             slots.pop()
         return tuple(
             ToolCall(
                 id=slot.id or f"call_{uuid.uuid4().hex[:12]}",
                 name=slot.name,
-                arguments=_mended("".join(slot.arguments)) or "{}",
+                arguments=_whole_characters("".join(slot.arguments)) or "{}",
             )
             for slot in slots
         )
 
 
-def _whole(slot: _Slot) -> bool:
+def _is_complete(slot: _Slot) -> bool:
     try:
         json.loads("".join(slot.arguments) or "{}")
     except ValueError:

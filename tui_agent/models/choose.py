@@ -1,7 +1,7 @@
-"""Which model a name stands for: `scripted:NAME` a scenario, anything else litellm in its host process.
+"""Which model a name means: `scripted:NAME` a scenario, anything else litellm in its host process.
 
-The choice is made anew for each call, so that a model can be changed in mid-session and a fallback be of another
-kind. Imports nothing heavy before it is asked.
+The choice is made again for each call, so that a model can be changed in mid-session and a fallback be of another
+kind. Nothing heavy is imported before it is needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def create_model(settings: ModelSettings) -> ModelByName:
 
 
 class ModelByName:
-    """A `Model` that hands each call to the one its name stands for, made when it is first named."""
+    """A `Model` that hands each call to the one its name means, made when it is first needed."""
 
     def __init__(self, first: str, api_base: str | None = None) -> None:
         """`first` is the name to begin with. Raises `ScenarioError` when it is a scenario that cannot be used."""
@@ -67,11 +67,17 @@ class ModelByName:
 
     async def close(self) -> None:
         """See `protocol.Model`."""
-        for model in self._made.values():
-            await model.close()
+        import asyncio
+
+        ended = await asyncio.gather(
+            *(model.close() for model in self._made.values()), return_exceptions=True
+        )
+        for fault in ended:
+            if fault is not None:
+                raise fault
 
     def _or_fault(self, name: str) -> Model:
-        from tui_agent.events import Fault, FaultKind
+        from tui_agent.core.events import Fault, FaultKind
         from tui_agent.models.protocol import ModelFault
         from tui_agent.models.scenario_checks import ScenarioError
 

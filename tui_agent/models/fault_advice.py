@@ -7,23 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tui_agent.events import FaultKind
+from tui_agent.config.errors import PROVIDER_KEYS
+from tui_agent.core.events import FaultKind
 
-_KEYS = {
-    "openai": "OPENAI_API_KEY",
-    "anthropic": "ANTHROPIC_API_KEY",
-    "gemini": "GEMINI_API_KEY",
-    "azure": "AZURE_API_KEY",
-    "mistral": "MISTRAL_API_KEY",
-    "groq": "GROQ_API_KEY",
-    "deepseek": "DEEPSEEK_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-    "xai": "XAI_API_KEY",
-    "cohere": "COHERE_API_KEY",
-    "cohere_chat": "COHERE_API_KEY",
-    "together_ai": "TOGETHERAI_API_KEY",
-    "fireworks_ai": "FIREWORKS_API_KEY",
-    "huggingface": "HUGGINGFACE_API_KEY",
+_KEYS = PROVIDER_KEYS | {
+    "cohere_chat": PROVIDER_KEYS["cohere"],
     "bedrock": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "vertex_ai": "VERTEXAI_PROJECT and VERTEXAI_LOCATION",
 }
@@ -85,7 +73,7 @@ def advice(kind: FaultKind, facts: CallFacts) -> str:
             return f"Check that {facts.model} can call tools and that {facts.server} takes such requests."
         case FaultKind.BAD_OUTPUT:
             return (
-                f"Check that {facts.server} speaks OpenAI's chat protocol (an --api-base often ends in /v1)."
+                f"Check that {facts.server} offers OpenAI's chat protocol (an --api-base often ends in /v1)."
             )
         case FaultKind.RATE_LIMIT | FaultKind.OVERLOADED | FaultKind.SERVER | FaultKind.STREAM_CUT:
             return "Wait and try again, or choose another model."

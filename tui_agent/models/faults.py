@@ -1,20 +1,22 @@
-"""Exceptions of a model call turned into typed faults (RECOVERY.md, 6).
+"""Exceptions of a model call turned into typed faults.
 
 Looks at names, statuses, headers and the chain of causes only, so it needs neither litellm nor a network.
 The order is: unwrap, then status and headers, then the chain, then the code in the body; a status of 500 is
 never believed alone, because litellm invents it for a refused connection, a failing name lookup and missing
-credentials. What a fault advises stands in `fault_advice`.
+credentials. The advice is in `fault_advice`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from tui_agent.events import Fault, FaultKind
+from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models.fault_advice import CallFacts, advice
 from tui_agent.models.fault_words import NO_PROVIDER, readable
 from tui_agent.models.masking import masked
@@ -62,7 +64,7 @@ _NO_MODEL = re.compile(
 _CUT_WORDS = "the connection was closed in the middle of the reply"
 
 _REPEATING = "repeating the same chunk"
-"""litellm gives up on a model that says the same for ever."""
+"""litellm gives up on a model that says the same without end."""
 
 _CUT = {"ReadError", "RemoteProtocolError", "ConnectionResetError", "IncompleteRead", "ClientPayloadError"}
 _CUT |= {
@@ -86,7 +88,7 @@ _GARBAGE = {"JSONDecodeError", "UnicodeDecodeError", "DecodingError"}
 
 
 def fault_from(error: BaseException, facts: CallFacts, *, now: datetime | None = None) -> Fault:
-    """The fault that an exception stands for. `now` (UTC) is for a `Retry-After` that is a date."""
+    """The fault that an exception means. `now` (UTC) is for a `Retry-After` that is a date."""
     chain = list(_chain(error))
     names = {cls.__name__ for each in chain for cls in type(each).__mro__}
     seen = _Seen(
@@ -111,12 +113,13 @@ def made(
     *,
     status: int | None = None,
     retry_after: float | None = None,
+    todo: str = "",
 ) -> Fault:
-    """A fault with its advice, no secret in it and nothing endless. `retry_after` in seconds."""
+    """A fault with its advice (or `todo`), no secret in it and nothing endless. `retry_after` in seconds."""
     return Fault(
         kind=kind,
         message=_sentence(masked(message)),
-        advice=advice(kind, facts),
+        advice=todo or advice(kind, facts),
         status=status,
         retry_after=retry_after,
     )
@@ -131,7 +134,7 @@ def _sentence(words: str) -> str:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the exceptions tell."""
+    """What the chain of exceptions says."""
 
     names: set[str]
     status: int | None
@@ -259,14 +262,18 @@ def _retry_after(chain: list[BaseException], now: datetime) -> float | None:
     headers = {name: value for each in reversed(chain) for name, value in _headers(each).items()}
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, headers.get(f"llm_provider-{name}", ""))
-        try:
-            return max(0.0, float(value) * scale)
-        except ValueError:
-            pass
-        try:
-            return max(0.0, (parsedate_to_datetime(value) - now).total_seconds())
-        except (ValueError, TypeError):
-            pass
+        wait = _seconds(value, scale, now)
+        if wait is not None and math.isfinite(wait):
+            return max(0.0, wait)
+    return None
+
+
+def _seconds(value: str, scale: float, now: datetime) -> float | None:
+    """A number or a date, also one in the past (negative); None for what is neither."""
+    with suppress(ValueError):
+        return float(value) * scale
+    with suppress(ValueError, TypeError, OverflowError):
+        return (parsedate_to_datetime(value) - now).total_seconds()
     return None
 
 

@@ -1,8 +1,7 @@
 """The model host: a child process that holds litellm and makes the calls (`python -m tui_agent.models.host`).
 
 Commands come in on stdin and reports go out on what was stdout, as `wire` says; what a library prints goes to
-stderr, which the parent keeps to itself. The host ends with its parent. What a fault means is decided
-elsewhere.
+stderr, which the parent reads. The host ends with its parent. What a fault means is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
-from tui_agent.events import Fault, FaultKind
+from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models import litellm_setup, wire
 from tui_agent.models.fault_advice import CallFacts
 from tui_agent.models.faults import fault_from
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FLUSH_INTERVAL = 0.015
-"""Seconds that pieces are put together for: faster than a screen, and a burst costs the reader little."""
+"""Seconds for which pieces are collected: faster than a screen, and a burst costs the reader little."""
 _FLUSH_SIZE = 16_384
 _PR_SET_PDEATHSIG = 1
 
@@ -44,19 +43,19 @@ class Host:
 
     async def serve(self, commands: asyncio.StreamReader) -> None:
         """Take commands, one a line, until there are no more."""
-        heart = asyncio.ensure_future(self._beat())
+        heartbeat = asyncio.ensure_future(self._beat())
         try:
             while line := await commands.readline():
                 self._take(line)
         finally:
-            for task in (heart, self._client, *self._calls.values()):
+            for task in (heartbeat, self._client, *self._calls.values()):
                 task.cancel()
 
     def _take(self, line: bytes) -> None:
         try:
             command = wire.commands.validate_json(line)
         except ValidationError as error:
-            sys.stderr.write(f"a command that is none: {error}\n")
+            sys.stderr.write(f"not a command: {error}\n")
             return
         match command:
             case wire.Cancel():
@@ -124,7 +123,7 @@ async def _client(load: Callable[[], Any]) -> LitellmClient:
 
 
 class _Pieces:
-    """Puts pieces of one call together for a moment; the first goes out at once."""
+    """Collects the pieces of one call for a moment; the first goes out at once."""
 
     def __init__(self, call_id: int, send: Callable[[BaseModel], None]) -> None:
         self._id = call_id

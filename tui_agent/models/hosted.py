@@ -1,8 +1,8 @@
 """Our side of the model host: a `Model` that has its calls made in a child process.
 
 The child starts with the first call or with `start`, is started again when it died, and is killed when it
-hangs; either is a typed fault of the calls that were under way, never a crash. What the child prints is kept
-for messages and reaches no screen.
+hangs; either is a typed fault of the calls that were under way, never a crash. What the child prints goes into
+messages and reaches no screen.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from tui_agent.events import Fault, FaultKind
+from tui_agent import processes
+from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models import wire
 from tui_agent.models.masking import masked
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
@@ -139,8 +140,8 @@ class _Child:
         self._waiting: dict[int, _Queue] = {}
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._fault: Fault | None = None
-        self._heard_at = self._loop.time()
-        self._spoke = asyncio.ensure_future(self._listen())
+        self._last_report_at = self._loop.time()
+        self._listener = asyncio.ensure_future(self._listen())
         self._printed = asyncio.ensure_future(self._keep_what_it_prints())
         self._watchdog = asyncio.ensure_future(self._watch())
 
@@ -150,13 +151,9 @@ class _Child:
     ) -> _Child:
         """Start the process, in a session of its own so that the terminal's signals do not reach it."""
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
+            child = await processes.start(
+                command,
                 env=host_environment(os.environ if environment is None else environment),
-                start_new_session=True,
                 limit=wire.LINE_LIMIT,
             )
         except OSError as error:
@@ -167,7 +164,7 @@ class _Child:
                     advice=f"Check that {command[0]} can be run, and that there is memory left.",
                 )
             ) from error
-        return cls(process, hang_timeout)
+        return cls(child.process, hang_timeout)
 
     @property
     def pid(self) -> int:
@@ -178,9 +175,9 @@ class _Child:
         return self._fault is None and self._process.returncode is None
 
     def open(self, call_id: int) -> _Queue:
-        """A queue for what will be said about a call."""
+        """A queue for the reports about a call."""
         if not self._waiting:
-            self._heard_at = self._loop.time()
+            self._last_report_at = self._loop.time()
         queue: _Queue = asyncio.Queue()
         self._waiting[call_id] = queue
         return queue
@@ -192,7 +189,7 @@ class _Child:
             self._stdin.write(wire.line(wire.Cancel(id=call_id)))
 
     async def send(self, message: BaseModel) -> None:
-        """Say something; big messages give way to what comes back meanwhile. Raises `ModelFault`."""
+        """Send a command; reports are read while a large one goes out. Raises `ModelFault`."""
         if not self.alive:
             raise ModelFault(self._fault or self._died())
         try:
@@ -202,7 +199,7 @@ class _Child:
             raise ModelFault(self._fault or self._died()) from error
 
     async def next(self, queue: _Queue) -> wire.Piece | wire.Done | wire.Failed | wire.Budget:
-        """What is said next about a call. Raises `ModelFault` when the child is gone."""
+        """The next report about a call. Raises `ModelFault` when the child is gone."""
         if self._fault is not None and queue.empty():
             raise ModelFault(self._fault)
         return await queue.get()
@@ -216,7 +213,7 @@ class _Child:
         self._kill()
         await self._process.wait()
         self._watchdog.cancel()
-        await asyncio.gather(self._spoke, self._printed, self._watchdog, return_exceptions=True)
+        await asyncio.gather(self._listener, self._printed, self._watchdog, return_exceptions=True)
 
     def _kill(self) -> None:
         if self._process.returncode is None:
@@ -226,13 +223,13 @@ class _Child:
     async def _listen(self) -> None:
         try:
             while line := await self._stdout.readline():
-                self._heard_at = self._loop.time()
+                self._last_report_at = self._loop.time()
                 self._take(line)
         except (ValidationError, ValueError) as error:
             self._fail(
                 Fault(
                     kind=FaultKind.BAD_OUTPUT,
-                    message=f"the model host said something that is no report: {str(error).splitlines()[0]}",
+                    message=f"the model host sent something that is no report: {str(error).splitlines()[0]}",
                     advice="It is started again with the next try.",
                 )
             )
@@ -262,9 +259,9 @@ class _Child:
             await asyncio.sleep(nap)
             now = self._loop.time()
             if now - asleep > self._hang_timeout / 2:
-                # It was us who did not run (suspended, or a busy machine): nothing is known about the child.
-                self._heard_at = now
-            silent = now - self._heard_at
+                # This process did not run (suspended, a busy machine): nothing is known about the child.
+                self._last_report_at = now
+            silent = now - self._last_report_at
             if self._waiting and silent > self._hang_timeout:
                 self._fail(
                     Fault(
@@ -309,6 +306,6 @@ def host_command() -> list[str]:
 
 
 def host_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The child's environment: ours, and where this package lies."""
+    """The child's environment: ours, and where this package is."""
     paths = [str(_PACKAGE_ROOT), *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     return {**environment, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONIOENCODING": "utf-8"}

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.events import FaultKind
+from tui_agent.core.events import FaultKind
 from tui_agent.models import litellm_setup
 from tui_agent.models.assembly import ReplyAssembler
 from tui_agent.models.faults import fault_from, made
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
 
     from tui_agent.models.litellm_setup import Route
 
-_LENGTH = {"length", "max_tokens"}
+_CUT = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
+)
+"""How providers say, in small letters, that a limit cut the reply."""
+
+_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+"""What providers refuse in the name of a call, also of one that a model invented."""
 
 
 class LitellmClient:
@@ -55,10 +62,10 @@ class LitellmClient:
         try:
             async with watch.until_content():
                 response = await self._open(request, at)
-            raw = RawChunks.spy_on(response)
+            raw = RawChunks.watch(response)
             async for delta in _deltas(response, assembler, watch):
                 yield delta
-                # A burst that lies in the buffer already would not let anybody else run.
+                # Pieces that are in the buffer already would not let any other task run.
                 await asyncio.sleep(0)
             yield self._reply(response, assembler, raw, at)
         except ModelFault:
@@ -127,7 +134,7 @@ class LitellmClient:
             raise ModelFault(
                 made(FaultKind.STREAM_CUT, "the stream ended before the reply was complete", at.facts)
             )
-        cut = finish in _LENGTH
+        cut = finish.lower() in _CUT
         calls = assembler.calls(cut=cut)
         if finish == "content_filter" and assembler.empty:
             raise ModelFault(
@@ -139,6 +146,7 @@ class LitellmClient:
                     FaultKind.BAD_OUTPUT,
                     "the reply reached its length limit before it said anything",
                     at.facts,
+                    todo="Let the model think less, or choose one that may write more.",
                 )
             )
         usage = raw.usage
@@ -146,10 +154,11 @@ class LitellmClient:
             text=assembler.text,
             reasoning=assembler.reasoning,
             calls=calls,
-            finish_reason=finish,
+            finish_reason="length" if cut else finish,
             model=at.facts.model,
             prompt_tokens=usage.get("prompt_tokens"),
             completion_tokens=usage.get("completion_tokens"),
+            cached_tokens=_cached_tokens(usage),
             cost=litellm_setup.price(self._litellm, at, usage) if usage else None,
         )
 
@@ -216,27 +225,31 @@ class _Watch:
         return f"the model was silent for {self._silence:g} s"
 
 
-def _sendable(message: dict[str, Any]) -> dict[str, Any]:
-    """The message with every call's arguments as a JSON object.
+def _cached_tokens(usage: dict[str, Any]) -> int | None:
+    """In OpenAI's form or in Anthropic's."""
+    details = usage.get("prompt_tokens_details")
+    found = details.get("cached_tokens") if isinstance(details, dict) else None
+    return usage.get("cache_read_input_tokens") if found is None else found
 
-    The history keeps what the model wrote, broken or not; many servers parse it again and refuse the request.
+
+def _sendable(message: dict[str, Any]) -> dict[str, Any]:
+    """The message with every call's arguments as a JSON object, and a name that can be one.
+
+    The history keeps what the model wrote, broken or not; many servers check it again and refuse the request.
     """
     calls = message.get("tool_calls")
-    if not calls or all(_is_object(call["function"]["arguments"]) for call in calls):
+    if not calls:
         return message
-    mended = [
-        call
-        if _is_object(call["function"]["arguments"])
-        else {
-            **call,
-            "function": {
-                **call["function"],
-                "arguments": json.dumps({"not_json": call["function"]["arguments"]}),
-            },
-        }
-        for call in calls
-    ]
-    return {**message, "tool_calls": mended}
+    return {**message, "tool_calls": [{**call, "function": _as_function(call["function"])} for call in calls]}
+
+
+def _as_function(written: dict[str, Any]) -> dict[str, Any]:
+    name, arguments = written["name"], written["arguments"]
+    return {
+        **written,
+        "name": _NO_NAME.sub("_", name)[:64] or "unnamed",
+        "arguments": arguments if _is_object(arguments) else json.dumps({"not_json": arguments}),
+    }
 
 
 def _is_object(arguments: str) -> bool:

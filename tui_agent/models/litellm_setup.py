@@ -19,7 +19,7 @@ from tui_agent.models.fault_advice import CallFacts
 QUIET_ENVIRONMENT = {
     # Otherwise the import goes to the network for a price list and warns about it on stderr.
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-    # Otherwise a `.env` that lies about is loaded; keys never come from a project's files.
+    # Otherwise a `.env` of the working folder is loaded; keys never come from a project's files.
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_LOG": "CRITICAL",
     "NO_COLOR": "1",
@@ -37,7 +37,7 @@ def load() -> Any:
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.num_retries = 0
-    # A hundred equal pieces may be a table's rule; a thousand are a model that has lost itself.
+    # A hundred equal pieces may be the line of a table; a thousand are a model in a loop.
     litellm.REPEATED_STREAMING_CHUNK_LIMIT = 1_000
     for name in _LOGGERS:
         logger = logging.getLogger(name)
@@ -73,14 +73,14 @@ class Route:
     facts: CallFacts
     api_base: str | None = None
     api_key: str | None = None
-    """Only a stand-in for servers that want none."""
+    """Only a placeholder, for servers that want none."""
     lacks_key: bool = False
 
 
 def route(litellm: Any, model: str, api_base: str | None) -> Route:
     """Find the provider for a model's name.
 
-    A name without a provider goes, with an api base, to any server that speaks OpenAI's protocol.
+    A name without a provider goes, with an api base, to any server with OpenAI's protocol.
     """
     providers = {str(getattr(each, "value", each)) for each in litellm.provider_list}
     prefix = model.partition("/")[0]
@@ -107,7 +107,7 @@ def _missing_keys(litellm: Any, name: str) -> tuple[str, ...]:
     Only plain API keys: the large clouds have other ways to sign in, which must be tried.
     """
     missing: list[str] = []
-    # A courtesy: without it the provider's own refusal is shown.
+    # Where it fails, the provider's own refusal is shown.
     with suppress(Exception):
         missing = litellm.validate_environment(model=name).get("missing_keys") or []
     plain = tuple(str(key) for key in missing if str(key).endswith(("_API_KEY", "_API_TOKEN")))

@@ -9,10 +9,11 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from tui_agent.secret_names import named_like_a_secret
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _SHAPES = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|github_pat|AIza|AKIA)[-_]?[A-Za-z0-9_\-*]{12,}"
     r"|(?<=[Bb]earer )[A-Za-z0-9._\-]{8,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
@@ -26,6 +27,6 @@ MASK = "•••"
 def masked(words: str, environment: Mapping[str, str] | None = None) -> str:
     """The text with every secret replaced by dots."""
     for name, value in (os.environ if environment is None else environment).items():
-        if len(value) >= _SHORTEST and value in words and _SECRET_NAME.search(name):
+        if len(value) >= _SHORTEST and value in words and named_like_a_secret(name):
             words = words.replace(value, MASK)
     return _SHAPES.sub(MASK, words)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from tui_agent.events import Fault, ToolCall
+from tui_agent.core.events import Fault, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -36,7 +36,7 @@ class Delta(BaseModel):
 
 
 class Reply(BaseModel):
-    """A complete reply. Numbers are None where the provider did not say; `cost` in USD."""
+    """A reply that ended. Numbers are None where the provider did not say; `cost` in USD."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,9 +44,12 @@ class Reply(BaseModel):
     reasoning: str = ""
     calls: tuple[ToolCall, ...] = ()
     finish_reason: str = ""
+    """`length`, whatever the provider calls it, where the reply was cut by a limit; else as the provider says."""
     model: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    """How many of the prompt's tokens were read from the provider's cache."""
     cost: float | None = None
 
 

@@ -1,7 +1,7 @@
-"""A spy in litellm's stream: the provider's own chunks, before usage and ends are invented for them.
+"""The provider's own chunks in litellm's stream, before it invents usage and ends for them.
 
-Reads names that several kinds of chunks share and holds for none of them; where a release keeps its stream
-elsewhere, the spy sees nothing, and what it would tell is unknown.
+Reads names that several kinds of chunks share; where a release of litellm has its stream elsewhere, nothing is
+seen, and usage and end are unknown.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class RawChunks:
-    """The provider's chunks as they pass: only they tell real usage and a real end from invented ones."""
+    """The provider's chunks as they pass: only they show real usage and a real end."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -21,14 +21,14 @@ class RawChunks:
         self.usage: dict[str, Any] = {}
 
     @classmethod
-    def spy_on(cls, response: Any) -> RawChunks:
-        """Put a spy into litellm's stream; without effect where a release keeps it elsewhere."""
+    def watch(cls, response: Any) -> RawChunks:
+        """Stand in litellm's stream; without effect where a release has it elsewhere."""
         inner = getattr(response, "completion_stream", None)
         if not hasattr(inner, "__aiter__"):
             return cls(_Nothing())
-        spy = cls(inner)
-        response.completion_stream = spy
-        return spy
+        watching = cls(inner)
+        response.completion_stream = watching
+        return watching
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

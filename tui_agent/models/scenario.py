@@ -33,8 +33,8 @@ class Pace:
     """Before the first piece."""
 
 
-class Heard:
-    """What a request tells the model, as conditions ask for it; each part is made when first asked for."""
+class RequestView:
+    """What a request says, as conditions ask for it; each part is made when it is first asked for."""
 
     def __init__(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = (), model: str = ""
@@ -55,7 +55,7 @@ class Heard:
         return _said(self._recent, "user")
 
     @property
-    def told(self) -> str:
+    def recent(self) -> str:
         """Results and user messages since the model's last message."""
         return f"{self.results}\n{self.user}"
 
@@ -92,7 +92,7 @@ def _said(messages: Sequence[Mapping[str, Any]], *roles: str) -> str:
 class Condition:
     """All of it must hold. Patterns are searched for (`re.search`, multi-line)."""
 
-    told: tuple[re.Pattern[str], ...] = ()
+    recent: tuple[re.Pattern[str], ...] = ()
     results: tuple[re.Pattern[str], ...] = ()
     user: tuple[re.Pattern[str], ...] = ()
     earlier: tuple[re.Pattern[str], ...] = ()
@@ -100,14 +100,14 @@ class Condition:
     tools: tuple[str, ...] = ()
     tools_missing: tuple[str, ...] = ()
 
-    def match(self, heard: Heard) -> dict[str, str] | None:
+    def match(self, request: RequestView) -> dict[str, str] | None:
         """The named groups of its patterns when it holds (often none), else None."""
-        if not heard.tools.issuperset(self.tools) or heard.tools.intersection(self.tools_missing):
+        if not request.tools.issuperset(self.tools) or request.tools.intersection(self.tools_missing):
             return None
         captured: dict[str, str] = {}
-        for place in ("told", "results", "user", "earlier", "model"):
+        for place in ("recent", "results", "user", "earlier", "model"):
             for wanted in getattr(self, place):
-                found = wanted.search(getattr(heard, place))
+                found = wanted.search(getattr(request, place))
                 if found is None:
                     return None
                 captured.update({name: value or "" for name, value in found.groupdict().items()})
@@ -116,7 +116,7 @@ class Condition:
     @property
     def names(self) -> frozenset[str]:
         """Named groups that the patterns can capture."""
-        patterns = (*self.told, *self.results, *self.user, *self.earlier, *self.model)
+        patterns = (*self.recent, *self.results, *self.user, *self.earlier, *self.model)
         return frozenset(name for each in patterns for name in each.groupindex)
 
 
@@ -160,14 +160,15 @@ class Turn:
     finish_reason: str = ""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    cached_tokens: int | None = None
     cost: float | None = None
     pace: Pace | None = None
 
-    def match(self, heard: Heard) -> dict[str, str] | None:
+    def match(self, request: RequestView) -> dict[str, str] | None:
         """What its condition captured when the turn may be played, else None."""
-        if self.unless is not None and self.unless.match(heard) is not None:
+        if self.unless is not None and self.unless.match(request) is not None:
             return None
-        return {} if self.when is None else self.when.match(heard)
+        return {} if self.when is None else self.when.match(request)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """What a scenario's tables may hold: small typed readers that name file, key and what is allowed.
 
-Only reading and complaining; what the values mean stands in `scenario`. Every error says what is wrong,
+Only reading and complaining; `scenario` says what the values mean. Every error says what is wrong,
 where, and what fits.
 """
 
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ class ScenarioError(ValueError):
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the file and where it stands in it, for messages."""
+    """A table of the file and its place there, for messages."""
 
     data: dict[str, Any]
     where: str
@@ -98,16 +99,24 @@ def texts(table: Table, key: str) -> list[str]:
     return listed
 
 
-def number(table: Table, key: str, *, whole: bool = False) -> float | None:
-    """A number that is not negative; None when it is missing."""
+def number(table: Table, key: str) -> float | None:
+    """A number that is neither negative nor endless; None when it is missing."""
     value = table.data.get(key)
     if value is None:
         return None
-    right = isinstance(value, int) if whole else isinstance(value, int | float)
-    if not right or isinstance(value, bool) or value < 0:
-        wanted = "a whole number" if whole else "a number"
-        raise ScenarioError(f"{table.where}.{key} is {value!r}. It has to be {wanted}, 0 or more.")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
+        raise ScenarioError(f"{table.where}.{key} is {value!r}. It has to be a number, 0 or more.")
     return float(value)
+
+
+def whole_number(table: Table, key: str) -> int | None:
+    """A whole number from 0; None when it is missing."""
+    value = table.data.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ScenarioError(f"{table.where}.{key} is {value!r}. It has to be a whole number, 0 or more.")
+    return value
 
 
 def allowed_values(table: Table, key: str, allowed: Sequence[str]) -> str:
@@ -127,5 +136,5 @@ def pattern(table: Table, key: str, source: str) -> re.Pattern[str]:
     except re.error as error:
         raise ScenarioError(
             f"{table.where}.{key}: {source!r} is no regular expression ({error}). "
-            "Mend it, or escape its signs with \\."
+            "Correct it, or escape its signs with \\."
         ) from error

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from tui_agent.core.names import APPROVALS, POLICIES, FaultKind
 from tui_agent.models.scenario import (
     Condition,
     Pace,
@@ -28,30 +29,13 @@ from tui_agent.models.scenario_checks import (
     pattern,
     text,
     texts,
+    whole_number,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 SCENARIO_FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
-
-FAULT_KINDS = (
-    "rate_limit",
-    "timeout",
-    "connection",
-    "server",
-    "overloaded",
-    "stream_cut",
-    "context_overflow",
-    "bad_output",
-    "auth",
-    "permission",
-    "not_found",
-    "bad_request",
-    "quota",
-    "content_policy",
-)
-"""`events.FaultKind` in plain words, so that reading a scenario needs no pydantic (a test keeps them so)."""
 
 
 def scenario_names() -> list[str]:
@@ -86,8 +70,8 @@ def parse_scenario(source: str, *, name: str = "scenario", origin: str = "scenar
     """A scenario from TOML text; `origin` is what errors name. Raises `ScenarioError`."""
     try:
         data = tomllib.loads(source)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{origin} is not TOML: {error}. Mend that line.") from error
+    except (ValueError, RecursionError) as error:
+        raise ScenarioError(f"{origin} is not TOML: {error}. Correct that line.") from error
     return scenario_from(data, name=name, origin=origin)
 
 
@@ -103,8 +87,6 @@ _SCENARIO_KEYS = (
     "files",
     "turns",
 )
-_POLICIES = ("forge", "gigi", "funnelcanary", "hpd", "combined")
-_APPROVALS = ("ask", "writes", "all")
 
 
 def scenario_from(data: Mapping[str, Any], *, name: str = "scenario", origin: str = "scenario") -> Scenario:
@@ -117,8 +99,6 @@ def scenario_from(data: Mapping[str, Any], *, name: str = "scenario", origin: st
         raise ScenarioError(
             f"{origin}: `turns` is missing or empty. A scenario needs at least one [[turns]]."
         )
-    maximum = number(table, "max_iterations", whole=True)
-    budget = number(table, "context_tokens", whole=True)
     return Scenario(
         name=name,
         turns=turns,
@@ -126,10 +106,10 @@ def scenario_from(data: Mapping[str, Any], *, name: str = "scenario", origin: st
         description=text(table, "description"),
         task=text(table, "task").strip(),
         files=_files(table),
-        policy=allowed_values(table, "policy", _POLICIES) or "combined",
-        approve=allowed_values(table, "approve", _APPROVALS) or "all",
-        max_iterations=None if maximum is None else int(maximum),
-        context_tokens=None if budget is None else int(budget),
+        policy=allowed_values(table, "policy", POLICIES) or "combined",
+        approve=allowed_values(table, "approve", APPROVALS) or "all",
+        max_iterations=whole_number(table, "max_iterations"),
+        context_tokens=whole_number(table, "context_tokens"),
         pace=pace,
     )
 
@@ -143,7 +123,7 @@ def read_turns(tables: Iterable[Table], pace: Pace) -> tuple[Turn, ...]:
     for where, turn in read:
         if turn.label and labels.count(turn.label) > 1:
             raise ScenarioError(
-                f"{where}.label: {turn.label!r} stands on two turns. Give each a name of its own."
+                f"{where}.label: {turn.label!r} is on two turns. Give each a name of its own."
             )
         if turn.next and turn.next not in labels:
             raise ScenarioError(
@@ -178,24 +158,23 @@ _TURN_KEYS = (
 def _turn(table: Table, pace: Pace) -> Turn:
     known_keys(table, _TURN_KEYS)
     usage = table.table("usage")
-    known_keys(usage, ("prompt", "completion", "cost"))
-    prompt = number(usage, "prompt", whole=True)
-    completion = number(usage, "completion", whole=True)
-    repeat = number(table, "repeat", whole=True)
+    known_keys(usage, ("prompt", "completion", "cached", "cost"))
+    repeat = whole_number(table, "repeat")
     return Turn(
         label=text(table, "label"),
         when=_condition(table.table("when")) if "when" in table.data else None,
         unless=_condition(table.table("unless")) if "unless" in table.data else None,
         anywhere=table.flag("anywhere"),
         next=text(table, "next"),
-        repeat=1 if repeat is None else max(1, int(repeat)),
+        repeat=max(1, repeat or 1),
         reasoning=text(table, "reasoning"),
         text=text(table, "text"),
         calls=tuple(_call(call) for call in table.tables("calls")),
         fault=_fault(table.table("fault")) if "fault" in table.data else None,
         finish_reason=text(table, "finish_reason"),
-        prompt_tokens=None if prompt is None else int(prompt),
-        completion_tokens=None if completion is None else int(completion),
+        prompt_tokens=whole_number(usage, "prompt"),
+        completion_tokens=whole_number(usage, "completion"),
+        cached_tokens=whole_number(usage, "cached"),
         cost=number(usage, "cost"),
         pace=_pace(table, pace) if "pace" in table.data else None,
     )
@@ -218,25 +197,24 @@ def _call(table: Table) -> ScriptedCall:
 
 def _fault(table: Table) -> ScriptedFault:
     known_keys(table, ("kind", "message", "status", "retry_after", "advice"))
-    kind = allowed_values(table, "kind", FAULT_KINDS)
+    kind = allowed_values(table, "kind", tuple(FaultKind))
     if not kind:
-        raise ScenarioError(f"{table.where}.kind is missing. It is one of: {', '.join(FAULT_KINDS)}.")
-    status = number(table, "status", whole=True)
+        raise ScenarioError(f"{table.where}.kind is missing. It is one of: {', '.join(FaultKind)}.")
     return ScriptedFault(
         kind,
         text(table, "message"),
-        None if status is None else int(status),
+        whole_number(table, "status"),
         number(table, "retry_after"),
         text(table, "advice"),
     )
 
 
 def _condition(table: Table) -> Condition:
-    places = ("told", "results", "user", "earlier", "model")
+    places = ("recent", "results", "user", "earlier", "model")
     known_keys(table, (*places, "tools", "tools_missing"))
     found = {place: tuple(pattern(table, place, each) for each in texts(table, place)) for place in places}
     return Condition(
-        told=found["told"],
+        recent=found["recent"],
         results=found["results"],
         user=found["user"],
         earlier=found["earlier"],

@@ -2,8 +2,8 @@
 
 Its place in the script moves on when a turn has been delivered, as a reply or as a fault, so an interrupted
 turn is played again. Call ids name their turn (`label-3.0`), by which a fresh model finds its place in the
-history of a session that was resumed, forked or rewound. No turn is written in Python here; the format stands
-in `scenarios/README.md`.
+history of a session that was resumed, forked or rewound. No turn is written in Python here; the format is
+described in `scenarios/README.md`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tui_agent.events import Fault, FaultKind, ToolCall
+from tui_agent.core.events import Fault, FaultKind, ToolCall
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
-from tui_agent.models.scenario import Heard, Pace, Scenario, ScriptedFault, Turn, filled, materialise
+from tui_agent.models.scenario import Pace, RequestView, Scenario, ScriptedFault, Turn, filled, materialise
 from tui_agent.models.scenario_checks import ScenarioError, Table
 from tui_agent.models.scenario_file import load_scenario, read_turns, scenario_names
 
@@ -32,7 +32,7 @@ class ScriptedModel:
     """A `Model` that answers from a scenario.
 
     `pace` multiplies every time of the scenario (0: as fast as it can, still giving way between pieces).
-    `requests` holds the newest requests, for tests and for a look at what the model was told.
+    `requests` holds the newest requests, for tests and for a look at what the model reads.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ScriptedModel:
         """Play the turn that fits the request (see `protocol.Model`)."""
         self.requests.append(request)
         self._find_place(request.messages)
-        place, captured = self._choose(Heard(request.messages, request.tools, request.model))
+        place, captured = self._choose(RequestView(request.messages, request.tools, request.model))
         turn = self.scenario.turns[place]
         known = {**self._captured, **captured}
         reasoning, text = filled(turn.reasoning, known), filled(turn.text, known)
@@ -107,6 +107,7 @@ class ScriptedModel:
             model=request.model,
             prompt_tokens=turn.prompt_tokens,
             completion_tokens=turn.completion_tokens,
+            cached_tokens=turn.cached_tokens,
             cost=turn.cost,
         )
 
@@ -122,15 +123,15 @@ class ScriptedModel:
 
     # --- the place in the script ----------------------------------------------------------------------------
 
-    def _choose(self, told: Heard) -> tuple[int, dict[str, str]]:
-        """The turn for what was told, and what its condition captured."""
+    def _choose(self, request: RequestView) -> tuple[int, dict[str, str]]:
+        """The turn for a request, and what its condition captured."""
         turns = self.scenario.turns
         for place, turn in enumerate(turns):
-            if turn.anywhere and (captured := turn.match(told)) is not None:
+            if turn.anywhere and (captured := turn.match(request)) is not None:
                 return place, captured
         for place in range(self._place, len(turns)):
             turn = turns[place]
-            if not turn.anywhere and (captured := turn.match(told)) is not None:
+            if not turn.anywhere and (captured := turn.match(request)) is not None:
                 return place, captured
         raise ModelFault(
             Fault(

@@ -1,6 +1,6 @@
-"""What the console's side and the model host say to each other: one JSON object a line, over pipes.
+"""The messages between this process and the model host: one JSON object a line, over pipes.
 
-Shared by `host` and `hosted`. A message about a call carries its `id`; what has none is about the host.
+Shared by `host` and `hosted`. A message about a call carries its `id`; one without is about the host.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from tui_agent.events import Fault
+from tui_agent.core.events import Fault
 from tui_agent.models.protocol import ModelRequest, Reply
 
 LINE_LIMIT = 1 << 30
@@ -34,7 +34,7 @@ class Call(_Message):
 
 
 class Cancel(_Message):
-    """Stop a call; nothing more is said about it."""
+    """Stop a call; no more reports come about it."""
 
     type: Literal["cancel"] = "cancel"
     id: int

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 
 _ALIGNED_LINES = 2_000
 """Differing lines on either side up to which they are aligned; beyond, the block is replaced as a whole."""
+
+_ALIGNED_PAIRS = 200_000
+"""Pairs of equal lines up to which all are compared."""
 
 _CONTEXT = 3
 
@@ -40,7 +44,10 @@ def unified_diff(before: str, after: str, path: str, *, new: bool = False) -> st
     cut = max(0, end - _CONTEXT)
     a, b = old[low : len(old) - cut], fresh[low : len(fresh) - cut]
     lines: list[str] = []
-    for group in difflib.SequenceMatcher(None, a, b, autojunk=False).get_grouped_opcodes(_CONTEXT):
+    # Aligning lines that occur often takes cubic time: beyond a bound they are no anchors any more.
+    often = Counter(b)
+    dense = sum(often[line] for line in a) > _ALIGNED_PAIRS
+    for group in difflib.SequenceMatcher(None, a, b, autojunk=dense).get_grouped_opcodes(_CONTEXT):
         first, last = group[0], group[-1]
         lines.append(_header(first[1] + low, last[2] + low, first[3] + low, last[4] + low))
         for tag, a1, a2, b1, b2 in group:

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import difflib
 import re
+import time
 from dataclasses import dataclass
 
 _SHOWN_LINES = 20
 _COMPARED_LINES = 5_000
-_COMPARED_CHARACTERS = 400
+_COMPARED_CHARACTERS = 120
+"""Comparing takes cubic time in the worst case."""
+_SHOWN_CHARACTERS = 400
+_SECONDS = 0.5
+"""Time that is spent on looking for similar lines."""
 _LISTED_MATCHES = 10
 _NUMBERED = re.compile(r"^ *\d+(?:\t|→)", re.MULTILINE)
 
@@ -34,10 +39,10 @@ def apply_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> E
     """Replace `old` by `new` in `text`: the only occurrence, or all of them. Raises `EditError`."""
     if not old:
         raise EditError(
-            "`old` is empty, so there is nothing to look for. Use write_file to create or replace a file."
+            "'old' is empty, so there is nothing to look for. Use write_file to create or replace a file."
         )
     if old == new:
-        raise EditError("`old` and `new` are the same, so nothing would change.")
+        raise EditError("'old' and 'new' are the same, so nothing would change.")
     old, new = _fit_line_ends(text, old, new)
     starts = _occurrences(text, old)
     if not starts:
@@ -47,7 +52,7 @@ def apply_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> E
         listed = ", ".join(map(str, lines[:_LISTED_MATCHES]))
         more = f" and {len(lines) - _LISTED_MATCHES} more" if len(lines) > _LISTED_MATCHES else ""
         raise EditError(
-            f"`old` matches {len(starts)} times, at lines {listed}{more}. Nothing was changed. "
+            f"'old' matches {len(starts)} times, at lines {listed}{more}. Nothing was changed. "
             "Add lines around it until it is unique, or set replace_all to true to change every one."
         )
     return Edit(text.replace(old, new), tuple(lines))
@@ -90,7 +95,7 @@ def _line_numbers(text: str, starts: list[int]) -> list[int]:
 
 
 def _not_found(text: str, old: str) -> str:
-    head = "`old` was not found in the file. Nothing was changed. "
+    head = "'old' was not found in the file. Nothing was changed. "
     if _NUMBERED.search(old) and _NUMBERED.sub("", old) in text.replace("\r\n", "\n"):
         return (
             head + "It holds the line numbers that read_file shows: leave them out, with the tab after them."
@@ -131,7 +136,10 @@ def _closest(lines: list[str], wanted: list[str]) -> int | None:
     matcher = difflib.SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted[anchor].strip()[:_COMPARED_CHARACTERS])
     best, found = 0.5, None
+    deadline = time.monotonic() + _SECONDS
     for number, line in enumerate(lines[:_COMPARED_LINES]):
+        if time.monotonic() > deadline:
+            break
         line = line.strip()[:_COMPARED_CHARACTERS]
         if not line:
             continue
@@ -147,5 +155,5 @@ def _closest(lines: list[str], wanted: list[str]) -> int | None:
 
 def _numbered(lines: list[str], start: int, count: int) -> str:
     shown = lines[start : start + min(count, _SHOWN_LINES)]
-    text = "\n".join(f"{start + i + 1:>6}\t{line[:_COMPARED_CHARACTERS]}" for i, line in enumerate(shown))
+    text = "\n".join(f"{start + i + 1:>6}\t{line[:_SHOWN_CHARACTERS]}" for i, line in enumerate(shown))
     return text + ("\n       ..." if count > _SHOWN_LINES else "")

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 SAMPLE = 1_000_000
-"""Bytes from which a file's encoding is told."""
+"""Bytes from which a file's encoding is recognised."""
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

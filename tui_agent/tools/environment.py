@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui_agent.secret_names import named_like_a_secret
+from tui_agent.processes import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,9 +34,5 @@ def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """What a command gets of `environment`: no provider key or other secret, no colours, no pager, no
     questions.
     """
-    kept = {
-        name: value
-        for name, value in environment.items()
-        if not named_like_a_secret(name) and name not in _UNSET
-    }
+    kept = {name: value for name, value in without_secrets(environment).items() if name not in _UNSET}
     return kept | _SET

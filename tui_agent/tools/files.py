@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from tui_agent.tools.diffs import bounded_diff, unified_diff
 from tui_agent.tools.edits import EditError, apply_edit
 from tui_agent.tools.encoding import SAMPLE, UTF8, BinaryContentError, Encoding, detect, printable
+from tui_agent.tools.errors import ToolError
 from tui_agent.tools.hints import missing_file
 from tui_agent.tools.output import DEFAULT_LIMIT
-from tui_agent.tools.tool import Effect, ToolContext, ToolError, ToolOutput
-from tui_agent.tools.workspace import Workspace, os_failure
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.workspace import Workspace, os_failure, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +69,7 @@ class ReadFile:
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """Raises `ToolError`: walls, missing, a directory, binary, `offset` beyond the end."""
         content = await asyncio.to_thread(self._read, arguments, context)
-        return ToolOutput(content)
+        return ToolOutput(content, unframed=content.partition("\t")[2])
 
     def _read(self, arguments: dict[str, Any], context: ToolContext) -> str:
         name = str(arguments["path"])
@@ -83,7 +84,7 @@ class ReadFile:
                 with io.TextIOWrapper(stream, encoding.codec, "replace", newline="\n") as text:
                     return _numbered_lines(text, shown, offset, limit, self.output_limit)
 
-        return _guard(context.workspace, name, path, f"read {shown}", read)
+        return _guard(context.workspace, name, path, f"read {quoted(shown)}", read)
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ class _Change:
 
     def commit(self, workspace: Workspace) -> None:
         _guard(
-            workspace, self.name, self.path, f"write {self.shown}",
+            workspace, self.name, self.path, f"write {quoted(self.shown)}",
             lambda: workspace.replace(self.path, self.after),
         )  # fmt: skip
 
@@ -217,7 +218,7 @@ def _prepare_write(arguments: dict[str, Any], workspace: Workspace) -> _Change:
         data = str(arguments["content"]).encode("utf-8")
     except UnicodeEncodeError as error:
         raise ToolError(
-            f"`content` holds half of a character (at {error.start}); it cannot be written as UTF-8."
+            f"'content' holds half of a character (at {error.start}); it cannot be written as UTF-8."
         ) from None
 
     def read() -> bytes | None:
@@ -227,7 +228,7 @@ def _prepare_write(arguments: dict[str, Any], workspace: Workspace) -> _Change:
         except FileNotFoundError:
             return None
 
-    return _Change(name, path, shown, _guard(workspace, name, path, f"write {shown}", read), data)
+    return _Change(name, path, shown, _guard(workspace, name, path, f"write {quoted(shown)}", read), data)
 
 
 def _prepare_edit(arguments: dict[str, Any], workspace: Workspace) -> tuple[_Change, tuple[int, ...]]:
@@ -239,10 +240,10 @@ def _prepare_edit(arguments: dict[str, Any], workspace: Workspace) -> tuple[_Cha
         with workspace.open(path) as stream:
             return stream.read(_EDITABLE + 1)
 
-    data = _guard(workspace, name, path, f"edit {shown}", read)
+    data = _guard(workspace, name, path, f"edit {quoted(shown)}", read)
     if len(data) > _EDITABLE:
         raise ToolError(
-            f"{shown} is larger than {_EDITABLE:,} bytes. Edit it with a command (sed, a script) instead."
+            f"{quoted(shown)} is larger than {_EDITABLE:,} bytes. Edit it with a command (sed, a script) instead."
         )
     encoding = _detect(data, shown)
     try:
@@ -252,14 +253,14 @@ def _prepare_edit(arguments: dict[str, Any], workspace: Workspace) -> tuple[_Cha
         )
         after = encoding.encode(edit.text)
     except EditError as error:
-        raise ToolError(f"{shown}: {printable(str(error))}") from None
+        raise ToolError(f"{quoted(shown)}: {printable(str(error))}") from None
     except UnicodeEncodeError as error:
         raise ToolError(
-            f"{shown} is kept in {encoding.codec}, which has no {error.object[error.start]!r}. "
+            f"{quoted(shown)} is kept in {encoding.codec}, which has no {error.object[error.start]!r}. "
             "Use other characters, or replace the whole file with write_file, in UTF-8."
         ) from None
     except UnicodeDecodeError as error:
-        raise ToolError(f"{shown} is damaged {encoding.codec} text: {error.reason}.") from None
+        raise ToolError(f"{quoted(shown)} is damaged {encoding.codec} text: {error.reason}.") from None
     return _Change(name, path, shown, data, after, encoding), edit.lines
 
 
@@ -293,8 +294,8 @@ def _detect(sample: bytes, shown: str) -> Encoding:
         return detect(sample)
     except BinaryContentError:
         raise ToolError(
-            f"{shown} is a binary file, not text. Look at it with a command instead, such as `file` or `xxd "
-            "| head`."
+            f"{quoted(shown)} is a binary file, not text. Look at it with a command instead, such as 'file' or "
+            "'xxd … | head'."
         ) from None
 
 
@@ -309,7 +310,7 @@ def _numbered_lines(text: io.TextIOWrapper, shown: str, offset: int, limit: int,
         number += piece.endswith("\n")
     if skipped >= _SKIPPED:
         raise ToolError(
-            f"Line {offset} lies too far into {shown} to be read this way. Use a command: sed -n, tail."
+            f"Line {offset} lies too far into {quoted(shown)} to be read this way. Use a command: sed -n, tail."
         )
     first, size, lines = number + 1, 0, list[str]()
     more = False
@@ -330,7 +331,7 @@ def _numbered_lines(text: io.TextIOWrapper, shown: str, offset: int, limit: int,
     if not lines:
         if offset == 1:
             return f"({shown} is empty)"
-        raise ToolError(f"{shown} has only {number} lines, so there is nothing from line {offset}.")
+        raise ToolError(f"{quoted(shown)} has only {number} lines, so there is nothing from line {offset}.")
     content = "\n".join(lines)
     if more:
         # One line more was read than is shown.

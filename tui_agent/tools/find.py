@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.tools.encoding import printable
+from tui_agent.tools.errors import ToolError
 from tui_agent.tools.globs import GlobError, path_pattern
 from tui_agent.tools.hints import missing_file
 from tui_agent.tools.ignore import IgnoreChain
 from tui_agent.tools.output import DEFAULT_LIMIT
-from tui_agent.tools.place import Place
 from tui_agent.tools.search import Line, Search, check_expression
-from tui_agent.tools.tool import Effect, ToolContext, ToolError, ToolOutput
+from tui_agent.tools.search_scope import SearchScope
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
 from tui_agent.tools.walk import chain_at
-from tui_agent.tools.workspace import Workspace, os_failure, visible
+from tui_agent.tools.workspace import Workspace, os_failure, quoted, visible
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +74,7 @@ class Glob:
             # The names of a directory reached by a link are those behind it: nothing is below the name
             # itself.
             return ToolOutput(await asyncio.to_thread(_no_files, workspace, pattern))
-        place = await asyncio.to_thread(Place.at, workspace.root, start)
+        place = await asyncio.to_thread(SearchScope.at, workspace.root, start)
         shown: list[str] = []
         size = 0
         found = await self.search.files(place, pattern, _FILES)
@@ -137,7 +138,7 @@ class Grep:
         check_expression(pattern)
         only = _inside(str(arguments["glob"]), workspace) if "glob" in arguments else None
         start = await asyncio.to_thread(_existing, workspace, name, context.output_dir)
-        place = await asyncio.to_thread(Place.at, workspace.root, start)
+        place = await asyncio.to_thread(SearchScope.at, workspace.root, start)
         shown: list[str] = []
         size = 0
         found = await self.search.lines(place, pattern, only, _MATCHES)
@@ -191,7 +192,7 @@ class ListDir:
         directory = _existing(workspace, name, context.output_dir)
         shown = workspace.shown(directory)
         if not directory.is_dir():
-            raise ToolError(f"{shown} is a file, not a directory. Use read_file to read it.")
+            raise ToolError(f"{quoted(shown)} is a file, not a directory. Use read_file to read it.")
         inside = directory.is_relative_to(workspace.root)
         top = workspace.root if inside else directory
         start = directory.relative_to(top).as_posix() if directory != top else ""
@@ -207,7 +208,7 @@ class ListDir:
                     left_out = chain.ignores(prefix + item.name, directory=is_dir)
                     (ignored if left_out else kept).append(_entry(item, is_dir))
         except OSError as error:
-            raise os_failure(error, f"list {shown}") from None
+            raise os_failure(error, f"list {quoted(shown)}") from None
         lines, size = list[str](), 0
         for line in kept:
             if len(lines) == _ENTRIES or size + len(line) > self.output_limit:
@@ -245,7 +246,7 @@ def _existing(workspace: Workspace, name: str, also: Path) -> Path:
     except FileNotFoundError:
         raise ToolError(missing_file(workspace, name, path, kind="file or directory")) from None
     except OSError as error:
-        raise os_failure(error, f"look at {workspace.shown(path)}") from None
+        raise os_failure(error, f"look at {quoted(workspace.shown(path))}") from None
     return path
 
 
@@ -257,15 +258,13 @@ def _inside(pattern: str, workspace: Workspace) -> str:
         pattern = pattern[2:]
     if pattern.startswith("/") or ".." in pattern.split("/") or "\0" in pattern or not pattern:
         raise ToolError(
-            f"The pattern {visible(pattern)} leads out of the workspace. Give one relative to it, such as "
-            "src/**/*.py."
+            f"The pattern {quoted(pattern)} leads out of the workspace. Give one relative to it, such as "
+            "'src/**/*.py'."
         )
     try:
         path_pattern(pattern)
     except GlobError as error:
-        raise ToolError(
-            f"The pattern {visible(pattern[:200])} is not a glob: {visible(str(error))}."
-        ) from None
+        raise ToolError(f"The pattern {quoted(pattern)} is not a glob: {visible(str(error))}.") from None
     return pattern
 
 
@@ -283,8 +282,8 @@ def _no_files(workspace: Workspace, pattern: str) -> str:
     text = "No files match."
     try:
         if workspace.resolve(pattern).is_dir():
-            shown = visible(pattern.rstrip("/"))
-            return f"{text} {shown} is a directory: use {shown}/** for the files in it."
+            place = pattern.rstrip("/")
+            return f"{text} {quoted(place)} is a directory: use {quoted(f'{place}/**')} for the files in it."
     except (ToolError, OSError):
         pass
     return text

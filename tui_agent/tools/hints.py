@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import difflib
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.tools.walk import walk
-from tui_agent.tools.workspace import Workspace, visible
+from tui_agent.tools.workspace import Workspace, either, quoted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,21 +20,52 @@ if TYPE_CHECKING:
 _LOOKED_AT = 20_000
 """Entries of the workspace among which a missing name is looked for."""
 _NAMED = 5
+_HELD = 10
+_COMPARED = 100
+"""Characters of a name: comparing takes cubic time in the worst case."""
+_SECONDS = 0.5
+"""Time that is spent on looking for similar names."""
 
 
 def missing_file(workspace: Workspace, name: str, path: Path, kind: str = "file") -> str:
     """What to say of a path that does not exist: what is missing, and the nearest names that do exist."""
     parent = path.parent
-    text = f"There is no {kind} {workspace.shown(path)} in the workspace."
+    text = f"There is no {kind} {quoted(workspace.shown(path))} in the workspace."
+    own, _, rest = workspace.shown(path).partition("/")
+    if own == workspace.root.name and rest:
+        exists = f": {quoted(rest)} exists" if (workspace.root / rest).exists() else ""
+        return f"{text} The workspace is itself named {quoted(own)}: leave '{visible(own)}/' out{exists}."
     if not parent.is_dir() and parent.is_relative_to(workspace.root):
         gone = parent
         while gone.parent != gone and not gone.parent.is_dir():
             gone = gone.parent
-        text += f" There is no directory {workspace.shown(gone)} either."
+        text += f" There is no directory {quoted(workspace.shown(gone))} either."
     near = nearest_paths(workspace, name)
     if not near:
-        return text + " Use list_dir or glob to see what is there."
-    return f"{text} Did you mean {_listed(map(visible, near))}?"
+        return text + _held_by_nearest(workspace, path)
+    return f"{text} Did you mean {either(near)}?"
+
+
+def _held_by_nearest(workspace: Workspace, path: Path) -> str:
+    """What the nearest directory that exists holds."""
+    directory = path.parent
+    while not directory.is_dir() and directory != workspace.root and directory.parent != directory:
+        directory = directory.parent
+    if not directory.is_relative_to(workspace.root):
+        return ""
+    place = directory.relative_to(workspace.root).as_posix()
+    entries = []
+    for entry in walk(workspace.root, "" if place == "." else place):
+        name = entry.path if place == "." else entry.path.removeprefix(f"{place}/")
+        if "/" not in name:
+            entries.append(f"{name}/" if entry.is_dir else name)
+        if len(entries) > _HELD:
+            break
+    where = "The workspace" if place == "." else f"The directory {quoted(place)}"
+    if not entries:
+        return f" {where} is empty."
+    more = " and more" if len(entries) > _HELD else ""
+    return f" {where} holds {', '.join(map(quoted, entries[:_HELD]))}{more}."
 
 
 def nearest_paths(workspace: Workspace, name: str) -> list[str]:
@@ -46,11 +78,12 @@ def nearest_paths(workspace: Workspace, name: str) -> list[str]:
         return []
     exact = wanted.casefold()
     matcher, whole = difflib.SequenceMatcher(autojunk=False), difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(base[:200])
-    whole.set_seq2(exact[:400])
+    matcher.set_seq2(base[:_COMPARED])
+    whole.set_seq2(exact[: 4 * _COMPARED])
     scored: list[tuple[float, str]] = []
+    deadline = time.monotonic() + _SECONDS
     for looked, entry in enumerate(walk(workspace.root)):
-        if looked >= _LOOKED_AT:
+        if looked >= _LOOKED_AT or time.monotonic() > deadline:
             break
         path = entry.path
         candidate, folded = path.rpartition("/")[2].casefold(), path.casefold()
@@ -59,13 +92,13 @@ def nearest_paths(workspace: Workspace, name: str) -> list[str]:
         elif candidate == base:
             score = 3.0
         else:
-            matcher.set_seq1(candidate[:200])
+            matcher.set_seq1(candidate[:_COMPARED])
             if matcher.real_quick_ratio() < 0.6 or matcher.quick_ratio() < 0.6:
                 continue
             score = matcher.ratio()
             if score < 0.6:
                 continue
-        whole.set_seq1(folded[:400])
+        whole.set_seq1(folded[: 4 * _COMPARED])
         scored.append((score + whole.quick_ratio(), path))
     scored.sort(key=lambda item: (-item[0], item[1]))
     return [path for _, path in scored[:_NAMED]]
@@ -77,34 +110,34 @@ def unknown_tool(name: str, tools: Iterable[str]) -> str:
     folded = {tool.casefold().replace("_", ""): tool for tool in known}
     plain = name.casefold().replace("_", "").replace("-", "").replace(" ", "")
     near = [folded[match] for match in difflib.get_close_matches(plain, folded, n=3, cutoff=0.6)]
-    meant = f" Did you mean {_listed(near)}?" if near else ""
-    return f"There is no tool named {visible(name[:100])!r}.{meant} The tools are: {', '.join(known)}."
+    meant = f" Did you mean {either(near)}?" if near else ""
+    return f"There is no tool named {quoted(name[:100])}.{meant} The tools are: {', '.join(known)}."
 
 
 def broken_rules(errors: Iterable[Any], parameters: Mapping[str, Any]) -> str:
     """Which rules of the schema arguments broke (`jsonschema` errors), with the part of the schema that
     holds them.
     """
-    told, fragments = list[str](), dict[str, Any]()
+    found, fragments = list[str](), dict[str, Any]()
     properties: Mapping[str, Any] = parameters.get("properties", {})
     for error in errors:
-        told.append(_told(error, properties))
+        found.append(_said(error, properties))
         fields = [str(error.absolute_path[0])] if error.absolute_path else list(properties)
         fragments |= {field: properties[field] for field in fields if field in properties}
-        if len(told) == _NAMED:
+        if len(found) == _NAMED:
             break
     required = parameters.get("required", [])
     schema = json.dumps({"properties": fragments, "required": required}, ensure_ascii=False)
-    return f"{' '.join(told)} The schema says: {schema}"
+    return f"{' '.join(found)} The schema says: {schema}"
 
 
-def _told(error: Any, properties: Mapping[str, Any]) -> str:
+def _said(error: Any, properties: Mapping[str, Any]) -> str:
     where = ".".join(str(part) for part in error.absolute_path)
     value = _short(error.instance)
     match error.validator:
         case "required":
             missing = [field for field in error.validator_value if field not in error.instance]
-            return f"{_listed(f'`{field}`' for field in missing)} missing: it must be given."
+            return f"{either(missing)} missing: it must be given."
         case "additionalProperties":
             extra = [str(field) for field in error.instance if field not in properties]
             near = {
@@ -112,22 +145,22 @@ def _told(error: Any, properties: Mapping[str, Any]) -> str:
                 for field in extra[:_NAMED]
             }
             meant = [
-                f"`{visible(f[:100])}`" + (f" (did you mean `{n[0]}`?)" if n else "") for f, n in near.items()
+                quoted(f[:100]) + (f" (did you mean {quoted(n[0])}?)" if n else "") for f, n in near.items()
             ]
-            return f"Unknown argument {_listed(meant)}."
+            return f"Unknown argument {' and '.join(meant)}."
         case "type":
             hint = ""
             if isinstance(error.instance, str) and error.validator_value in ("integer", "number", "boolean"):
                 hint = " Write it without quotation marks."
-            return f"`{where}` must be {_article(str(error.validator_value))}, not {value}.{hint}"
+            return f"'{where}' must be {_article(str(error.validator_value))}, not {value}.{hint}"
         case "minLength":
-            return f"`{where}` must not be empty."
+            return f"'{where}' must not be empty."
         case "minimum":
-            return f"`{where}` must be at least {error.validator_value}, not {value}."
+            return f"'{where}' must be at least {error.validator_value}, not {value}."
         case "maximum":
-            return f"`{where}` must be at most {error.validator_value}, not {value}."
+            return f"'{where}' must be at most {error.validator_value}, not {value}."
         case _:
-            return f"`{where}`: {visible(str(error.message)[:300])}."
+            return f"'{where}': {visible(str(error.message)[:300])}."
 
 
 def _article(kind: str) -> str:
@@ -137,8 +170,3 @@ def _article(kind: str) -> str:
 def _short(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 100 else f"{text[:100]}..."
-
-
-def _listed(names: Iterable[str]) -> str:
-    items = list(names)
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} or {items[-1]}" if items else ""

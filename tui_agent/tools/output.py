@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT = 30_000
 """Characters of a result that the model reads."""
 
+_WRITTEN_AT_ONCE = 1 << 18
+
 KEPT_BYTES = 50_000_000
 """Bytes of one output that are kept on disk; what comes after is counted, not kept."""
 
@@ -85,6 +87,7 @@ class Capture:
         self._file: BinaryIO | None = None
         self._temporary: Path | None = None
         self._kept = 0
+        self._unwritten = bytearray()
         self._trouble = ""
         self._mask = mask
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -117,9 +120,7 @@ class Capture:
         if complete and len(text) <= self._limit:
             self.discard()
             return text, ""
-        if self._mask is not None:
-            rest = self._mask.feed(self._decoder.decode(b"", final=True)) + self._mask.flush()
-            self._put(rest.encode("utf-8", "replace"))
+        self._flush(final=True)
         whole = self._close()
         half = self._limit // 2
         head = decode_output(bytes(self._head))[:half] if not complete else text[:half]
@@ -135,19 +136,29 @@ class Capture:
     def _open(self) -> None:
         temporary = self._folder / f".{self._prefix}-{secrets.token_hex(6)}.part"
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._file = temporary.open("xb")
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
         except OSError as error:
             self._lost(error)
             return
         self._temporary = temporary
 
     def _write(self, data: bytes) -> None:
-        if self._file is None:
+        # What will not be kept is not masked, and what is masked is masked in large pieces.
+        if self._file is None or self._kept >= self._kept_limit:
             return
-        if self._mask is not None:
-            data = self._mask.feed(self._decoder.decode(data)).encode("utf-8", "replace")
-        self._put(data)
+        self._unwritten += data
+        if len(self._unwritten) >= _WRITTEN_AT_ONCE:
+            self._flush()
+
+    def _flush(self, *, final: bool = False) -> None:
+        data = bytes(self._unwritten)
+        self._unwritten.clear()
+        if self._mask is None or self._file is None or self._kept >= self._kept_limit:
+            self._put(data)
+            return
+        text = self._mask.feed(self._decoder.decode(data, final))
+        self._put((text + self._mask.flush() if final else text).encode("utf-8", "replace"))
 
     def _put(self, data: bytes) -> None:
         if self._file is None:

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tui_agent.events import FailureKind, ToolCall
+from tui_agent.core.events import FailureKind, ToolCall
 from tui_agent.tools.dialogue import AskOperator, Finish
 from tui_agent.tools.files import EditFile, ReadFile, WriteFile
 from tui_agent.tools.find import Glob, Grep, ListDir
@@ -52,14 +52,20 @@ class ToolRegistry:
     cache.
     """
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
+    def __init__(self, tools: Iterable[Tool], *, hidden: frozenset[str] = frozenset()) -> None:
+        """`hidden` tools are neither offered nor named; a call of one is carried out all the same."""
         self._tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+        self._hidden = hidden
         self._validators: dict[str, Any] = {}
+
+    def hiding(self, *names: str) -> ToolRegistry:
+        """The same tools with these hidden."""
+        return ToolRegistry(self._tools.values(), hidden=self._hidden.union(names))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, sorted."""
-        return tuple(self._tools)
+        """The names of all tools that are not hidden, sorted."""
+        return tuple(name for name in self._tools if name not in self._hidden)
 
     def get(self, name: str) -> Tool | None:
         """The tool of that name."""
@@ -75,19 +81,25 @@ class ToolRegistry:
                 "function": {"name": name, "description": tool.description, "parameters": tool.parameters},
             }
             for name, tool in self._tools.items()
-            if name not in without
+            if name not in without and name not in self._hidden
         ]
 
-    def parse(self, call: ToolCall) -> ParsedCall:
+    def parse(self, call: ToolCall, *, cut: bool = False) -> ParsedCall:
         """The call as it can be run. Raises `InvalidCall`.
 
-        No argument is made to fit: a number in quotation marks is an error that says so. Empty arguments and
+        `cut`: the reply ended at its length limit, so that a call which breaks off is no mistake of form. No
+        argument is made to fit: a number in quotation marks is an error that says so. Empty arguments and
         `null` are `{}`, as some servers send them for a call without any.
         """
         arguments, trouble = _read_arguments(call.arguments)
+        if not call.name.strip():
+            message = f"The call has no name. Send it again with the name of a tool: {', '.join(self.names)}."
+            raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, arguments)
         tool = self._tools.get(call.name)
         if tool is None:
-            raise InvalidCall(FailureKind.UNKNOWN_TOOL, unknown_tool(call.name, self._tools), arguments)
+            raise InvalidCall(FailureKind.UNKNOWN_TOOL, unknown_tool(call.name, self.names), arguments)
+        if cut and (trouble or not call.arguments.rstrip().endswith("}")):
+            raise InvalidCall(FailureKind.INVALID_TOOL_CALL, _cut_off(tool.name, len(call.arguments)))
         if trouble:
             message = f"Invalid call of {tool.name}: {trouble}"
             raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, arguments)
@@ -110,11 +122,30 @@ class ToolRegistry:
 def default_tools(
     command_timeout: float = DEFAULT_TIMEOUT, output_limit: int = DEFAULT_LIMIT
 ) -> ToolRegistry:
-    """All tools of CONTRACT.md. `command_timeout` in seconds; `output_limit` in characters of one result."""
+    """Every tool that a run offers. `command_timeout` in seconds; `output_limit` in characters of one result."""
     return ToolRegistry([
         ReadFile(output_limit), WriteFile(), EditFile(), Glob(output_limit), Grep(output_limit),
         ListDir(output_limit), Bash(command_timeout, output_limit), AskOperator(), Finish(),
     ])  # fmt: skip
+
+
+_LESS_AT_ONCE = {
+    "write_file": (
+        "Write the file in several steps: a short first part with write_file, then each further part with "
+        "edit_file, which replaces the last lines by themselves and what follows them."
+    ),
+    "edit_file": "Make several smaller edits, each with only as much of 'old' as is needed to find the place.",
+    "bash": "Use a shorter command; write a long text or script with write_file, in parts, and run that.",
+}
+
+
+def _cut_off(tool: str, written: int) -> str:
+    """What to say of a call in whose middle the reply reached its length limit."""
+    return (
+        f"The reply was too long: it reached its length limit in this call of {tool}, after {written:,} characters "
+        "of arguments, so the call is incomplete and nothing was done. "
+        f"{_LESS_AT_ONCE.get(tool, 'Send the call again with shorter arguments and less text before it.')}"
+    )
 
 
 class _RefusedJSONError(ValueError):

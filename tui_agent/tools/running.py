@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
+import contextvars
 import os
 import select
 import signal
@@ -18,13 +19,14 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
+from tui_agent import processes
 from tui_agent.tools.environment import command_environment
-from tui_agent.tools.workspace import os_failure
+from tui_agent.tools.workspace import os_failure, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from tui_agent.tools.output import Capture
 
@@ -64,43 +66,42 @@ async def run_command(
     with contextlib.ExitStack() as stack:
         (leash_end, leash), (status, status_end), (output, output_end) = (_pipe(stack) for _ in range(3))
         try:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", os.fspath(_SUPERVISOR), str(grace), str(status_end.fileno())),
-                *argv,
+            child = await processes.start(
+                [
+                    *(sys.executable, "-I", "-S", os.fspath(_SUPERVISOR), str(grace)),
+                    *(str(status_end.fileno()), *argv),
+                ],
                 stdin=leash_end,
                 stdout=output_end,
                 stderr=output_end,
                 pass_fds=(status_end.fileno(),),
                 cwd=cwd,
                 env=command_environment(os.environ),
-                start_new_session=True,
             )
         except OSError as error:
-            raise os_failure(error, f"start a command in {cwd}") from None
+            raise os_failure(error, f"start a command in {quoted(os.fspath(cwd))}") from None
         for end in (leash_end, status_end, output_end):
             end.close()
         pump = _Pump(output, capture, progress)
         timed_out = False
         try:
             async with asyncio.timeout(seconds):
-                await process.wait()
+                await child.process.wait()
         except TimeoutError:
             timed_out = True
         finally:
             leash.close()
-            await _to_the_end(_gone(process, status, pump, grace))
+            await processes.uncancelled(_gone(child, status, pump, grace))
         return Ended(pump.exit_code, timed_out)
 
 
-async def _gone(process: asyncio.subprocess.Process, status: BinaryIO, pump: _Pump, grace: float) -> None:
+async def _gone(child: processes.Child, status: BinaryIO, pump: _Pump, grace: float) -> None:
     """Wait until the supervisor has ended everything, and end it by force should it not."""
     try:
         async with asyncio.timeout(grace + _SWEEPING):
-            await process.wait()
+            await child.process.wait()
     except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        await child.end()
     os.set_blocking(status.fileno(), False)
     reported = dict(line.split() for line in (status.read() or b"").decode().splitlines())
     if "exit" in reported:
@@ -110,20 +111,6 @@ async def _gone(process: asyncio.subprocess.Process, status: BinaryIO, pump: _Pu
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(int(reported["pid"]), signal.SIGKILL)
     await pump.finished()
-
-
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Await bounded work also when cancelled meanwhile; the cancellation goes on afterwards."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-    task.result()
-    if cancelled is not None:
-        raise cancelled
 
 
 class _Pump:
@@ -145,6 +132,8 @@ class _Pump:
         self._sent = 0
         self._last = 0.0
         self._loop = asyncio.get_running_loop()
+        # A plain thread has no context variables, and what `progress` starts would inherit their absence.
+        self._context = contextvars.copy_context()
         self._done = asyncio.Event()
         self._stop = threading.Event()
         threading.Thread(target=self._run, name="command-output", daemon=True).start()
@@ -173,7 +162,7 @@ class _Pump:
             self._flush(now=True)
         finally:
             with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._done.set)
+                self._loop.call_soon_threadsafe(self._done.set, context=self._context)
 
     def _show(self, text: str) -> None:
         self._pending += text
@@ -191,7 +180,9 @@ class _Pump:
         self._sent += len(piece)
         self._pending, self._skipped, self._last = "", False, moment
         with contextlib.suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._progress, piece.replace("\0", "\ufffd"))
+            self._loop.call_soon_threadsafe(
+                self._progress, piece.replace("\0", "\ufffd"), context=self._context
+            )
 
 
 def _pipe(stack: contextlib.ExitStack) -> tuple[BinaryIO, BinaryIO]:

@@ -13,17 +13,17 @@ import json
 import os
 import re
 import shutil
-import signal
 import sys
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
+from tui_agent import processes
+from tui_agent.tools.errors import ToolError
 from tui_agent.tools.globs import path_pattern
-from tui_agent.tools.place import IgnoreFile, Place
-from tui_agent.tools.tool import ToolError
-from tui_agent.tools.workspace import visible
+from tui_agent.tools.search_scope import IgnoreFile, SearchScope
+from tui_agent.tools.workspace import quoted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,37 +96,37 @@ class Search:
     engine: Literal["auto", "ripgrep", "python"] = "auto"
     timeout: float = 30.0
 
-    async def files(self, place: Place, only: str, keep: int = 500) -> Found:
+    async def files(self, scope: SearchScope, only: str, keep: int = 500) -> Found:
         """Files whose path fits the glob `only`, in the order of a walk. Raises `ToolError`, `GlobError`."""
         found, fits = Found(), path_pattern(only)
 
         def take(record: bytes) -> bool:
             path = os.fsdecode(record).removeprefix("./")
-            if place.holds(path) and fits.fullmatch(shown := place.label + path):
+            if scope.holds(path) and fits.fullmatch(shown := scope.label + path):
                 found.add(shown, keep)
             return found.total < _COUNTED_FILES
 
         if (ripgrep := self._ripgrep()) is not None:
-            with IgnoreFile(place) as ignore:
+            with IgnoreFile(scope) as ignore:
                 argv = [ripgrep, *_RIPGREP, "--ignore-file", ignore, "--files", "--null", *_typed(only), "./"]
-                ended = await self._run(argv, b"", place.top, b"\0", take)
+                ended = await self._run(argv, b"", scope.top, b"\0", take)
         else:
-            ended = await self._run_python({"files": True}, place, b"\0", take)
+            ended = await self._run_python({"files": True}, scope, b"\0", take)
         return self._judged(found, ended)
 
-    async def lines(self, place: Place, pattern: str, only: str | None, keep: int = 200) -> Found:
+    async def lines(self, scope: SearchScope, pattern: str, only: str | None, keep: int = 200) -> Found:
         """Lines that match the expression `pattern`, of files that fit the glob `only`. Raises
         `ToolError`, `GlobError`.
         """
-        reader = _LineReader(place, path_pattern(only) if only else None, keep)
+        reader = _LineReader(scope, path_pattern(only) if only else None, keep)
         if (ripgrep := self._ripgrep()) is not None:
-            with IgnoreFile(place) as ignore:
-                what = f"./{place.start}" if place.is_file else "./"
+            with IgnoreFile(scope) as ignore:
+                what = f"./{scope.start}" if scope.is_file else "./"
                 argv = [
                     ripgrep, *_RIPGREP, "--ignore-file", ignore, "--json", "--crlf", "--no-mmap",
-                    *(_typed(only) if only and not place.is_file else ()), "-e", pattern, "--", what,
+                    *(_typed(only) if only and not scope.is_file else ()), "-e", pattern, "--", what,
                 ]  # fmt: skip
-                ended = await self._run(argv, b"", place.top, b"\n", reader.take)
+                ended = await self._run(argv, b"", scope.top, b"\n", reader.take)
             if (
                 not reader.found.items
                 and ended.code == 2
@@ -134,11 +134,11 @@ class Search:
             ):
                 # Expressions that only Python's dialect has (look-around, back-references) are worth the
                 # slower engine.
-                return await Search("python", self.timeout).lines(place, pattern, only, keep)
+                return await Search("python", self.timeout).lines(scope, pattern, only, keep)
         else:
             _check_python(pattern)
             request = {"pattern": pattern}
-            ended = await self._run_python(request, place, b"\n", reader.take)
+            ended = await self._run_python(request, scope, b"\n", reader.take)
         return self._judged(reader.found, ended)
 
     def _ripgrep(self) -> str | None:
@@ -165,48 +165,53 @@ class Search:
         return found
 
     async def _run_python(
-        self, request: dict[str, Any], place: Place, separator: bytes, take: Callable[[bytes], bool]
+        self, request: dict[str, Any], scope: SearchScope, separator: bytes, take: Callable[[bytes], bool]
     ) -> _Ended:
-        request |= {"top": os.fspath(place.top), "start": place.start, "is_file": place.is_file}
-        # `-P`: a file of the workspace must never be imported in place of a module.
+        request |= {"top": os.fspath(scope.top), "start": scope.start, "is_file": scope.is_file}
+        # `-P`: a file of the workspace must never be imported in scope of a module.
         argv = [sys.executable, "-P", "-m", "tui_agent.tools.search_process"]
-        return await self._run(argv, json.dumps(request).encode(), place.top, separator, take)
+        return await self._run(argv, json.dumps(request).encode(), scope.top, separator, take)
 
     async def _run(
         self, argv: list[str], request: bytes, cwd: Path, separator: bytes, take: Callable[[bytes], bool]
     ) -> _Ended:
         """Run a search and hand each record to `take` until it says False; leaves no process behind."""
+        async with _slots():
+            return await self._run_now(argv, request, cwd, separator, take)
+
+    async def _run_now(
+        self, argv: list[str], request: bytes, cwd: Path, separator: bytes, take: Callable[[bytes], bool]
+    ) -> _Ended:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *argv,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                cwd=cwd,
-                env={**os.environ, "PYTHONPATH": _PACKAGES},
-                start_new_session=True,
+            child = await processes.start(
+                argv, cwd=cwd, env={**processes.without_secrets(os.environ), "PYTHONPATH": _PACKAGES}
             )
         except OSError as error:
             raise ToolError(f"The search could not be started: {error.strerror}.", transient=True) from None
-        complaints = asyncio.ensure_future(_beginning(process.stderr))
+        complaints = asyncio.ensure_future(processes.beginning(child.process.stderr, _COMPLAINTS))
         timed_out = stopped = False
         try:
-            with suppress(BrokenPipeError, ConnectionResetError):
-                if process.stdin is not None:
-                    process.stdin.write(request)
-                    process.stdin.close()
             async with asyncio.timeout(self.timeout):
-                stopped = not await _records(process.stdout, separator, take)
+                await child.send(request)
+                stopped = not await _records(child.process.stdout, separator, take)
                 if not stopped:
-                    await process.wait()
+                    await child.process.wait()
         except TimeoutError:
             timed_out = True
         finally:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-            await asyncio.shield(asyncio.gather(process.wait(), complaints))
-        return _Ended(process.returncode or 0, complaints.result(), timed_out, stopped)
+            await child.end()
+        return _Ended(child.code or 0, (await complaints).decode("utf-8", "replace"), timed_out, stopped)
+
+
+_AT_ONCE = 4
+_COMPLAINTS = 4_000
+_waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+def _slots() -> asyncio.Semaphore:
+    """Lets `_AT_ONCE` searches run at a time: a reply may hold hundreds."""
+    loop = asyncio.get_running_loop()
+    return _waiting.setdefault(loop, asyncio.Semaphore(_AT_ONCE))
 
 
 @dataclass(frozen=True)
@@ -220,9 +225,9 @@ class _Ended:
 class _LineReader:
     """Reads ripgrep's JSON lines. What was found in a file counts when the file turns out to be text."""
 
-    def __init__(self, place: Place, only: re.Pattern[str] | None, keep: int) -> None:
+    def __init__(self, scope: SearchScope, only: re.Pattern[str] | None, keep: int) -> None:
         self.found = Found()
-        self._place = place
+        self._place = scope
         self._only = only
         self._keep = keep
         self._pending = Found()
@@ -243,10 +248,16 @@ class _LineReader:
                     self._pending.more += 1
             case "end":
                 if data.get("binary_offset") is None:
-                    self.found.items += self._pending.items
-                    self.found.more += self._pending.more
+                    self._keep_pending()
                 self._pending = Found()
-        return self.found.total < _COUNTED_LINES
+        if self.found.total + self._pending.total < _COUNTED_LINES:
+            return True
+        self._keep_pending()
+        return False
+
+    def _keep_pending(self) -> None:
+        self.found.items += self._pending.items
+        self.found.more += self._pending.more
 
     def _wanted(self, shown: str, data: dict[str, Any]) -> bool:
         if not self._place.holds(_text(data["path"]).removeprefix("./")):
@@ -272,7 +283,7 @@ def _check_python(pattern: str) -> None:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise ToolError(
-            f"The pattern {visible(pattern)} is not a regular expression: {error}. "
+            f"The pattern {quoted(pattern)} is not a regular expression: {error}. "
             "Put a backslash before characters that stand for themselves, such as \\( \\[ \\{ \\. \\*."
         ) from None
 
@@ -291,20 +302,15 @@ async def _records(
     stream: asyncio.StreamReader | None, separator: bytes, take: Callable[[bytes], bool]
 ) -> bool:
     """Hand on each record of a stream; False when `take` has enough."""
-    rest = b""
+    rest = bytearray()
     while stream is not None and (chunk := await stream.read(1 << 18)):
-        *whole, rest = (rest + chunk).split(separator)
-        for record in whole:
-            if record and not take(record):
-                return False
+        rest += chunk
+        if separator in chunk:
+            *whole, last = bytes(rest).split(separator)
+            rest = bytearray(last)
+            for record in whole:
+                if record and not take(record):
+                    return False
         if len(rest) > _LONGEST_RECORD:
             raise ToolError("A file holds a line too long to search. Narrow the search to other files.")
     return True
-
-
-async def _beginning(stream: asyncio.StreamReader | None, limit: int = 4_000) -> str:
-    """The first `limit` bytes of a stream, read to its end."""
-    kept = b""
-    while stream is not None and (chunk := await stream.read(1 << 16)):
-        kept += chunk[: limit - len(kept)]
-    return kept.decode("utf-8", "replace")

@@ -7,6 +7,7 @@ process because an expression may take for ever, and a process can be stopped.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -18,7 +19,7 @@ from tui_agent.tools.encoding import SAMPLE, BinaryContentError, detect
 from tui_agent.tools.walk import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _LARGEST = 256 * 1024 * 1024
 
@@ -43,13 +44,28 @@ def matches(data: bytes, expression: re.Pattern[str]) -> Iterator[tuple[int, str
     codec = "utf-8" if encoding.codec == "latin-1" else encoding.codec
     errors = "surrogateescape" if codec == "utf-8" else "replace"
     text = data[len(encoding.mark) :].decode(codec, errors)
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    for number, line in enumerate(lines, 1):
-        line = line.removesuffix("\r")
+    for number, line in enumerate(io.StringIO(text, newline="\n"), 1):
+        line = line.removesuffix("\n").removesuffix("\r")
         if (match := expression.search(line)) is not None:
             yield number, line, len(line[: match.start()].encode("utf-8", "surrogateescape"))
+
+
+def records(path: str, found: Iterable[tuple[int, str, int]]) -> Iterator[dict[str, Any]]:
+    """What ripgrep says of a file with matches; nothing of one without."""
+    begun = False
+    for number, line, start in found:
+        if not begun:
+            begun = True
+            yield {"type": "begin", "data": {"path": {"text": path}}}
+        data = {
+            "path": {"text": path},
+            "lines": {"text": line},
+            "line_number": number,
+            "submatches": [{"start": start}],
+        }
+        yield {"type": "match", "data": data}
+    if begun:
+        yield {"type": "end", "data": {"binary_offset": None}}
 
 
 def main() -> None:
@@ -67,22 +83,10 @@ def main() -> None:
         try:
             if file.stat().st_size > _LARGEST:
                 continue
-            found = list(matches(file.read_bytes(), expression))
+            for record in records(path, matches(file.read_bytes(), expression)):
+                out.write(json.dumps(record) + "\n")
         except (OSError, BinaryContentError, UnicodeError):
             continue
-        if not found:
-            continue
-        records: list[dict[str, Any]] = [{"type": "begin", "data": {"path": {"text": path}}}]
-        for number, line, start in found:
-            data = {
-                "path": {"text": path},
-                "lines": {"text": line},
-                "line_number": number,
-                "submatches": [{"start": start}],
-            }
-            records.append({"type": "match", "data": data})
-        records.append({"type": "end", "data": {"binary_offset": None}})
-        out.write("".join(json.dumps(record) + "\n" for record in records))
         # A search that is stopped later has shown what it found until then.
         out.flush()
 

@@ -13,10 +13,12 @@ import signal
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tui_agent.core.recovery.no_match import in_words, nothing_found_by
 from tui_agent.tools.encoding import printable
+from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
 from tui_agent.tools.running import run_command
-from tui_agent.tools.tool import Effect, ToolContext, ToolError, ToolOutput
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
 
 if TYPE_CHECKING:
     from tui_agent.tools.workspace import Workspace
@@ -82,7 +84,7 @@ class Bash:
         return f"{arguments['command']}\n\n(in {workspace.root}, for at most {timeout:g} s)"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """The output of a command that ended with exit code 0.
+        """The output of a command that ended with exit code 0, or that searched and found nothing.
 
         Raises `ToolError`: any other exit code (`exit code N` and the end of the output stand in the
         message), a time-out (`unknown_effect`). Cancellation ends the command and all it started before it
@@ -116,11 +118,14 @@ class Bash:
                 output_file=whole,
             )
         if ended.code != 0:
-            raise ToolError(
-                "The command failed with exit code "
-                f"{ended.code}{_meaning(ended.code)}.\n{text or '(no output)'}",
-                output_file=whole,
+            message = (
+                f"The command failed with exit code {ended.code}{_meaning(ended.code)}.\n"
+                f"{text or '(no output)'}"
             )
+            found = nothing_found_by(str(arguments["command"]), message)
+            if not found:
+                raise ToolError(message, output_file=whole)
+            text = f"exit code {ended.code}: {in_words(found)}\n{text}".rstrip()
         return ToolOutput(text or "(no output)", output_file=whole)
 
 

@@ -58,23 +58,8 @@ class ToolOutput:
     changed: tuple[str, ...] = ()
     diff: str = ""
     output_file: str = ""
-
-
-class ToolError(Exception):
-    """The call failed; the message is what the model reads, so it says what, why and what would help.
-
-    `transient` marks infrastructure faults (the disk is full, a server is gone) that are not the model's
-    doing; `unknown_effect` a call that may have had its effect (a command that timed out).
-    """
-
-    def __init__(
-        self, message: str, *, transient: bool = False, unknown_effect: bool = False, output_file: str = ""
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.transient = transient
-        self.unknown_effect = unknown_effect
-        self.output_file = output_file
+    unframed: str | None = None
+    """The tool's own output, where `content` frames it (line numbers); None: `content` is it."""
 
 
 class Tool(Protocol):

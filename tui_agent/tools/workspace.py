@@ -15,10 +15,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from tui_agent.tools.tool import ToolError
+from tui_agent.tools.errors import ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 GUARDED = (".git", ".agent-tui.toml")
 """Never written by the file tools: both hold commands that run later without anybody's approval."""
@@ -41,8 +41,27 @@ def visible(name: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
 
 
+_LONGEST_SHOWN = 240
+
+
+def quoted(name: str) -> str:
+    """A path or name as error messages show it: exact between quotation marks, cut in the middle when very
+    long.
+    """
+    text = visible(name)
+    if len(text) > _LONGEST_SHOWN:
+        text = f"{text[:150]}[... {len(text) - 220} characters ...]{text[-70:]}"
+    return f"'{text}'"
+
+
+def either(names: Iterable[str]) -> str:
+    """`'a', 'b' or 'c'`."""
+    items = [quoted(name) for name in names]
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} or {items[-1]}" if items else ""
+
+
 def os_failure(error: OSError, doing: str) -> ToolError:
-    """The tool's failure for an error of the system; `doing` is "read a.txt". A full or broken disk is
+    """The tool's failure for an error of the system; `doing` is "read 'a.txt'". A full or broken disk is
     transient.
     """
     reason = os.strerror(error.errno) if error.errno else str(error)
@@ -77,34 +96,34 @@ class Workspace:
         """
         if not path:
             raise WallError(
-                "The path is empty. Give a path relative to the workspace, or `.` for the workspace itself."
+                "The path is empty. Give a path relative to the workspace, or '.' for the workspace itself."
             )
         if "\0" in path:
-            raise WallError(f"The path {visible(path)} holds a NUL character, which no file name can.")
+            raise WallError(f"The path {quoted(path)} holds a NUL character, which no file name can.")
         if path == "~" or path.startswith("~/"):
-            raise WallError(f"{visible(path)} is in the home directory, outside the workspace. {_ADVICE}")
+            raise WallError(f"{quoted(path)} is in the home directory, outside the workspace. {_ADVICE}")
         try:
             real = os.path.realpath(self._joined(path))
             again = os.path.realpath(real)
         except (OSError, ValueError) as error:
-            raise WallError(f"The path {visible(path)} is not one the system can hold: {error}.") from None
+            raise WallError(f"The path {quoted(path)} is not one the system can hold: {error}.") from None
         if again != real:
             # With links that go round, `realpath` gives up half-way and later links would stay unresolved.
-            raise WallError(f"{visible(path)} goes through symbolic links that go round in a circle.")
+            raise WallError(f"{quoted(path)} goes through symbolic links that go round in a circle.")
         resolved = Path(real)
         if resolved.is_relative_to(self.root) or (also is not None and resolved.is_relative_to(_real(also))):
             return resolved
-        raise WallError(f"{visible(path)} leads out of the workspace{self._how(path)}. {_ADVICE}")
+        raise WallError(f"{quoted(path)} leads out of the workspace{self._how(path)}. {self._inside(path)}")
 
     def resolve_for_writing(self, path: str) -> Path:
         """Like `resolve`, and not a guarded file. Raises `WallError`."""
         resolved = self.resolve(path)
         parts = resolved.relative_to(self.root).parts
         if not parts:
-            raise WallError(f"{visible(path)} is the workspace itself, a directory. Name a file in it.")
+            raise WallError(f"{quoted(path)} is the workspace itself, a directory. Name a file in it.")
         if parts[-1] == GUARDED[1] or GUARDED[0] in (part.casefold() for part in parts):
             raise WallError(
-                f"{visible(path)} is not written by this tool, because it holds settings that run commands. "
+                f"{quoted(path)} is not written by this tool, because it holds settings that run commands. "
                 "Use git through bash for git's own files; ask the operator to change agent-tui's."
             )
         return resolved
@@ -191,7 +210,9 @@ class Workspace:
             stat.S_IFBLK: "a device", stat.S_IFLNK: "a symbolic link",
         }  # fmt: skip
         kind = kinds.get(stat.S_IFMT(mode), "a special file")
-        raise WallError(f"{self.shown(path)} is {kind}, not a file. Only regular files are read and written.")
+        raise WallError(
+            f"{quoted(self.shown(path))} is {kind}, not a file. Only regular files are read and written."
+        )
 
     def _joined(self, path: str) -> str:
         return path if path.startswith("/") else f"{self.root}/{path}"
@@ -201,9 +222,20 @@ class Workspace:
         lexical = os.path.normpath(self._joined(path))
         if Path(lexical).is_relative_to(self.root):
             return " through a symbolic link"
-        return " (an absolute path)" if path.startswith("/") else " (by `..`)"
+        return " (an absolute path)" if path.startswith("/") else " (by '..')"
+
+    def _inside(self, path: str) -> str:
+        """What to do about a path that leads out: the file inside that it probably means, where one exists."""
+        parts = [part for part in path.split("/") if part not in ("", ".", "..")][-_TRIED_PARTS:]
+        for first in range(len(parts)):
+            candidate = self.root.joinpath(*parts[first:])
+            with suppress(OSError, ValueError):
+                if candidate.exists() and Path(os.path.realpath(candidate)).is_relative_to(self.root):
+                    return f"Did you mean {quoted('/'.join(parts[first:]))}, inside it?"
+        return _ADVICE
 
 
+_TRIED_PARTS = 20
 _ADVICE = "The file tools reach only what is inside the workspace: give a path relative to it."
 
 

@@ -4,7 +4,36 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tui_agent import events as e
+from tui_agent.core.events import (
+    EscalationAnswered,
+    EscalationRaised,
+    Event,
+    Failure,
+    FailureKind,
+    Fault,
+    FaultKind,
+    IterationFinished,
+    IterationStarted,
+    Level,
+    ModelCallStarted,
+    ModelFaulted,
+    NotePrepared,
+    Notice,
+    OperatorSpoke,
+    Outcome,
+    ReplyDelta,
+    ReplyFinished,
+    ReplyRejected,
+    RunFinished,
+    RunStarted,
+    ToolCall,
+    ToolFailed,
+    ToolProgress,
+    ToolRefused,
+    ToolStarted,
+    ToolSucceeded,
+    VerdictReached,
+)
 
 HOSTILE = [
     "",
@@ -34,15 +63,15 @@ iterations = st.integers(1, 5)
 DIFF = "--- a\n+++ b\n@@ -1,2 +1,3 @@ def f():\n-old\x1b[0m\n+new\n+日本\n same\n@@ -90 +91 @@\n-x\n"
 
 
-def _failure(kind: e.FailureKind, message: str, tool: str) -> e.Failure:
-    return e.Failure(kind=kind, message=message, tool=tool, iteration=1)
+def _failure(kind: FailureKind, message: str, tool: str) -> Failure:
+    return Failure(kind=kind, message=message, tool=tool, iteration=1)
 
 
-failures = st.builds(_failure, st.sampled_from(list(e.FailureKind)), texts, names)
-calls = st.builds(e.ToolCall, id=ids, name=names, arguments=texts)
+failures = st.builds(_failure, st.sampled_from(list(FailureKind)), texts, names)
+calls = st.builds(ToolCall, id=ids, name=names, arguments=texts)
 faults = st.builds(
-    e.Fault,
-    kind=st.sampled_from(list(e.FaultKind)),
+    Fault,
+    kind=st.sampled_from(list(FaultKind)),
     message=texts,
     advice=texts,
     status=st.none() | st.just(429),
@@ -50,79 +79,79 @@ faults = st.builds(
 
 events = st.one_of(
     st.builds(
-        e.RunStarted,
+        RunStarted,
         run=st.integers(1, 3),
         task=texts,
         policy=st.sampled_from(["combined", "forge", "hpd", "x\x1b"]),
         model=texts,
     ),
-    st.builds(e.IterationStarted, iteration=iterations),
+    st.builds(IterationStarted, iteration=iterations),
     st.builds(
-        e.ModelCallStarted,
+        ModelCallStarted,
         iteration=iterations,
         attempt=st.integers(1, 3),
         model=texts,
         note=st.none() | texts,
     ),
-    st.builds(e.ReplyDelta, text=texts, reasoning=texts),
+    st.builds(ReplyDelta, text=texts, reasoning=texts),
     st.builds(
-        e.ReplyFinished,
+        ReplyFinished,
         text=texts,
         reasoning=texts,
         calls=st.lists(calls, max_size=3).map(tuple),
         cost=st.none() | st.just(0.1),
     ),
-    st.builds(e.ReplyRejected, failure=failures),
+    st.builds(ReplyRejected, failure=failures),
     st.builds(
-        e.ModelFaulted,
+        ModelFaulted,
         fault=faults,
         action=st.sampled_from(["retry", "fallback", "shrink", "next_iteration", "degrade", "stop", "ask"]),
         delay=st.sampled_from([0.0, 5.0]),
         next_model=texts,
         partial_text=texts,
     ),
-    st.builds(e.ToolStarted, call_id=ids, tool=names, input=inputs),
-    st.builds(e.ToolProgress, call_id=ids, text=texts),
+    st.builds(ToolStarted, call_id=ids, tool=names, input=inputs),
+    st.builds(ToolProgress, call_id=ids, text=texts),
     st.builds(
-        e.ToolSucceeded,
+        ToolSucceeded,
         call_id=ids,
         tool=names,
         input=inputs,
         content=texts,
         diff=st.sampled_from(["", DIFF, "junk"]),
     ),
-    st.builds(e.ToolFailed, call_id=ids, tool=names, input=inputs, content=texts, failure=failures),
+    st.builds(ToolFailed, call_id=ids, tool=names, input=inputs, content=texts, failure=failures),
     st.builds(
-        e.ToolRefused,
+        ToolRefused,
         call_id=ids,
         tool=names,
         input=inputs,
         refusal=st.sampled_from(["denied", "blocked", "withheld", "breaker"]),
         reason=texts,
     ),
-    st.builds(e.IterationFinished, iteration=iterations),
+    st.builds(IterationFinished, iteration=iterations),
     st.builds(
-        e.VerdictReached,
+        VerdictReached,
         iteration=iterations,
-        level=st.sampled_from(list(e.Level)),
+        level=st.sampled_from(list(Level)),
         detector=texts,
         reason=texts,
     ),
-    st.builds(e.NotePrepared, text=st.none() | texts, edited=st.booleans()),
-    st.builds(e.EscalationRaised, id=st.just("q"), question=texts, source=texts),
+    st.builds(NotePrepared, text=st.none() | texts, edited=st.booleans()),
+    st.builds(EscalationRaised, id=st.just("q"), question=texts, source=texts),
     st.builds(
-        e.EscalationAnswered,
+        EscalationAnswered,
         id=st.just("q"),
         choice=st.sampled_from(["answer", "retry", "stop"]),
         text=texts,
         message=texts,
     ),
-    st.builds(e.Notice, severity=st.sampled_from(["info", "warning", "error"]), text=texts),
-    st.builds(e.OperatorSpoke, text=texts),
-    st.builds(e.RunFinished, outcome=st.sampled_from(list(e.Outcome)), reason=texts, answer=texts),
+    st.builds(Notice, severity=st.sampled_from(["info", "warning", "error"]), text=texts),
+    st.builds(OperatorSpoke, text=texts),
+    st.builds(RunFinished, outcome=st.sampled_from(list(Outcome)), reason=texts, answer=texts),
 )
 
 
-def event_sequences(size: int = 30) -> st.SearchStrategy[list[e.Event]]:
+def event_sequences(size: int = 30) -> st.SearchStrategy[list[Event]]:
     """Up to `size` events in any order."""
     return st.lists(events, max_size=size)

@@ -16,13 +16,13 @@ from tui_agent.console.panes import (
     StatusLine,
     TimelinePane,
 )
-from tui_agent.console.panes.ink import Line, width_of
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.status import LineWidget
-from tui_agent.console.themes import DEFAULT_THEME, load_themes, role_defaults
+from tui_agent.console.panes.styled_line import Line, width_of
+from tui_agent.console.themes import DEFAULT_THEME, read_themes, role_defaults, theme_folders
 
 if TYPE_CHECKING:
-    from tui_agent.state import RunState
+    from tui_agent.core.state import RunState
 
 PANES = (RingPane, AttemptsPane, ConfidencePane, NotePane, TimelinePane, ConversationPane)
 ROWS = (StatusLine, RecoverySummary)
@@ -34,7 +34,7 @@ class Stage(App[None]):
 
     def __init__(self, *kinds: type[LinePane | LineWidget], theme: str = DEFAULT_THEME) -> None:
         super().__init__()
-        for each in load_themes().values():
+        for each in read_themes(theme_folders())[0].values():
             self.register_theme(each)
         self.theme = theme
         self.kinds = kinds

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tui_agent import events as e
-from tui_agent.recovery.policy import PRESETS
-from tui_agent.state import RunState, apply
+from tui_agent.core import events
+from tui_agent.core.recovery.policy import PRESETS
+from tui_agent.core.state import RunState, apply
 
 START = 1_800_000_000.0
 
@@ -24,9 +24,9 @@ class Story:
         self.max_iterations = max_iterations
         self.iteration = 0
         self.calls = 0
-        self.tell(e.SessionStarted(session_id="s1", workspace="/home/ada/stats"))
+        self.add(events.SessionStarted(session_id="s1", workspace="/home/ada/stats"))
 
-    def tell(self, event: e.Event, after: float = 0.4) -> Story:
+    def add(self, event: events.Event, after: float = 0.4) -> Story:
         """One more event, `after` seconds later."""
         self.seq += 1
         self.now += after
@@ -36,8 +36,8 @@ class Story:
     def run(self, task: str) -> Story:
         """A run begins."""
         self.iteration = 0
-        return self.tell(
-            e.RunStarted(
+        return self.add(
+            events.RunStarted(
                 run=self.state.run.number + 1,
                 task=task,
                 policy=self.policy,
@@ -52,9 +52,9 @@ class Story:
         """A request goes out."""
         if attempt == 1:
             self.iteration += 1
-            self.tell(e.IterationStarted(iteration=self.iteration), 0.1)
-        return self.tell(
-            e.ModelCallStarted(
+            self.add(events.IterationStarted(iteration=self.iteration), 0.1)
+        return self.add(
+            events.ModelCallStarted(
                 iteration=self.iteration,
                 attempt=attempt,
                 model=self.model,
@@ -75,9 +75,9 @@ class Story:
         made = []
         for tool, arguments in calls:
             self.calls += 1
-            made.append(e.ToolCall(id=f"c{self.calls}", name=tool, arguments=json.dumps(arguments)))
-        self.tell(
-            e.ReplyFinished(
+            made.append(events.ToolCall(id=f"c{self.calls}", name=tool, arguments=json.dumps(arguments)))
+        self.add(
+            events.ReplyFinished(
                 text=text,
                 reasoning=reasoning,
                 calls=tuple(made),
@@ -95,7 +95,7 @@ class Story:
     def start(self, call_id: str) -> Story:
         """A call begins to run."""
         tool, arguments, index = self._open[call_id]
-        return self.tell(e.ToolStarted(call_id=call_id, tool=tool, input=arguments, index=index), 0.1)
+        return self.add(events.ToolStarted(call_id=call_id, tool=tool, input=arguments, index=index), 0.1)
 
     def succeed(
         self,
@@ -107,8 +107,8 @@ class Story:
     ) -> Story:
         """A call ends well."""
         tool, arguments, index = self._open[call_id]
-        return self.start(call_id).tell(
-            e.ToolSucceeded(
+        return self.start(call_id).add(
+            events.ToolSucceeded(
                 call_id=call_id,
                 tool=tool,
                 input=arguments,
@@ -125,14 +125,16 @@ class Story:
         self,
         call_id: str,
         message: str,
-        kind: e.FailureKind = e.FailureKind.TOOL_EXECUTION,
+        kind: events.FailureKind = events.FailureKind.TOOL_EXECUTION,
         duration: float = 1.3,
     ) -> Story:
         """A call fails."""
         tool, arguments, index = self._open[call_id]
-        failure = e.Failure(kind=kind, message=message, tool=tool, input=arguments, iteration=self.iteration)
-        return self.start(call_id).tell(
-            e.ToolFailed(
+        failure = events.Failure(
+            kind=kind, message=message, tool=tool, input=arguments, iteration=self.iteration
+        )
+        return self.start(call_id).add(
+            events.ToolFailed(
                 call_id=call_id,
                 tool=tool,
                 input=arguments,
@@ -147,8 +149,8 @@ class Story:
     def refuse(self, call_id: str, refusal: Any, reason: str) -> Story:
         """A call is not executed."""
         tool, arguments, index = self._open[call_id]
-        return self.tell(
-            e.ToolRefused(
+        return self.add(
+            events.ToolRefused(
                 call_id=call_id,
                 tool=tool,
                 input=arguments,
@@ -161,20 +163,20 @@ class Story:
 
     def judge(self, note: str | None = None) -> Story:
         """The iteration ends and is judged by the real engine."""
-        self.tell(e.IterationFinished(iteration=self.iteration), 0.05)
+        self.add(events.IterationFinished(iteration=self.iteration), 0.05)
         recovery = self.state.recovery
         top = recovery.strongest()
-        self.tell(
-            e.VerdictReached(
+        self.add(
+            events.VerdictReached(
                 iteration=self.iteration,
                 level=top.level,
                 detector=top.detector,
                 reason=top.reason,
-                verdicts=recovery.verdicts(),
+                verdicts=recovery.last_verdicts,
             ),
             0.01,
         )
-        return self.tell(e.NotePrepared(text=note), 0.01)
+        return self.add(events.NotePrepared(text=note), 0.01)
 
 
 NOTE = """The previous iteration failed with the following error:
@@ -260,8 +262,8 @@ def troubled() -> Story:
         (call,) = story.reply("Let me run the tests." if not attempt else "", pytest)
         story.fail(call, PYTEST)
         story.judge(NOTE)
-    story.tell(
-        e.EscalationRaised(
+    story.add(
+        events.EscalationRaised(
             id="q1",
             question="bash has failed 3 times with: python -m pytest -q tests\nHow shall it go on?",
             source="attempts",
@@ -269,10 +271,10 @@ def troubled() -> Story:
             input=pytest[1],
         )
     )
-    story.tell(
-        e.EscalationAnswered(
+    story.add(
+        events.EscalationAnswered(
             id="q1",
-            choice="answer",
+            choice="skip",
             text="The module was renamed to stats.core, fix the import.",
             message="The module was renamed to stats.core, fix the import.",
             tool="bash",
@@ -304,8 +306,8 @@ def troubled() -> Story:
     )
     story.refuse(deny, "denied", "Leave untracked files alone.")
     story.start(run)
-    story.tell(e.ToolProgress(call_id=run, text="collected 7 items\n\ntests/test_stats.py ...F"), 1.2)
-    story.tell(e.NotePrepared(text=NOTE))
+    story.add(events.ToolProgress(call_id=run, text="collected 7 items\n\ntests/test_stats.py ...F"), 1.2)
+    story.add(events.NotePrepared(text=NOTE))
     return story
 
 
@@ -326,7 +328,7 @@ def answered() -> Story:
     story.ask_model()
     story.reply(ANSWER)
     story.judge()
-    return story.tell(e.RunFinished(outcome=e.Outcome.ANSWERED, answer=ANSWER))
+    return story.add(events.RunFinished(outcome=events.Outcome.ANSWERED, answer=ANSWER))
 
 
 def tripped() -> Story:
@@ -337,9 +339,9 @@ def tripped() -> Story:
         (call,) = story.reply("", ("bash", {"command": "make deploy"}), cost=None)
         story.fail(call, "exit code 2: make: *** No rule to make target 'deploy'.  Stop.").judge(NOTE)
     partial = "I could not deploy: the Makefile has no such target. Confidence 0.0 after 5 iterations."
-    return story.tell(
-        e.RunFinished(
-            outcome=e.Outcome.STOPPED,
+    return story.add(
+        events.RunFinished(
+            outcome=events.Outcome.STOPPED,
             reason="tool_execution: 5 identical consecutive errors",
             answer=partial,
             detector="ring",
@@ -351,14 +353,14 @@ def backing_off() -> Story:
     """The model is overloaded; the third try waits."""
     story = Story().run("Summarise the changelog.")
     story.ask_model()
-    story.tell(e.ReplyDelta(text="The changelog begins with "), 0.8)
-    fault = e.Fault(
-        kind=e.FaultKind.STREAM_CUT,
+    story.add(events.ReplyDelta(text="The changelog begins with "), 0.8)
+    fault = events.Fault(
+        kind=events.FaultKind.STREAM_CUT,
         message="the stream ended before the reply was complete",
         advice="Nothing to do: it is tried again.",
     )
-    story.tell(
-        e.ModelFaulted(
+    story.add(
+        events.ModelFaulted(
             fault=fault,
             iteration=1,
             attempt=1,
@@ -369,14 +371,14 @@ def backing_off() -> Story:
         )
     )
     story.ask_model(attempt=2)
-    fault = e.Fault(
-        kind=e.FaultKind.RATE_LIMIT,
+    fault = events.Fault(
+        kind=events.FaultKind.RATE_LIMIT,
         message="Rate limit reached for gpt-5-mini: 3 requests a minute",
         status=429,
         retry_after=8.0,
     )
-    story.tell(
-        e.ModelFaulted(fault=fault, iteration=1, attempt=2, model=story.model, action="retry", delay=8.0)
+    story.add(
+        events.ModelFaulted(fault=fault, iteration=1, attempt=2, model=story.model, action="retry", delay=8.0)
     )
     story.now += 3.1
     return story
@@ -385,10 +387,10 @@ def backing_off() -> Story:
 def streaming() -> Story:
     """A reply comes in."""
     story = troubled()
-    story.tell(e.IterationFinished(iteration=story.iteration))
+    story.add(events.IterationFinished(iteration=story.iteration))
     story.ask_model()
-    story.tell(e.ReplyDelta(reasoning="One test still fails; the median of an even list is wrong."))
-    return story.tell(e.ReplyDelta(text=ANSWER[: ANSWER.index("| check")]))
+    story.add(events.ReplyDelta(reasoning="One test still fails; the median of an even list is wrong."))
+    return story.add(events.ReplyDelta(text=ANSWER[: ANSWER.index("| check")]))
 
 
 STORIES = {

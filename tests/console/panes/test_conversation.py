@@ -9,9 +9,9 @@ from textual.selection import Selection
 
 from tests.console.panes.stage import Stage, rows_of, text_of_pane
 from tests.console.panes.stories import ANSWER, PYTEST, Story, answered, backing_off, streaming, troubled
-from tui_agent import events as e
 from tui_agent.console.panes import ConversationPane, TimelinePane
-from tui_agent.console.panes.ink import text_of
+from tui_agent.console.panes.styled_line import text_of
+from tui_agent.core import events
 
 
 def long_story(iterations: int) -> Story:
@@ -76,7 +76,7 @@ async def test_a_streaming_reply_draws_no_closed_entry_again() -> None:
         pane = await shown(pilot, story)
         before = pane._transcript.drawings
         for number in range(40):
-            story.tell(e.ReplyDelta(text=f"word{number} " * 8), 0.04)
+            story.add(events.ReplyDelta(text=f"word{number} " * 8), 0.04)
             await shown(pilot, story)
         assert pane._transcript.drawings == before
         assert "word39" in text_of_pane(pane)
@@ -85,11 +85,12 @@ async def test_a_streaming_reply_draws_no_closed_entry_again() -> None:
 async def test_a_reply_looks_the_same_when_it_is_closed() -> None:
     story = Story().run("Go.")
     story.ask_model()
-    story.tell(e.ReplyDelta(text=ANSWER))
+    answer = f"{ANSWER}\n\nThat is all."
+    story.add(events.ReplyDelta(text=answer))
     async with Stage(ConversationPane).run_test(size=(90, 60)) as pilot:
         pane = await shown(pilot, story)
         streamed = [row.rstrip() for row in rows_of(pane)]
-        story.reply(ANSWER)
+        story.reply(answer)
         await shown(pilot, story)
         assert [row.rstrip() for row in rows_of(pane)] == streamed
 
@@ -186,7 +187,7 @@ async def test_an_open_block_stays_open_when_its_call_ends() -> None:
         pane.focus()
         await pilot.press("up", "enter")
         assert "command: make" in text_of_pane(pane)
-        story.tell(e.ToolSucceeded(call_id=call, tool="bash", input={"command": "make"}, content="done"))
+        story.add(events.ToolSucceeded(call_id=call, tool="bash", input={"command": "make"}, content="done"))
         story.judge()
         await shown(pilot, story)
         assert "command: make" in text_of_pane(pane)
@@ -206,17 +207,21 @@ async def test_failures_are_quiet_while_they_may_be_recovered_and_loud_when_they
         assert "failed 1/3" in text_of_pane(pane)
 
 
-async def test_a_failure_that_was_mended_says_so_and_is_quiet() -> None:
+async def test_a_failure_that_was_recovered_says_so_and_is_quiet() -> None:
     async with Stage(ConversationPane).run_test(size=(90, 80)) as pilot:
         pane = await shown(pilot, answered())
         text = text_of_pane(pane)
-        assert "failed 1/3 · mended later" in text
+        assert "failed 1/3 · recovered later" in text
         assert "ok at try 2" in text
         assert not any("on:error-background" in span.style for line in all_lines(pane) for span in line)
 
 
-@pytest.mark.parametrize("outcome", [outcome for outcome in e.Outcome if outcome is not e.Outcome.ANSWERED])
-async def test_a_run_that_ends_without_an_answer_makes_its_last_failures_loud(outcome: e.Outcome) -> None:
+@pytest.mark.parametrize(
+    "outcome", [outcome for outcome in events.Outcome if outcome is not events.Outcome.ANSWERED]
+)
+async def test_a_run_that_ends_without_an_answer_makes_its_last_failures_loud(
+    outcome: events.Outcome,
+) -> None:
     story = Story().run("Go.")
     story.ask_model()
     (call,) = story.reply("", ("bash", {"command": "make"}))
@@ -224,7 +229,7 @@ async def test_a_run_that_ends_without_an_answer_makes_its_last_failures_loud(ou
     async with Stage(ConversationPane).run_test(size=(90, 40)) as pilot:
         pane = await shown(pilot, story)
         assert not loud_calls(pane)
-        story.tell(e.RunFinished(outcome=outcome, reason="out of patience", answer="A partial answer."))
+        story.add(events.RunFinished(outcome=outcome, reason="out of patience", answer="A partial answer."))
         await shown(pilot, story)
         assert loud_calls(pane)
         assert "A partial answer." in text_of_pane(pane)
@@ -240,7 +245,7 @@ def loud_calls(pane: ConversationPane) -> list[str]:
     return [text for text in map(text_of, lines) if "bash" in text]
 
 
-async def test_the_wait_before_a_retry_counts_down_and_then_is_told_as_past() -> None:
+async def test_the_wait_before_a_retry_counts_down_and_then_stands_as_past() -> None:
     story = backing_off()
     async with Stage(ConversationPane).run_test(size=(90, 30)) as pilot:
         pane = await shown(pilot, story)
@@ -365,9 +370,12 @@ async def test_copying_a_block_gives_its_safe_text() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "says"),
-    [(e.FailureKind.INVALID_TOOL_CALL, "invalid call"), (e.FailureKind.UNKNOWN_TOOL, "unknown tool")],
+    [
+        (events.FailureKind.INVALID_TOOL_CALL, "invalid call"),
+        (events.FailureKind.UNKNOWN_TOOL, "unknown tool"),
+    ],
 )
-async def test_a_call_that_was_wrong_itself_has_no_count(kind: e.FailureKind, says: str) -> None:
+async def test_a_call_that_was_wrong_itself_has_no_count(kind: events.FailureKind, says: str) -> None:
     story = Story().run("Go.")
     story.ask_model()
     (call,) = story.reply("", ("bash", {"command": "x"}))

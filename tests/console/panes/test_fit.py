@@ -11,10 +11,10 @@ from tests.console.panes.sequences import event_sequences
 from tests.console.panes.stage import ALL, PANES, Stage, lines_of, rows_of, too_wide
 from tests.console.panes.stories import STORIES
 from tui_agent.console.panes import ConversationPane
-from tui_agent.console.panes.ink import text_of
+from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.panes.transcript import Transcript
-from tui_agent.console.sanitize import is_safe
-from tui_agent.state import RunState, apply
+from tui_agent.core.state import RunState, apply
+from tui_agent.terminal_text import is_safe
 
 SIZES = [(20, 3), (20, 40), (26, 5), (34, 8), (45, 10), (60, 12), (80, 22), (120, 40)]
 
@@ -22,12 +22,12 @@ SIZES = [(20, 3), (20, 40), (26, 5), (34, 8), (45, 10), (60, 12), (80, 22), (120
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("story", STORIES)
 async def test_no_line_is_wider_than_its_pane_at_any_size(kind: type, story: str) -> None:
-    told = STORIES[story]()
+    drawn = STORIES[story]()
     app = Stage(kind)
     async with app.run_test(size=SIZES[0]) as pilot:
         for size in SIZES:
             await pilot.resize_terminal(*size)
-            app.show(told.state, told.now)
+            app.show(drawn.state, drawn.now)
             await pilot.pause()
             pane = app.query_one(kind)
             assert too_wide(pane) == [], size
@@ -93,13 +93,13 @@ def everything(transcript: Transcript) -> list[str]:
 
 @pytest.mark.parametrize("kind", PANES, ids=lambda kind: kind.__name__)
 async def test_a_pane_without_room_is_left_alone(kind: type) -> None:
-    told = STORIES["troubled"]()
+    drawn = STORIES["troubled"]()
     app = Stage(kind)
     async with app.run_test(size=(4, 2)) as pilot:
-        app.show(told.state, told.now)
+        app.show(drawn.state, drawn.now)
         await pilot.pause()
         await pilot.resize_terminal(60, 12)
-        app.show(told.state, told.now)
+        app.show(drawn.state, drawn.now)
         await pilot.pause()
         pane = app.query_one(kind)
         assert any(row.strip() for row in rows_of(pane))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from time import process_time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tui_agent.console.panes import prose as prose_module
-from tui_agent.console.panes.ink import text_of, width_of, wrap
-from tui_agent.console.panes.prose import CHUNK, Prose, inline
-from tui_agent.console.sanitize import is_safe
+from tui_agent.console.panes.markdown import draw_markdown
+from tui_agent.console.panes.prose import CHUNK, PARSED, Prose
+from tui_agent.console.panes.styled_line import text_of, width_of, wrap
+from tui_agent.terminal_text import is_safe
 
 MARKDOWN = st.lists(
     st.sampled_from(
@@ -105,21 +110,47 @@ def test_a_paragraph_without_end_is_drawn_in_linear_work(monkeypatch: pytest.Mon
     assert {len(line) for line in lines[:-1]} == {79}
 
 
-def test_complete_lines_are_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = 0
-    block = Prose._block
+@pytest.mark.parametrize(
+    "unit",
+    ["a line of words\n", "- an item of a list\n", "| a | b |\n", "> said\n", "    code\n", "word\n\n"],
+)
+def test_every_source_line_is_wrapped_and_parsed_a_bounded_number_of_times(
+    unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrapped = parsed = 0
+    wrap_spans, draw = prose_module.wrap_spans, prose_module.draw_markdown
 
-    def counting(self: Prose, line: str) -> list:
-        nonlocal blocks
-        blocks += 1
-        return block(self, line)
+    def counting(spans: list, width: int, later: int | None = None) -> list:
+        nonlocal wrapped
+        wrapped += 1
+        return wrap_spans(spans, width, later)
 
-    monkeypatch.setattr(Prose, "_block", counting)
-    text = "a line of words\n" * 2_000
+    def counting_parse(source: str, width: int) -> list:
+        nonlocal parsed
+        parsed += len(source)
+        return draw(source, width)
+
+    monkeypatch.setattr(prose_module, "wrap_spans", counting)
+    monkeypatch.setattr(prose_module, "draw_markdown", counting_parse)
+    text = unit * 2_000
     prose = Prose(80)
     for end in range(0, len(text) + 1, 16):
         prose.feed(text[:end])
-    assert blocks <= 2_000 + 5
+    prose.finish(text)
+    assert wrapped <= 2 * (len(text) // 16 + 2_000)
+    assert parsed <= len(text)
+
+
+@pytest.mark.parametrize(
+    "unit", ["[", "*a **b ", "![[", "> ", "` ", "- ", "_a ", "[a](", "&", "(((", "\\", "<a "]
+)
+def test_hostile_markdown_costs_little_and_loses_no_word(unit: str) -> None:
+    text = (unit * PARSED)[: PARSED - 100] + " end"
+    prose = Prose(80)
+    start = process_time()
+    lines = prose.finish(text)
+    assert process_time() - start < 2
+    assert "end" in text_of(lines[-1])
 
 
 def test_a_finished_fence_is_coloured_by_role_and_an_open_one_is_not() -> None:
@@ -158,7 +189,8 @@ def test_blocks(text: str, lines: list[str]) -> None:
 
 
 def test_emphasis_becomes_style_and_its_signs_go() -> None:
-    assert [tuple(span) for span in inline("a **b `c`** *d* ~~e~~")] == [
+    (line,) = draw_markdown("a **b `c`** *d* ~~e~~", 40)
+    assert [tuple(span) for span in line] == [
         ("a ", ""),
         ("b ", "bold"),
         ("c", "bold code-inline on:code-background"),
@@ -167,3 +199,51 @@ def test_emphasis_becomes_style_and_its_signs_go() -> None:
         (" ", ""),
         ("e", "strike"),
     ]
+
+
+def test_lists_quotes_and_code_keep_their_place_in_each_other() -> None:
+    source = "- one\n  1. nested **x**\n\n     more\n- two\n\n> said\n> - *what*\n\n1. run\n   ```\n   make\n   ```\n"
+    assert [text_of(line) for line in Prose(30).finish(source)] == [
+        "• one",
+        "  1. nested x",
+        "",
+        "     more",
+        "• two",
+        "",
+        "▎ said",
+        "▎ • what",
+        "",
+        "1. run",
+        "   ▏ make",
+    ]
+
+
+def test_a_diff_is_coloured_by_what_it_adds_and_removes() -> None:
+    lines = Prose(30).finish("```diff\n-old\n+new\n```")
+    styles = {text_of(line): [span.style for span in line] for line in lines}
+    assert "diff-remove on:code-background" in styles["▏ -old"]
+    assert "diff-add on:code-background" in styles["▏ +new"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<b>x</b> <script>", "<b>x</b> <script>"),
+        ("a &lt;b&gt; &#x202e;c &#27;[2J", "a <b> ‹U+202E›c \ufffd[2J"),
+        ("[x](javascript:alert(1))", "[x](javascript:alert(1))"),
+        ("![a](http://x.y/z)", "a (http://x.y/z)"),
+        ("<http://x.y>", "http://x.y"),
+        ("see www.x.y", "see www.x.y"),
+        ("[1]: http://x.y", "[1]: http://x.y"),
+    ],
+)
+def test_nothing_in_markdown_acts_or_hides(text: str, shown: str) -> None:
+    assert [text_of(line) for line in Prose(60).finish(text)] == [shown]
+
+
+def test_the_parser_is_imported_when_the_first_block_closes() -> None:
+    code = (
+        "import sys; from tui_agent.console.panes.prose import Prose; p = Prose(40); p.feed('# a')\n"
+        "assert 'markdown_it' not in sys.modules; p.feed('# a\\n'); assert 'markdown_it' in sys.modules"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,7 +8,6 @@ import pytest
 
 from tests.console.panes.stage import Stage, rows_of, text_of_pane
 from tests.console.panes.stories import NOTE, PYTEST, Story, answered, backing_off, tripped, troubled
-from tui_agent import events as e
 from tui_agent.console.panes import (
     AttemptsPane,
     ConfidencePane,
@@ -19,10 +18,12 @@ from tui_agent.console.panes import (
     StatusLine,
     TimelinePane,
 )
-from tui_agent.console.panes.gist import gist
-from tui_agent.console.panes.glyphs import compact, pips, seconds
-from tui_agent.console.panes.ink import Span, clip, fit, fit_middle, justified, text_of, width_of
+from tui_agent.console.panes.glyphs import pips
+from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.status import mode_of
+from tui_agent.console.panes.styled_line import Span, clip, fit, fit_middle, justified, text_of, width_of
+from tui_agent.console.quantities import compact, seconds
+from tui_agent.core import events
 
 
 async def text_at(kind: type, story: Story, size: tuple[int, int] = (64, 12)) -> str:
@@ -36,7 +37,7 @@ async def text_at(kind: type, story: Story, size: tuple[int, int] = (64, 12)) ->
 # --- the ring ------------------------------------------------------------------------------------------------
 
 
-async def test_the_ring_shows_five_slots_with_kind_age_and_telling_text() -> None:
+async def test_the_ring_shows_five_slots_with_kind_age_and_headline() -> None:
     story = troubled()
     text = await text_at(RingPane, story, (70, 7))
     rows = text.split("\n")
@@ -101,7 +102,27 @@ async def test_attempts_are_listed_newest_first_with_pips_limits_and_blocks() ->
     assert rows[3].strip() == "ModuleNotFoundError: No module named 'statistics_helpers'"
 
 
-async def test_denials_are_told_apart_from_failures() -> None:
+async def test_a_call_that_the_operator_lets_run_once_more_is_not_shown_as_blocked() -> None:
+    story = troubled()
+    asked = next(entry for entry in story.state.recovery.attempts.newest_first() if entry.blocked)
+    assert "⊘" in (await text_at(RecoverySummary, story, (120, 1)))
+    raised = events.EscalationRaised(
+        id="e1",
+        question="What now?",
+        source="attempts",
+        tool=asked.tool,
+        input=dict(asked.input),
+        key=asked.key,
+    )
+    story.add(raised)
+    story.add(events.EscalationAnswered(id="e1", choice="retry", tool=asked.tool, input=dict(asked.input)))
+    rows = (await text_at(AttemptsPane, story, (70, 10))).split("\n")
+    assert rows[2].endswith("3/3 · 1 more try")
+    assert "⊘" not in "".join(rows)
+    assert "⊘" not in (await text_at(RecoverySummary, story, (120, 1)))
+
+
+async def test_denials_are_counted_apart_from_failures() -> None:
     story = Story().run("Go.")
     story.ask_model()
     (call,) = story.reply("", ("bash", {"command": "rm -rf build"}))
@@ -121,30 +142,44 @@ async def test_a_success_clears_its_call() -> None:
     assert "no call has failed" in await text_at(AttemptsPane, answered())
 
 
+def walking() -> Story:
+    """A run under the policy that goes by FunnelCanary's confidence."""
+    return Story("funnelcanary").run("Go.")
+
+
 # --- confidence ----------------------------------------------------------------------------------------------
 
 
-async def test_confidence_shows_number_gauge_marks_strategy_and_counters() -> None:
+async def test_confidence_shows_the_chance_of_the_next_step_in_number_gauge_and_words() -> None:
     rows = (await text_at(ConfidencePane, troubled(), (64, 12))).split("\n")
-    assert rows[0].startswith("0.20 ↗ ━")
-    assert rows[0].count("┼") == 2
+    assert rows[0].startswith("0.79 ↗ ━")
+    assert rows[0].count("╋") == 1
     assert rows[0].rstrip().endswith("CONTINUE")
-    assert rows[1].split() == ["0.3", "0.7"]
+    assert rows[1].split() == ["0.5"]
     assert rows[2] == "stall 0/3 · streak 0/3 · open 2/5"
+    words = " ".join(rows[3:5])
+    assert "8 in 10 next steps succeed" in words
+    assert "recorded steps" in words
     assert "? Tool execution failed: bash" in rows
     assert "? Tool execution failed: grep" in rows
 
 
 async def test_the_marks_of_the_gauge_stand_above_their_numbers() -> None:
-    rows = (await text_at(ConfidencePane, Story().run("Go."), (64, 12))).split("\n")
+    rows = (await text_at(ConfidencePane, walking(), (64, 12))).split("\n")
     for label in ("0.3", "0.7"):
         at = rows[1].index(label)
         assert rows[0][at + 1] in "┼╋"
 
 
+async def test_before_the_first_step_no_chance_is_claimed() -> None:
+    rows = (await text_at(ConfidencePane, Story().run("Go."), (64, 12))).split("\n")
+    assert rows[0].startswith("no step yet ─")
+    assert "%" not in "".join(rows)
+
+
 async def test_a_tripped_breaker_is_listed() -> None:
     story = Story().run("Go.")
-    story.tell(e.BreakerSet(tool="bash", open=True))
+    story.add(events.BreakerSet(tool="bash", open=True))
     assert "⊘ bash breaker open" in await text_at(ConfidencePane, story)
 
 
@@ -172,14 +207,14 @@ async def test_the_note_is_shown_word_for_word_before_it_is_sent_and_dimmed_afte
 )
 async def test_an_edited_or_dropped_note_says_by_whom(text: str | None, edited: bool, says: str) -> None:
     story = Story().run("Go.")
-    story.tell(e.NotePrepared(text=text, edited=edited))
+    story.add(events.NotePrepared(text=text, edited=edited))
     assert (await text_at(NotePane, story)).startswith(says)
 
 
 # --- the timeline --------------------------------------------------------------------------------------------
 
 
-async def test_the_timeline_tells_iteration_time_level_detector_and_reason() -> None:
+async def test_the_timeline_shows_iteration_time_level_detector_and_reason() -> None:
     text = await text_at(TimelinePane, troubled(), (110, 20))
     assert (
         "  2   +0:05 ✗ failure               bash: ModuleNotFoundError: No module named 'statistics_helpers'"
@@ -196,7 +231,7 @@ async def test_the_timeline_draws_only_new_lines_and_follows_the_newest() -> Non
         story.ask_model()
         (call,) = story.reply("", ("bash", {"command": "x"}))
         story.succeed(call, "ok").judge()
-        story.tell(e.Notice(text=f"notice {story.iteration}"))
+        story.add(events.Notice(text=f"notice {story.iteration}"))
     async with Stage(TimelinePane).run_test(size=(70, 12)) as pilot:
         app: Any = pilot.app
         app.show(story.state, story.now)
@@ -207,7 +242,7 @@ async def test_the_timeline_draws_only_new_lines_and_follows_the_newest() -> Non
         pane.focus()
         await pilot.press("home")
         assert "run 1, policy combined" in text_of_pane(pane)
-        story.tell(e.Notice(text="the latest"))
+        story.add(events.Notice(text="the latest"))
         app.show(story.state, story.now)
         await pilot.pause()
         assert "the latest" not in text_of_pane(pane)
@@ -238,7 +273,7 @@ async def test_a_line_of_the_timeline_can_be_chosen_by_key_and_by_click() -> Non
 
 async def test_the_line_under_the_cursor_opens_to_its_whole_text() -> None:
     story = Story().run("Go.")
-    story.tell(e.Notice(text="a long remark " * 12 + "with an end"))
+    story.add(events.Notice(text="a long remark " * 12 + "with an end"))
     async with Stage(TimelinePane).run_test(size=(50, 14)) as pilot:
         app: Any = pilot.app
         app.show(story.state, story.now)
@@ -282,9 +317,9 @@ async def test_a_wait_stays_on_a_narrow_status_line() -> None:
 def test_the_mode_is_waiting_while_the_operator_is_asked_and_done_at_the_end() -> None:
     story = Story().run("Go.")
     assert mode_of(story.state) == "AUTO"
-    story.tell(e.ModeChanged(mode=e.Mode.STEP))
+    story.add(events.ModeChanged(mode=events.Mode.STEP))
     assert mode_of(story.state) == "STEP"
-    story.tell(e.EscalationRaised(id="q", question="?", source="attempts"))
+    story.add(events.EscalationRaised(id="q", question="?", source="attempts"))
     assert mode_of(story.state) == "WAITING"
     assert mode_of(answered().state) == "DONE"
 
@@ -292,11 +327,10 @@ def test_the_mode_is_waiting_while_the_operator_is_asked_and_done_at_the_end() -
 async def test_the_summary_holds_everything_that_the_folded_panes_would_say() -> None:
     text = await text_at(RecoverySummary, troubled(), (120, 3))
     assert (
-        text.strip()
-        == "ring ●○○○○ · attempts 3/3 bash ⊘ blocked · confidence 0.20 ↗ · CONTINUE · → note pending"
+        text.strip() == "ring ●○○○○ · attempts 3/3 bash ⊘ blocked · chance 0.79 ↗ · CONTINUE · → note pending"
     )
     narrow = await text_at(RecoverySummary, troubled(), (44, 3))
-    assert narrow.strip().startswith("●○○○○ · ●●● bash ⊘ · 0.20 ↗")
+    assert narrow.strip().startswith("●○○○○ · ●●● bash ⊘ · 0.79 ↗")
 
 
 # --- words and numbers ---------------------------------------------------------------------------------------
@@ -314,8 +348,8 @@ async def test_the_summary_holds_everything_that_the_folded_panes_would_say() ->
         ("---\n***\n", "--- ***"),
     ],
 )
-def test_the_gist_of_a_message_is_its_telling_line(message: str, expected: str) -> None:
-    assert gist(message) == expected
+def test_the_headline_of_a_message_is_the_line_that_says_what_is_wrong(message: str, expected: str) -> None:
+    assert headline(message) == expected
 
 
 @pytest.mark.parametrize(
@@ -372,7 +406,7 @@ async def test_the_scrollbar_stands_where_the_content_is(kind: type) -> None:
 
 
 async def test_the_course_leaves_no_empty_rows_above_it() -> None:
-    rows = (await text_at(ConfidencePane, Story().run("Go."), (64, 14))).rstrip().split("\n")
+    rows = (await text_at(ConfidencePane, walking(), (64, 14))).rstrip().split("\n")
     assert [row[:8] for row in rows[3:]] == ["course ▂", "       █"]
 
 

@@ -28,7 +28,7 @@ import sys
 sys.path.insert(0, {root!r})
 from tests.console.panes.stage import ALL, Stage
 from tests.console.panes.stories import Story
-from tui_agent import events as e
+from tui_agent.core import events
 
 BAD = {bad!r}
 story = Story(model="m" + BAD).run("task " + BAD)
@@ -38,14 +38,14 @@ calls = [("bash", {{"command": "c" + BAD}}), ("t" + BAD, {{"a" + BAD: BAD}})]
 story.fail(call, "failed " + BAD)
 story.refuse(other, "denied", "why " + BAD)
 story.judge("note " + BAD)
-story.tell(e.Notice(text="notice " + BAD))
-fault = e.Fault(kind="timeout", message="f" + BAD, advice="a" + BAD)
-story.tell(e.ModelFaulted(fault=fault, action="ask", model="m" + BAD))
-story.tell(e.EscalationRaised(id="q", question="q" + BAD, source="s" + BAD))
-story.tell(e.EscalationAnswered(id="q", choice="answer", text="a" + BAD))
-story.tell(e.RunFinished(outcome="partial", reason="r" + BAD, answer="a" + BAD))
+story.add(events.Notice(text="notice " + BAD))
+fault = events.Fault(kind="timeout", message="f" + BAD, advice="a" + BAD)
+story.add(events.ModelFaulted(fault=fault, action="ask", model="m" + BAD))
+story.add(events.EscalationRaised(id="q", question="q" + BAD, source="s" + BAD))
+story.add(events.EscalationAnswered(id="q", choice="answer", text="a" + BAD))
+story.add(events.RunFinished(outcome="partial", reason="r" + BAD, answer="a" + BAD))
 story.ask_model()
-story.tell(e.ReplyDelta(text="open " + BAD))
+story.add(events.ReplyDelta(text="open " + BAD))
 
 class Shown(Stage):
     def on_mount(self):
@@ -127,7 +127,7 @@ def test_no_hostile_sequence_reaches_the_terminal() -> None:
     assert text.index("\x1b[?1049l") > text.index("reply")
 
 
-def test_the_terminal_theme_speaks_in_the_terminals_own_sixteen_colours() -> None:
+def test_the_terminal_theme_uses_the_terminals_own_sixteen_colours() -> None:
     written = bytes_of("terminal").decode("utf-8")
     assert "reply" in written
     codes = set(re.findall("\x1b\\[([0-9;]+)m", written))
@@ -135,7 +135,7 @@ def test_the_terminal_theme_speaks_in_the_terminals_own_sixteen_colours() -> Non
     assert any(re.search(r"(?:^|;)(?:3[1-7]|9[0-7])(?:;|$)", code) for code in codes)
 
 
-def test_our_dark_theme_speaks_in_true_colour() -> None:
+def test_our_dark_theme_uses_true_colour() -> None:
     written = bytes_of("agent-dark").decode("utf-8")
     assert "\x1b[" in written
     assert re.search(r"38;2;\d+;\d+;\d+", written)

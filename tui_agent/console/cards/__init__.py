@@ -1,1 +1,1 @@
-"""Questions of the loop as cards at the end of the conversation, one file a kind."""
+"""Questions to the operator as cards at the end of the conversation, one file for each kind."""

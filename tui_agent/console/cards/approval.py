@@ -1,4 +1,4 @@
-"""May this call run? The card shows the whole of what it would do, and takes one of four answers."""
+"""The approval card: it shows the whole of what a call would do, and takes one of four answers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from tui_agent.console.cards.card import Card
+from tui_agent.console.cards.card_body import CardBody, Passage, diff_passages
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
-from tui_agent.console.cards.sheet import Passage, Sheet, diff_passages
-from tui_agent.console.sanitize import reveal
+from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:
     from textual import events
@@ -37,7 +37,7 @@ class ApprovalCard(Card):
     ApprovalCard {
         & Input { display: none; border: none; padding: 0; height: 1; margin-top: 1; background: $background; }
         &.-denying Input { display: block; }
-        &.-editing Sheet, &.-editing Choices, &.-denying Choices { display: none; }
+        &.-editing CardBody, &.-editing Choices, &.-denying Choices { display: none; }
     }
     """
 
@@ -51,7 +51,7 @@ class ApprovalCard(Card):
     def compose(self) -> ComposeResult:
         """The subject, what the session choice covers, the choices; the fields that two of them open."""
         asked = self.question.asked
-        yield Sheet(list(subject(asked.preview, asked.input)))
+        yield CardBody(list(subject(asked.preview, asked.input)))
         if asked.covers:
             yield Static(Content(f"a covers: {reveal(asked.covers)}"), classes="card--hint")
         choices = CHOICES if asked.rule else tuple(choice for choice in CHOICES if choice.value != "session")
@@ -60,7 +60,6 @@ class ApprovalCard(Card):
         yield ArgumentsEditor(asked.input)
 
     def picked(self, value: str) -> None:
-        """Answer, or open the field that the choice needs."""
         if value == "deny":
             self.add_class("-denying")
             self.query_one(Input).focus()
@@ -82,7 +81,6 @@ class ApprovalCard(Card):
         self._reply("once", arguments=event.arguments if changed else None)
 
     def on_arguments_editor_left(self, event: ArgumentsEditor.Left) -> None:
-        """Back to the choices."""
         event.stop()
         self._back()
 
@@ -106,7 +104,7 @@ class ApprovalCard(Card):
         self.query_one(Choices).focus()
 
     def _reply(self, decision: str, *, reason: str = "", arguments: dict[str, Any] | None = None) -> None:
-        from tui_agent.agent.operator import ApprovalReply
+        from tui_agent.runtime.operator import ApprovalReply
 
         match decision:
             case "once" | "session" | "deny":

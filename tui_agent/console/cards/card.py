@@ -1,6 +1,6 @@
-"""What all cards share: a subject that never changes, a grace before they can be answered, one answer.
+"""What all cards share: a subject that never changes, a short delay before they can be answered, one answer.
 
-A card is *armed* by the tray once nobody is typing any more; until then it takes neither keys nor clicks.
+A card is *armed* by the card host once nobody is typing any more; until then it takes neither keys nor clicks.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
+from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
-from tui_agent.console.cards.sheet import Sheet
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from textual import events
@@ -59,20 +60,23 @@ class Card(Vertical):
 
     @dataclass
     class TypedOn(Message):
-        """A character that was meant for the prompt."""
+        """A character was typed that was meant for the prompt."""
 
         character: str
 
-    def __init__(self, question: AnyQuestion, title: str) -> None:
+    def __init__(self, question: AnyQuestion, title: str, rule: str = "") -> None:
+        """`rule`: id of the rule that asks, shown behind the title."""
         super().__init__()
         self.question = question
         self.armed = False
         self._title = title
+        self._rule = one_line(rule, 60)
 
     def place(self, position: int, count: int) -> None:
-        """Say which of how many questions this is."""
+        """Show in the title which of how many questions this is."""
         title = f"{self._title} · {position} of {count}" if count > 1 else self._title
-        self.border_title = Content(title)
+        rule = f" · {self._rule}" if self._rule else ""
+        self.border_title = Content.assemble(title, (rule, "$muted not bold"))
 
     def arm(self) -> None:
         """From now on the card can be answered."""
@@ -80,7 +84,7 @@ class Card(Vertical):
         self.add_class("-armed")
 
     def hint(self, text: str) -> None:
-        """A word at the lower edge: how to get to the card."""
+        """Show at the lower edge how to get to the card."""
         self.border_subtitle = Content(text) if text else None
 
     def entrance(self) -> Widget:
@@ -88,17 +92,17 @@ class Card(Vertical):
         return self.query_one(Choices)
 
     def fit(self, rows: int) -> None:
-        """Give the subject what `rows` leave beside the fields and choices; all of it can be scrolled to."""
+        """Give the subject the rows that fields and choices leave of `rows`; it scrolls."""
         tight = rows < TIGHT
         self.set_class(tight, "-tight")
         width = self.content_region.width
         choices = self.query_one(Choices)
         fixed = 2 + self.fixed_rows + choices.get_content_height(self.size, self.size, width)
         fixed += 0 if tight else 1 + self.fixed_rows
-        self.query_one(Sheet).styles.max_height = max(2, rows - fixed)
+        self.query_one(CardBody).styles.max_height = max(2, rows - fixed)
 
     async def update_subject(self) -> None:
-        """The subject of a card never changes; only what the operator changes in it himself may."""
+        """Show what the operator himself changed in the subject; nothing else in it ever changes."""
 
     def settle(self, answer: object) -> None:
         """Give the answer, once the card is armed."""
@@ -112,7 +116,6 @@ class Card(Vertical):
             self.picked(event.value)
 
     def picked(self, value: str) -> None:
-        """What a choice does."""
         raise NotImplementedError
 
     def on_choices_stray(self, event: Choices.Stray) -> None:
@@ -122,12 +125,12 @@ class Card(Vertical):
 
     def on_key(self, event: events.Key) -> None:
         """Page keys move through the subject wherever the focus is in the card."""
-        sheet = self.query_one(Sheet)
+        card_body = self.query_one(CardBody)
         moves = {
-            "pageup": sheet.scroll_page_up,
-            "pagedown": sheet.scroll_page_down,
-            "ctrl+home": sheet.scroll_home,
-            "ctrl+end": sheet.scroll_end,
+            "pageup": card_body.scroll_page_up,
+            "pagedown": card_body.scroll_page_down,
+            "ctrl+home": card_body.scroll_home,
+            "ctrl+end": card_body.scroll_end,
         }
         move = moves.get(event.key)
         if move is not None:

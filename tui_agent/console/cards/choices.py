@@ -1,4 +1,4 @@
-"""A row of choices: a letter each, arrows and Enter, or a click. It knows nothing of what they mean."""
+"""A row of choices, each taken by its letter, by arrows and Enter, or by a click."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from tui_agent.console.sanitize import one_line
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from textual.geometry import Size
@@ -45,7 +45,7 @@ class Choices(Widget, can_focus=True):
         character: str
 
     class Above(Message):
-        """The cursor left the choices upwards."""
+        """The cursor left the choices by their upper edge."""
 
     def __init__(self, choices: Sequence[Choice]) -> None:
         super().__init__()
@@ -54,7 +54,6 @@ class Choices(Widget, can_focus=True):
         self._places: list[tuple[int, int, int]] = []
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Lines that the choices take."""
         return self._laid_out(width)[-1][0] + 1 if self.choices else 0
 
     def _laid_out(self, width: int) -> list[tuple[int, int, int]]:

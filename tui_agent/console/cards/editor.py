@@ -64,7 +64,6 @@ class ArgumentsEditor(Vertical):
         self._arguments = arguments
 
     def compose(self) -> ComposeResult:
-        """The text and a line below it."""
         # ASCII escapes: nothing in the arguments can hide in the editor.
         text = json.dumps(dict(self._arguments), indent=2)
         yield TextArea(text, compact=True, soft_wrap=True, show_line_numbers=False)
@@ -81,7 +80,7 @@ class ArgumentsEditor(Vertical):
         try:
             arguments = parse_arguments(self.query_one(TextArea).text)
         except ArgumentsError as error:
-            line.update(Content(f"{error} Mend it, or press Esc."))
+            line.update(Content(f"{error} Correct it, or press Esc."))
             line.add_class("-wrong")
             return
         self.display = False

@@ -1,4 +1,4 @@
-"""The agent cannot go on alone: what it asks, what it was doing, what was tried, and the ways out.
+"""The escalation card: what is asked, the call it is about, what was tried, and what can be chosen.
 
 A free-text answer is the first thing at hand; the choices stand below it.
 """
@@ -13,19 +13,19 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from tui_agent.console.cards.card import Card
+from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
-from tui_agent.console.cards.sheet import Passage, Sheet
-from tui_agent.console.panes.gist import gist
+from tui_agent.console.panes.headline import headline
 
 if TYPE_CHECKING:
     from textual import events
     from textual.widget import Widget
 
-    from tui_agent.agent.operator import Choice as Verb
     from tui_agent.console.operator import EscalationQuestion
-    from tui_agent.events import EscalationRaised
-    from tui_agent.state import RunState
+    from tui_agent.core.events import EscalationRaised
+    from tui_agent.core.state import RunState
+    from tui_agent.runtime.operator import Choice as Verb
 
 LOOKED_BACK = 60
 """Closed entries that are searched for what was tried: constant work however long the session is."""
@@ -49,7 +49,7 @@ class EscalationCard(Card):
         border-title-color: $error;
         &.-armed:focus-within { border: round $error; }
         & Input { border: none; padding: 0; height: 1; margin-top: 1; background: $background; }
-        &.-editing Sheet, &.-editing Choices, &.-editing Input { display: none; }
+        &.-editing CardBody, &.-editing Choices, &.-editing Input { display: none; }
     }
     """
 
@@ -57,13 +57,12 @@ class EscalationCard(Card):
     fixed_rows = 1
 
     def __init__(self, question: EscalationQuestion, attempts: Sequence[Attempt]) -> None:
-        super().__init__(question, title_of(question.asked.source))
+        super().__init__(question, title_of(question.asked.source), question.asked.rule)
         self._attempts = attempts
 
     def compose(self) -> ComposeResult:
-        """The subject, the field for an answer, the choices."""
         asked = self.question.asked
-        yield Sheet(list(subject(asked, self._attempts)))
+        yield CardBody(list(subject(asked, self._attempts)))
         yield Input(
             placeholder=_PLACEHOLDERS.get(
                 asked.source, "What should the agent do? Enter sends it, ↓ for the choices"
@@ -81,7 +80,7 @@ class EscalationCard(Card):
         return self.query_one(Input)
 
     def picked(self, value: str) -> None:
-        """An option of the model, or one of the ways out."""
+        """An option of the model, or one of the other choices."""
         text = self.query_one(Input).value.strip()
         kind, _, rest = value.partition(":")
         match kind:
@@ -109,7 +108,6 @@ class EscalationCard(Card):
         self._reply("edit", self.query_one(Input).value.strip(), event.arguments)
 
     def on_arguments_editor_left(self, event: ArgumentsEditor.Left) -> None:
-        """Back to the card."""
         event.stop()
         self.remove_class("-editing")
         self.query_one(Input).focus()
@@ -134,7 +132,7 @@ class EscalationCard(Card):
             self.query_one(Choices).focus()
 
     def _reply(self, choice: Verb, text: str, arguments: dict[str, Any] | None = None) -> None:
-        from tui_agent.agent.operator import EscalationReply
+        from tui_agent.runtime.operator import EscalationReply
 
         self.settle(EscalationReply(choice, text, arguments))
 
@@ -146,14 +144,14 @@ _PLACEHOLDERS = {
 
 
 def title_of(source: str) -> str:
-    """What the card is headed with, by who asks."""
+    """The card's title, by who asks."""
     return {"ask_operator": "The agent asks", "model": "The model cannot be used"}.get(
         source, "The agent needs you"
     )
 
 
 def choices_for(asked: EscalationRaised) -> list[Choice]:
-    """The model's own options by number, then the ways out that make sense for this question."""
+    """The model's own options by number, then the choices that make sense for this question."""
     options = [
         Choice(str(place + 1), option, f"option:{place}") for place, option in enumerate(asked.options)
     ]
@@ -184,7 +182,7 @@ def subject(asked: EscalationRaised, attempts: Sequence[Attempt]) -> Iterable[Pa
 
 
 def tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
-    """Each attempt by its telling line, the last with its whole error; a repetition is not written again."""
+    """Each attempt with the line that says what is wrong, the last with its whole error; repetitions are left out."""
     yield Passage("Tried:", "muted")
     last = len(attempts)
     for number, attempt in enumerate(attempts, 1):
@@ -194,18 +192,19 @@ def tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
         )
         if not same:
             error = attempt.error.rstrip("\n")
-            telling = gist(error)
-            yield Passage(telling, "error", indent=4)
-            if number == last and telling != error:
+            line = headline(error)
+            yield Passage(line, "error", indent=4)
+            if number == last and line != error:
                 yield Passage(error, "muted", indent=4)
 
 
 def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
     """The failures that led to the question, oldest first: of the same call where it is about one."""
-    from tui_agent.folds.conversation import CallEntry, CallState, FaultEntry, OperatorEntry
+    from tui_agent.core.projections.conversation import CallEntry, CallState, FaultEntry, OperatorEntry
 
-    talk = state.conversation
-    entries = [*talk.entries.tail(max(0, len(talk.entries) - LOOKED_BACK)), *talk.calls]
+    conversation = state.conversation
+    skipped = max(0, len(conversation.entries) - LOOKED_BACK)
+    entries = [*conversation.entries.tail(skipped), *conversation.calls]
     found: list[Attempt] = []
     for entry in reversed(entries):
         match entry:

@@ -1,4 +1,4 @@
-"""The next request before it goes out: what it holds, and the note that may still be changed or dropped.
+"""The card of the next request before it goes out: what it holds, and the note that may still be edited or dropped.
 
 It never takes a letter key, so it needs no grace: F10 lets one iteration go, F5 all of them.
 """
@@ -15,16 +15,17 @@ from textual.message import Message
 from textual.widgets import Static, TextArea
 
 from tui_agent.console.cards.card import Card
+from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
-from tui_agent.console.cards.sheet import Passage, Sheet
-from tui_agent.console.sanitize import reveal
+from tui_agent.console.quantities import counted
+from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:
     from textual import events
     from textual.widget import Widget
 
-    from tui_agent.agent.operator import RequestOutline
     from tui_agent.console.operator import GateQuestion
+    from tui_agent.runtime.operator import RequestOutline
 
 CHOICES = (
     Choice("F10", "send it", "step"),
@@ -46,9 +47,9 @@ class GateCard(Card):
             display: none; height: auto; min-height: 3; max-height: 30vh;
             border: none; padding: 0; background: $background;
         }
-        & Sheet { max-height: 24vh; }
+        & CardBody { max-height: 24vh; }
         &.-editing TextArea { display: block; }
-        &.-editing Sheet, &.-editing Choices { display: none; }
+        &.-editing CardBody, &.-editing Choices { display: none; }
     }
     """
 
@@ -77,14 +78,13 @@ class GateCard(Card):
         self._shown_note = question.note
 
     def compose(self) -> ComposeResult:
-        """The outline, the note, what can be done."""
         yield Static(outline_line(self.question.asked), classes="card--hint")
         yield from self._note_widgets()
 
     def _note_widgets(self) -> ComposeResult:
         note = self.question.note
         text = note or "No recovery note goes with it."
-        yield Sheet([Passage(text, "note" if note else "muted")])
+        yield CardBody([Passage(text, "note" if note else "muted")])
         yield Choices([*CHOICES, DROP] if note else CHOICES)
         yield TextArea(reveal(note or ""), compact=True, soft_wrap=True, show_line_numbers=False)
 
@@ -95,7 +95,7 @@ class GateCard(Card):
         self._shown_note = self.question.note
         self.remove_class("-editing")
         async with self.batch():
-            await self.query("Sheet, Choices, TextArea").remove()
+            await self.query("CardBody, Choices, TextArea").remove()
             await self.mount(*self._note_widgets())
 
     def edit(self) -> None:
@@ -109,7 +109,7 @@ class GateCard(Card):
         return self.query_one(TextArea if self.has_class("-editing") else Choices)
 
     def picked(self, value: str) -> None:
-        """Each choice is a command of the deck."""
+        """Run the choice's command, or edit or drop the note."""
         match value:
             case "edit":
                 self.edit()
@@ -146,10 +146,10 @@ def outline_line(outline: RequestOutline) -> Content:
     parts = [
         f"iteration {outline.iteration}",
         outline.model or "model not set",
-        f"{outline.messages} messages",
+        counted(outline.messages, "message"),
         f"~{outline.tokens:,} tokens",
     ]
     if outline.dropped_groups:
-        parts.append(f"{outline.dropped_groups} older groups left out")
-    parts.append(f"{len(outline.tools)} tools")
+        parts.append(f"{counted(outline.dropped_groups, 'older group')} left out")
+    parts.append(counted(len(outline.tools), "tool"))
     return Content(" · ".join(reveal(part) for part in parts))

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.content import Content
-
 from tui_agent.console.panes.calls import short_input
-from tui_agent.console.panes.gist import gist
 from tui_agent.console.panes.glyphs import pips
-from tui_agent.console.panes.ink import Line, Span, clip, fit, fit_middle, justified, pad
-from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.sanitize import one_line
+from tui_agent.console.panes.headline import headline
+from tui_agent.console.panes.pane import LinePane, newest_rule, subtitle
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit, fit_middle, justified, pad
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.recovery.attempts import AttemptEntry
-    from tui_agent.state import RunState
+    from tui_agent.core.recovery.attempts import AttemptEntry
+    from tui_agent.core.state import RunState
 
 SHOWN = 200
 """Entries that are drawn; older ones are counted."""
@@ -34,18 +32,19 @@ class AttemptsPane(LinePane):
         super().__init__(**options)
         self._attempts: object = None
         self._policy: object = None
+        self._rule = ""
         self._entries: list[AttemptEntry] = []
 
     def show(self, state: RunState, now: float) -> None:
-        """Show the attempts of `state`."""
         attempts, policy = state.recovery.attempts, state.recovery.policy
-        if attempts is self._attempts and policy is self._policy:
+        rule = newest_rule(state, "attempts")
+        if attempts is self._attempts and policy is self._policy and rule == self._rule:
             return
-        self._attempts, self._policy = attempts, policy
+        self._attempts, self._policy, self._rule = attempts, policy, rule
         self._entries = list(attempts.newest_first())
-        blocked = sum(1 for entry in self._entries if entry.blocked)
+        blocked = sum(is_blocked(entry) for entry in self._entries)
         watching = "watching only" if policy.attempts == "off" else ""
-        self.border_subtitle = Content(f"⊘ {blocked} blocked" if blocked else watching)
+        self.border_subtitle = subtitle(f"⊘ {blocked} blocked" if blocked else watching, rule=rule)
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
@@ -60,20 +59,20 @@ class AttemptsPane(LinePane):
         for entry in entries[:SHOWN]:
             lines.append(self._row(entry, width, pip_width, tool_width))
             if roomy:
-                message = Span(" " * (pip_width + 1) + gist(entry.last_message), "muted")
+                message = Span(" " * (pip_width + 1) + headline(entry.last_message), "muted")
                 lines.append(clip((message,), width))
         if len(entries) > SHOWN:
             lines.append((Span(fit(f"… {len(entries) - SHOWN} older", width), "muted"),))
         return lines
 
     def _row(self, entry: AttemptEntry, width: int, pip_width: int, tool_width: int) -> Line:
-        last = entry.count >= entry.limit
-        role = "blocked" if entry.blocked or entry.denials else "error" if last else "warn"
-        status = "⊘ blocked" if entry.blocked else f"{entry.count}/{entry.limit}"
-        if entry.denials and not entry.blocked:
-            status = f"⊘ denied ×{entry.denials}" if not entry.count else f"⊘ ×{entry.denials} · {status}"
-        if width < 30 and entry.blocked:
-            status = "⊘"
+        blocked = is_blocked(entry)
+        out_of_tries = entry.count >= entry.limit
+        role = "blocked" if blocked or entry.denials else "error" if out_of_tries else "warn"
+        loud = f"{role} bold" if out_of_tries or blocked else "blocked" if entry.denials else "muted"
+        status = _status(entry, blocked)
+        if width < 30:
+            status = status.removesuffix(" blocked")
         call = short_input(entry.tool, entry.input)
         room = width - pip_width - tool_width - 2 - len(status) - 1
         left = (
@@ -81,13 +80,20 @@ class AttemptsPane(LinePane):
             Span(pad(one_line(entry.tool), tool_width) + " ", "bold"),
             Span(fit_middle(call, room)),
         )
-        return justified(
-            left,
-            (
-                Span(
-                    status,
-                    f"{role} bold" if last or entry.blocked else "blocked" if entry.denials else "muted",
-                ),
-            ),
-            width,
-        )
+        return justified(left, (Span(status, loud),), width)
+
+
+def is_blocked(entry: AttemptEntry) -> bool:
+    """The call would not run now: it is blocked, and the operator has not allowed another try."""
+    return entry.blocked and not entry.allowed
+
+
+def _status(entry: AttemptEntry, blocked: bool) -> str:
+    count = f"{entry.count}/{entry.limit}"
+    if blocked:
+        return "⊘ blocked"
+    if entry.blocked:
+        return f"{count} · 1 more try"
+    if entry.denials:
+        return f"⊘ ×{entry.denials} · {count}" if entry.count else f"⊘ denied ×{entry.denials}"
+    return count

@@ -1,40 +1,41 @@
-"""Blocks of the conversation: how each kind of entry looks, as lines. Pure functions of an entry and its setting.
+"""Blocks of the conversation: each kind of entry drawn as lines, by pure functions of the entry and its context.
 
 A block's look depends on nothing that moves, except for calls that run and waits that count down; so the lines
-of a closed entry can be kept for as long as the width and its `Setting` stay.
+of a closed entry can be kept for as long as the width and its `BlockContext` stay.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.console.panes.call_block import draw_call
-from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE, seconds
-from tui_agent.console.panes.ink import Line, Span, clip, wrap, wrap_spans
+from tui_agent.console.panes.call_block import draw_call, with_rule
+from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.console.panes.prose import Prose
-from tui_agent.console.sanitize import one_line, sanitize
+from tui_agent.console.panes.styled_line import Line, Span, clip, wrap, wrap_spans
+from tui_agent.console.quantities import counted, seconds
+from tui_agent.terminal_text import one_line, sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tui_agent.console.panes.setting import Setting
-    from tui_agent.folds import conversation as talk
+    from tui_agent.console.panes.block_context import BlockContext
+    from tui_agent.core.projections import conversation
 
 _REASONING_WORDS = 4_000
 """Characters of reasoning that are looked at to count its words."""
 
 
-def draw_block(entry: talk.Entry, width: int, setting: Setting) -> list[Line]:
+def draw_block(entry: conversation.Entry, width: int, context: BlockContext) -> list[Line]:
     """The entry's lines, at most `width` cells each."""
-    return _DRAWERS.get(kind_of(entry), _plain)(entry, max(4, width), setting)
+    return _DRAWERS.get(kind_of(entry), _plain)(entry, max(4, width), context)
 
 
-def kind_of(entry: talk.Entry) -> str:
-    """The entry's class by name: the classes come with the event models, which the first paint does without."""
+def kind_of(entry: conversation.Entry) -> str:
+    """The entry's class by name; the classes themselves are imported after the first paint."""
     return type(entry).__name__
 
 
-def rough_height(entry: talk.Entry, width: int) -> int:
+def rough_height(entry: conversation.Entry, width: int) -> int:
     """About how many lines `draw_block` will give, in a time that does not depend on wrapping."""
     text = _TEXTS.get(kind_of(entry), "")
     if not text:
@@ -49,9 +50,9 @@ def rough_height(entry: talk.Entry, width: int) -> int:
 _TEXTS = {"ReplyEntry": "text", "OperatorEntry": "text", "OutcomeEntry": "answer", "CallEntry": "content"}
 
 
-def head_of(entry: talk.Entry, setting: Setting, width: int) -> list[Line]:
-    """What stands between the entry before and this one: the iteration's rule, a blank line, or nothing."""
-    previous = setting.previous
+def head_of(entry: conversation.Entry, context: BlockContext, width: int) -> list[Line]:
+    """What separates an entry from the one before: the iteration's rule, a blank line, or nothing."""
+    previous = context.previous
     if previous is None:
         return [iteration_rule(entry.iteration, width)] if entry.iteration else []
     fresh = entry.iteration and entry.iteration != previous.iteration
@@ -74,14 +75,14 @@ def iteration_rule(iteration: int, width: int) -> Line:
 
 
 def prefixed(lines: list[Line], first: Span, later: Span) -> list[Line]:
-    """The lines behind a sign, and behind its blank in the lines after the first."""
+    """The lines with `first` before the first of them and `later` before the others."""
     return [(first if not number else later, *line) for number, line in enumerate(lines)]
 
 
 # --- what was said -------------------------------------------------------------------------------------------
 
 
-def _operator(entry: talk.OperatorEntry, width: int, setting: Setting) -> list[Line]:
+def _operator(entry: conversation.OperatorEntry, width: int, context: BlockContext) -> list[Line]:
     back = "on:operator-background"
     body = wrap(sanitize(entry.text).strip("\n"), width - 3) or [""]
     lines: list[Line] = []
@@ -124,9 +125,9 @@ def _reasoning(reasoning: str, width: int, expanded: bool, thinking: bool) -> li
     return [clip((Span("∴ ", "muted bold"), Span(f"{label}  ", "muted"), Span(first, "faint italic")), width)]
 
 
-def _reply(entry: talk.ReplyEntry, width: int, setting: Setting) -> list[Line]:
-    prose = setting.prose or Prose(width - 2).finish(entry.text)
-    lines = draw_reply(prose, entry.reasoning, width, setting.expanded)
+def _reply(entry: conversation.ReplyEntry, width: int, context: BlockContext) -> list[Line]:
+    prose = context.prose or Prose(width - 2).finish(entry.text)
+    lines = draw_reply(prose, entry.reasoning, width, context.expanded)
     if entry.partial:
         lines.append(
             clip(
@@ -144,7 +145,7 @@ def _reply(entry: talk.ReplyEntry, width: int, setting: Setting) -> list[Line]:
 # --- what happened -------------------------------------------------------------------------------------------
 
 
-def _fault(entry: talk.FaultEntry, width: int, setting: Setting) -> list[Line]:
+def _fault(entry: conversation.FaultEntry, width: int, context: BlockContext) -> list[Line]:
     final = entry.action in ("stop", "degrade")
     role = "error" if final else "warn"
     status = f" ({entry.fault.status})" if entry.fault.status else ""
@@ -157,9 +158,10 @@ def _fault(entry: talk.FaultEntry, width: int, setting: Setting) -> list[Line]:
         (Span(("✗ " if final else "≈ ") if not number else "  ", style), *line, Span("", back.strip()))
         for number, line in enumerate(lines)
     ]
-    then = _what_then(entry, setting)
-    shown.append(clip((Span("  "), *then), width))
-    if entry.fault.advice and (final or entry.action == "ask" or setting.expanded):
+    then = _what_then(entry, context)
+    rule = (Span("  "), Span(one_line(entry.rule, 60), "faint")) if entry.rule else ()
+    shown.append(clip((Span("  "), *then, *rule), width))
+    if entry.fault.advice and (final or entry.action == "ask" or context.expanded):
         shown.extend(
             (Span("  → ", "note") if not number else Span("    "), Span(text))
             for number, text in enumerate(wrap(sanitize(entry.fault.advice), width - 4))
@@ -167,12 +169,12 @@ def _fault(entry: talk.FaultEntry, width: int, setting: Setting) -> list[Line]:
     return shown
 
 
-def _what_then(entry: talk.FaultEntry, setting: Setting) -> list[Span]:
+def _what_then(entry: conversation.FaultEntry, context: BlockContext) -> list[Span]:
     tried = f"try {entry.attempt}"
     match entry.action:
         case "retry":
-            left = entry.until - setting.now if setting.waiting else 0.0
-            if setting.waiting and left > 0:
+            left = entry.until - context.now if context.waiting else 0.0
+            if context.waiting and left > 0:
                 total = max(0.001, entry.until - entry.at)
                 done = min(10, max(0, round(10 * (1 - left / total))))
                 bar = Span("▰" * done + "▱" * (10 - done), "warn")
@@ -203,16 +205,17 @@ def _what_then(entry: talk.FaultEntry, setting: Setting) -> list[Span]:
             return [Span("■ the run stops", "error bold")]
 
 
-def _notice(entry: talk.NoticeEntry, width: int, setting: Setting) -> list[Line]:
+def _notice(entry: conversation.NoticeEntry, width: int, context: BlockContext) -> list[Line]:
     glyph, role = {"warning": ("!", "warn"), "error": ("✗", "error")}.get(entry.severity, ("i", "muted"))
     style = role if entry.severity != "info" else "muted"
     body: list[Line] = [(Span(text, style),) for text in wrap(sanitize(entry.text).strip("\n"), width - 2)]
+    body = with_rule(body, entry.rule, width - 2)
     return prefixed(body, Span(f"{glyph} ", f"{role} bold"), Span("  "))
 
 
-def _escalation(entry: talk.EscalationEntry, width: int, setting: Setting) -> list[Line]:
+def _escalation(entry: conversation.EscalationEntry, width: int, context: BlockContext) -> list[Line]:
     sign = LEVELS["escalate"]
-    source = one_line(entry.source.replace("_", " "))
+    source = one_line(entry.rule or entry.source.replace("_", " "))
     asked: list[Line] = [(Span(text),) for text in wrap(sanitize(entry.question).strip("\n"), width - 2)]
     head = clip(
         (
@@ -222,7 +225,7 @@ def _escalation(entry: talk.EscalationEntry, width: int, setting: Setting) -> li
         ),
         width,
     )
-    if not setting.expanded and len(asked) > 6:
+    if not context.expanded and len(asked) > 6:
         left = len(asked) - 5
         asked = [*asked[:5], (Span(f"… {left} more lines (Enter or click)", "muted"),)]
     lines = [head, *prefixed(asked, Span("  "), Span("  "))]
@@ -236,14 +239,15 @@ def _escalation(entry: talk.EscalationEntry, width: int, setting: Setting) -> li
     return [clip(line, width) for line in lines]
 
 
-def _outcome(entry: talk.OutcomeEntry, width: int, setting: Setting) -> list[Line]:
+def _outcome(entry: conversation.OutcomeEntry, width: int, context: BlockContext) -> list[Line]:
     sign = OUTCOMES.get(str(entry.outcome), OUTCOMES["error"])
     loud = sign.role == "error"
     back = " on:error-background" if loud else ""
-    count = f"{entry.iteration} iteration{'' if entry.iteration == 1 else 's'}" if entry.iteration else ""
+    count = counted(entry.iteration, "iteration") if entry.iteration else ""
     title = (
         Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold{back}"),
         Span(f"  {count}" if count else "", f"muted{back}"),
+        Span(f"  {one_line(entry.rule, 60)}" if entry.rule else "", f"muted{back}"),
     )
     lines: list[Line] = [(Span("━" * width, sign.role),), (*clip(title, width), Span("", back.strip()))]
     if entry.reason and str(entry.outcome) != "answered":
@@ -251,23 +255,23 @@ def _outcome(entry: talk.OutcomeEntry, width: int, setting: Setting) -> list[Lin
             (Span(text, f"{'' if loud else 'muted'}{back}".strip()), Span("", back.strip()))
             for text in wrap(sanitize(entry.reason), width)
         )
-    if entry.answer.strip() and not _said_already(entry.answer, setting.previous):
+    if entry.answer.strip() and not _said_already(entry.answer, context.previous):
         lines.append(())
         lines.extend(prefixed(Prose(width - 2).finish(entry.answer), Span("◆ ", "model bold"), Span("  ")))
     return lines
 
 
-def _said_already(answer: str, previous: talk.Entry | None) -> bool:
+def _said_already(answer: str, previous: conversation.Entry | None) -> bool:
     if previous is None:
         return False
     return kind_of(previous) == "ReplyEntry" and getattr(previous, "text", "").strip() == answer.strip()
 
 
-def _plain(entry: talk.Entry, width: int, setting: Setting) -> list[Line]:
+def _plain(entry: conversation.Entry, width: int, context: BlockContext) -> list[Line]:
     return [clip((Span(f"{TIMELINE['notice'].glyph} {type(entry).__name__}", "muted"),), width)]
 
 
-_DRAWERS: dict[str, Callable[[Any, int, Setting], list[Line]]] = {
+_DRAWERS: dict[str, Callable[[Any, int, BlockContext], list[Line]]] = {
     "OperatorEntry": _operator,
     "ReplyEntry": _reply,
     "CallEntry": draw_call,

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.diff import diff_counts, draw_diff
-from tui_agent.console.panes.glyphs import CALL_STATES, KINDS, seconds
-from tui_agent.console.panes.ink import Line, Span, clip, fit_middle, justified, width_of, wrap
-from tui_agent.console.sanitize import one_line, reveal, sanitize
+from tui_agent.console.panes.glyphs import CALL_STATES, KINDS
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit_middle, justified, width_of, wrap
+from tui_agent.console.quantities import counted, seconds
+from tui_agent.terminal_text import one_line, reveal, sanitize
 
 if TYPE_CHECKING:
-    from tui_agent.console.panes.setting import Setting
-    from tui_agent.folds.conversation import CallEntry
+    from tui_agent.console.panes.block_context import BlockContext
+    from tui_agent.core.projections.conversation import CallEntry
 
 FOLDED = {"bash": 6, "read_file": 3, "list_dir": 4, "glob": 4, "grep": 5, "write_file": 8, "edit_file": 14}
 _FOLDED_OTHER = 4
@@ -31,37 +32,37 @@ _QUIET_TOOLS = frozenset({"finish", "ask_operator"})
 """Tools whose content stands elsewhere in the conversation."""
 
 
-def draw_call(entry: CallEntry, width: int, setting: Setting) -> list[Line]:
+def draw_call(entry: CallEntry, width: int, context: BlockContext) -> list[Line]:
     """The block's lines."""
     state = str(entry.state)
-    lines = [_headline(entry, width, setting, state)]
-    if setting.expanded:
+    lines = [_headline(entry, width, context, state)]
+    if context.expanded:
         lines.extend(_input(entry, width))
     body_width = max(4, width - 4)
-    body = _body(entry, body_width, setting, state)
-    bar = Span("  │ ", "error" if state == "failed" and _loud(entry, setting) else "faint")
+    body = _body(entry, body_width, context, state)
+    bar = Span("  │ ", "error" if state == "failed" and _loud(entry, context) else "faint")
     lines.extend((bar, *line) for line in body)
     return lines
 
 
-def _loud(entry: CallEntry, setting: Setting) -> bool:
-    if setting.mended:
+def _loud(entry: CallEntry, context: BlockContext) -> bool:
+    if context.recovered:
         return False
-    counted = setting.limit and not _wrong_call(entry)
-    return setting.final or bool(counted and entry.attempt >= setting.limit)
+    counted = context.limit and not _wrong_call(entry)
+    return context.final or bool(counted and entry.attempt >= context.limit)
 
 
-def _headline(entry: CallEntry, width: int, setting: Setting, state: str) -> Line:
+def _headline(entry: CallEntry, width: int, context: BlockContext, state: str) -> Line:
     sign = CALL_STATES.get(state, CALL_STATES["requested"])
-    glyph = setting.frame if state == "running" else sign.glyph
+    glyph = context.frame if state == "running" else sign.glyph
     role = sign.role
     back = ""
     if state == "failed":
-        loud = _loud(entry, setting)
+        loud = _loud(entry, context)
         role = "error" if loud else "warn"
         back = " on:error-background" if loud else ""
     call = short_input(entry.tool, entry.input, entry.arguments)
-    meta = _meta(entry, setting, state, role, back)
+    meta = _meta(entry, context, state, role, back)
     room = width - 2 - len(one_line(entry.tool)) - 2 - (width_of(meta) + 2 if meta else 0)
     if room < 8:
         meta = meta[:1]
@@ -77,21 +78,21 @@ def _headline(entry: CallEntry, width: int, setting: Setting, state: str) -> Lin
     )
 
 
-def _meta(entry: CallEntry, setting: Setting, state: str, role: str, back: str) -> tuple[Span, ...]:
+def _meta(entry: CallEntry, context: BlockContext, state: str, role: str, back: str) -> tuple[Span, ...]:
     """State in words, attempt and duration: the headline's right end."""
     parts: list[tuple[str, str]] = []
     sign = CALL_STATES.get(state, CALL_STATES["requested"])
     word = entry.refusal if state == "blocked" and entry.refusal else sign.word
     counted = (
-        f" {entry.attempt}/{setting.limit}"
-        if setting.limit and state in ("failed", "running", "waiting")
+        f" {entry.attempt}/{context.limit}"
+        if context.limit and state in ("failed", "running", "waiting")
         else ""
     )
     if state == "failed":
         wrong = _wrong_call(entry)
         parts.append((wrong or f"failed{counted}", f"{role} bold"))
-        if setting.mended:
-            parts.append(("mended later", "ok"))
+        if context.recovered:
+            parts.append(("recovered later", "ok"))
     elif state == "running":
         parts.append((f"try{counted}" if entry.attempt > 1 and counted else "running", role))
     elif word:
@@ -103,7 +104,7 @@ def _meta(entry: CallEntry, setting: Setting, state: str, role: str, back: str) 
         parts.append((f"+{added} −{removed}", "muted"))
     passed = entry.duration
     if state == "running" and entry.started is not None:
-        passed = max(0.0, setting.now - entry.started)
+        passed = max(0.0, context.now - entry.started)
     if passed or state in ("running", "succeeded", "failed"):
         parts.append((seconds(passed) if passed else "0 s", "muted"))
     spans: list[Span] = []
@@ -115,7 +116,7 @@ def _meta(entry: CallEntry, setting: Setting, state: str, role: str, back: str) 
 
 
 def _wrong_call(entry: CallEntry) -> str:
-    """In words, when the call itself was wrong and nothing was executed: such calls have no count of attempts."""
+    """What was wrong with a call that was never executed (it has no count of attempts); empty for others."""
     kind = "" if entry.failure is None else str(entry.failure.kind)
     return KINDS[kind][0] if kind in ("invalid_tool_call", "unknown_tool") else ""
 
@@ -134,29 +135,30 @@ def _input(entry: CallEntry, width: int) -> list[Line]:
     return lines
 
 
-def _body(entry: CallEntry, width: int, setting: Setting, state: str) -> list[Line]:
+def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> list[Line]:
     tool = entry.tool
     if state in ("requested", "waiting"):
         return []
     if state == "running":
-        return _text(entry.progress, width, _FOLDED_PROGRESS, setting.expanded, at_end=True, style="muted")
+        return _text(entry.progress, width, _FOLDED_PROGRESS, context.expanded, at_end=True, style="muted")
     if state in ("denied", "blocked", "cancelled"):
-        return _text(entry.reason or entry.content, width, 3, setting.expanded, style="muted")
+        lines = _text(entry.reason or entry.content, width, 3, context.expanded, style="muted")
+        return with_rule(lines, entry.rule, width)
     if state == "failed":
         message = entry.content or (entry.failure.message if entry.failure else "")
-        style = "" if _loud(entry, setting) else "muted"
-        return _text(message, width, _FOLDED_FAILURE, setting.expanded, at_end=tool == "bash", style=style)
+        style = "" if _loud(entry, context) else "muted"
+        return _text(message, width, _FOLDED_FAILURE, context.expanded, at_end=tool == "bash", style=style)
     if entry.diff:
-        limit = None if setting.expanded else FOLDED.get(tool, _FOLDED_OTHER)
+        limit = None if context.expanded else FOLDED.get(tool, _FOLDED_OTHER)
         lines, left = draw_diff(entry.diff, width, limit)
         return [*lines, _fold(left, width)] if left else lines
-    if tool in _QUIET_TOOLS and not setting.expanded:
+    if tool in _QUIET_TOOLS and not context.expanded:
         return []
     return _text(
         entry.content,
         width,
         FOLDED.get(tool, _FOLDED_OTHER),
-        setting.expanded,
+        context.expanded,
         at_end=tool == "bash",
         style="muted",
     )
@@ -198,8 +200,18 @@ def _text(
     return [fold, *lines] if at_end else [*lines, fold]
 
 
+def with_rule(lines: list[Line], rule: str, width: int) -> list[Line]:
+    """The id of a rule behind the last line, or below it where both do not fit."""
+    if not rule:
+        return lines
+    span = Span(one_line(rule, 60), "faint")
+    if lines and width_of(lines[-1]) + width_of((span,)) + 2 <= width:
+        return [*lines[:-1], (*lines[-1], Span("  "), span)]
+    return [*lines, clip((span,), width)]
+
+
 def _squeezed(line: str, width: int) -> str:
-    """A banner (`==== summary ====`) that is too wide loses from its rules, not its words."""
+    """Shorten the rules of a banner (`==== summary ====`) that is too wide, not its words."""
     excess = len(line) - width
     if excess <= 0:
         return line
@@ -211,5 +223,5 @@ def _squeezed(line: str, width: int) -> str:
 
 
 def _fold(count: int, width: int, what: str = "more") -> Line:
-    lines = f"{count} {what} line{'' if count == 1 else 's'}" if count else what
+    lines = counted(count, f"{what} line") if count else what
     return clip((Span(f"… {lines} ", "muted bold"), Span("(Enter or click)", "muted")), width)

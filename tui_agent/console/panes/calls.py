@@ -1,16 +1,16 @@
-"""How a tool call is named in one line: the argument that tells calls apart, made safe and short."""
+"""How a tool call is named in one line: its main argument, made safe and short."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.console.sanitize import one_line
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_TELLING = {
+_MAIN_ARGUMENT = {
     "read_file": "path",
     "write_file": "path",
     "edit_file": "path",
@@ -25,23 +25,23 @@ _LIMIT = 400
 
 
 def short_input(tool: str, arguments: Mapping[str, Any], raw: str = "") -> str:
-    """The call's telling argument on one safe line; the whole input as JSON for tools that we do not know.
+    """The call's main argument on one safe line; the whole input as JSON for tools that we do not know.
 
     `raw` is the text as the model sent it, for calls that could not be parsed.
     """
     if not arguments:
         return one_line(raw, _LIMIT) if raw not in ("", "{}") else ""
-    telling = arguments.get(_TELLING.get(tool, ""))
-    if isinstance(telling, str) and telling:
+    main = arguments.get(_MAIN_ARGUMENT.get(tool, ""))
+    if isinstance(main, str) and main:
         rest = _rest(tool, arguments)
-        return one_line(telling, _LIMIT) + rest
+        return one_line(main, _LIMIT) + rest
     return one_line(
         json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)[: _LIMIT + 1], _LIMIT
     )
 
 
 def _rest(tool: str, arguments: Mapping[str, Any]) -> str:
-    """What else changes a search or a read: where, which lines."""
+    """The second argument that matters: where a search looks, from which line a read begins."""
     if tool == "grep":
         where = arguments.get("path") or arguments.get("glob")
         return f" in {one_line(where, 120)}" if isinstance(where, str) and where else ""

@@ -1,24 +1,30 @@
-"""Confidence: cognition's gauge, its course over the run, the strategy and what is still open (FunnelCanary)."""
+"""Confidence: cognition's gauge, its course over the run, the strategy and what is still open.
+
+The value is the one that the policy goes by: FunnelCanary's confidence, or the chance that the next step succeeds, with
+the number of recorded steps it rests on.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.content import Content
-
 from tui_agent.console.panes.glyphs import FALLING, LEVEL, RISING, SPARKS, STRATEGIES
-from tui_agent.console.panes.ink import Line, Span, clip
-from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.sanitize import one_line
+from tui_agent.console.panes.pane import LinePane, newest_rule, subtitle
+from tui_agent.console.panes.styled_line import Line, Span, clip, wrap
+from tui_agent.console.quantities import counted
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.state import RunState
+    from tui_agent.core.state import RunState
+
+_WORDS_FROM = 6
+"""Rows from which the estimate is also said in words."""
 
 _WIDEST, _HIGHEST = 3, 4
 """Cells that one point of the course may take, and rows of the whole."""
 
 LOW, HIGH = 0.3, 0.7
-"""Defaults of RECOVERY.md, 4: below LOW a stall degrades, from HIGH on (nothing open) an answer is due."""
+"""Defaults of the policy: below LOW a stall degrades, from HIGH on (nothing open) an answer is due."""
 
 
 def confidence_role(value: float, low: float = LOW, high: float = HIGH) -> str:
@@ -27,7 +33,7 @@ def confidence_role(value: float, low: float = LOW, high: float = HIGH) -> str:
 
 
 def trend(history: list[float]) -> str:
-    """Where the newest value went."""
+    """A sign for the direction of the newest value."""
     if len(history) < 2 or history[-1] == history[-2]:
         return LEVEL
     return RISING if history[-1] > history[-2] else FALLING
@@ -82,11 +88,14 @@ class ConfidencePane(LinePane):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._parts: tuple[object, ...] = ()
+        self._rule = ""
         self._value = 0.0
         self._history: list[float] = []
         self._open: tuple[str, ...] = ()
         self._strategy = ""
         self._low, self._high = LOW, HIGH
+        self._known = True
+        self._words = ""
         self._stall_limit, self._open_limit = 3, 5
         self._stall = self._streak = self._streak_limit = 0
         self._breakers: list[tuple[str, str]] = []
@@ -94,22 +103,36 @@ class ConfidencePane(LinePane):
     def show(self, state: RunState, now: float) -> None:
         """Show cognition, streak and breakers of `state`."""
         recovery = state.recovery
+        rule = newest_rule(state, "cognition")
         parts = (recovery.cognition, recovery.streak, recovery.breakers, recovery.policy)
-        if all(new is old for new, old in zip(parts, self._parts, strict=False)) and self._parts:
+        same = all(new is old for new, old in zip(parts, self._parts, strict=False))
+        if self._parts and same and rule == self._rule:
             return
+        self._rule = rule
         self._parts = parts
         cognition = recovery.cognition
         policy = recovery.policy
+        chance = policy.cognition == "chance"
         self._low, self._high = policy.degrade_threshold, policy.confidence_threshold
+        if chance:
+            self._low = self._high = policy.pivot_chance
+        self._known = not chance or cognition.next_step.chance is not None
+        self._words = cognition.next_step.words if chance else ""
         self._stall_limit, self._open_limit = policy.stall_threshold, policy.uncertainty_limit
-        self._value = cognition.confidence
-        self._history = [policy.confidence_start, *(value for _, value in cognition.history)]
+        self._value = cognition.shown(policy) if self._known else 0.0
+        start = [] if chance else [policy.confidence_start]
+        self._history = [*start, *(value for _, value in cognition.history)]
         self._breakers = [
             (tool, str(breaker.phase).replace("_", "-"))
             for tool, breaker in recovery.breakers.states.items()
             if str(breaker.phase) != "closed"
         ]
-        self.border_subtitle = Content("watching only" if policy.cognition == "off" else "")
+        samples = cognition.next_step.samples if chance else 0
+        self.border_subtitle = subtitle(
+            "watching only" if policy.cognition == "off" else "",
+            f"from {counted(samples, 'recorded step')}" if samples and self.size.height < _WORDS_FROM else "",
+            rule=rule,
+        )
         self._open = tuple(cognition.uncertainties)
         self._strategy = str(cognition.strategy).upper()
         self._stall = cognition.stall
@@ -122,15 +145,18 @@ class ConfidencePane(LinePane):
         if height >= 5:
             lines.append(self._scale(width))
         lines.append(self._counters(width))
+        if self._words and height >= _WORDS_FROM:
+            lines.extend((Span(row, "muted"),) for row in wrap(self._words, width))
         open_lines = self._uncertainties(width)
         rows = min(_HIGHEST, height - len(lines) - len(open_lines))
-        if rows > 0:
+        if rows > 0 and self._history:
             lines.extend(self._course(width, rows))
         return [*lines, *open_lines]
 
     def _headline(self, width: int) -> Line:
         role = confidence_role(self._value, self._low, self._high)
-        number = Span(f"{self._value:.2f} {trend(self._history)} ", f"{role} bold")
+        value = f"{self._value:.2f} {trend(self._history)}" if self._known else "no step yet"
+        number = Span(f"{value} ", f"{role if self._known else 'muted'} bold")
         badge = Span(f" {self._strategy or '–'} ", f"{STRATEGIES.get(self._strategy, 'muted')} reverse bold")
         room = width - len(number.text) - len(badge.text) - 1
         if room < 10:
@@ -142,7 +168,7 @@ class ConfidencePane(LinePane):
         if room < 10:
             return ()
         cells = [" "] * room
-        for threshold in (self._low, self._high):
+        for threshold in dict.fromkeys((self._low, self._high)):
             place = min(room - 1, round(threshold * room))
             label = f"{threshold:.2f}".rstrip("0").rstrip(".")
             start = max(0, min(place - 1, room - len(label)))

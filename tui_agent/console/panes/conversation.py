@@ -1,7 +1,7 @@
-"""Conversation: everything that was said and done, drawn line by line so that its length costs nothing.
+"""The conversation pane: everything that was said and done, drawn line by line so that its length costs nothing.
 
-The widget scrolls, follows the end, and holds the operator's cursor among the blocks; what a block looks like
-is `blocks`' matter, which blocks lie where is `transcript`'s.
+The widget scrolls, follows the end, and holds the operator's cursor among the blocks. `blocks` draws a block,
+`transcript` knows which block is at which row.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from tui_agent.console.panes.glyphs import SPINNER
-from tui_agent.console.panes.ink import Line, Palette, Span, text_of, to_strip
 from tui_agent.console.panes.pane import LinePane, highlighted
+from tui_agent.console.panes.styled_line import Line, Palette, Span, text_of, to_strip
 from tui_agent.console.panes.transcript import Transcript
-from tui_agent.console.sanitize import sanitize
+from tui_agent.terminal_text import sanitize
 
 if TYPE_CHECKING:
     from textual.events import Click, Resize
     from textual.timer import Timer
 
-    from tui_agent.folds.conversation import Conversation
-    from tui_agent.state import RunState
+    from tui_agent.core.projections.conversation import Conversation
+    from tui_agent.core.state import RunState
 
 _FRAME_SECONDS = 0.1
 _MARGIN = 1
@@ -55,7 +55,7 @@ class ConversationPane(LinePane):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._transcript = Transcript()
-        self._talk: Conversation | None = None
+        self._conversation: Conversation | None = None
         self._phase = ""
         self._now = 0.0
         self._following = True
@@ -72,15 +72,19 @@ class ConversationPane(LinePane):
 
     def show(self, state: RunState, now: float) -> None:
         """Show the conversation of `state`; waits and running calls count to `now` (seconds since the epoch)."""
-        talk, phase = state.conversation, str(state.phase)
-        if talk is self._talk and phase == self._phase and (now == self._now or not self._transcript.moving):
+        conversation, phase = state.conversation, str(state.phase)
+        if (
+            conversation is self._conversation
+            and phase == self._phase
+            and (now == self._now or not self._transcript.moving)
+        ):
             self._now = now
             return
         policy = state.recovery.policy
         limit = 0 if policy.attempts == "off" else policy.attempts_limit
-        first = self._talk is None
-        self._talk, self._phase, self._now = talk, phase, now
-        closed = self._transcript.update(talk, limit, phase == "backoff")
+        first = self._conversation is None
+        self._conversation, self._phase, self._now = conversation, phase, now
+        closed = self._transcript.update(conversation, limit, phase == "backoff")
         if not self._following and closed > 0 and not first:
             self._unseen += closed
         self._advance()
@@ -92,7 +96,7 @@ class ConversationPane(LinePane):
         self.refresh()
 
     def _spin(self, moving: bool) -> None:
-        """A spinner of one's own rate, only while something moves and animations are wanted."""
+        """Run the spinner's timer only while something moves and animations are wanted."""
         if moving and self._timer is None and self.is_mounted and self.app.animation_level != "none":
             self._timer = self.set_interval(_FRAME_SECONDS, self._turn)
         elif not moving and self._timer is not None:
@@ -148,7 +152,7 @@ class ConversationPane(LinePane):
             self._settling = False
 
     def _hint(self) -> str:
-        """What stands in the last row while the end is out of view."""
+        """Text of the last row while the end is out of view."""
         if self._following:
             return ""
         return f" ↓ {self._unseen} new · End " if self._unseen else " ↓ End "
@@ -185,7 +189,6 @@ class ConversationPane(LinePane):
         self._advance()
 
     def notify_style_update(self) -> None:
-        """The theme or the focus changed."""
         super().notify_style_update()
         self._tail_strips.clear()
         self._transcript.repaint()
@@ -197,7 +200,6 @@ class ConversationPane(LinePane):
         return []
 
     def redraw(self) -> None:
-        """Draw what is in view again."""
         self._transcript.repaint()
         self._advance()
 
@@ -265,7 +267,6 @@ class ConversationPane(LinePane):
         return (Span(" "), *line)
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Text was selected."""
         self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
@@ -280,7 +281,7 @@ class ConversationPane(LinePane):
         moved = Selection(Offset(start.x, 0), Offset(end.x, end.y - start.y))
         return moved.extract("\n".join(texts)), "\n"
 
-    # --- the operator's hand ---------------------------------------------------------------------------------
+    # --- keys and mouse --------------------------------------------------------------------------------------
 
     def go_to(self, seq: int) -> None:
         """Bring the block of the event `seq` into view and put the cursor on it."""
@@ -306,7 +307,7 @@ class ConversationPane(LinePane):
         self.refresh()
 
     def on_blur(self) -> None:
-        """The cursor goes with the focus."""
+        """Drop the cursor with the focus."""
         if self._cursor is not None:
             self._cursor = None
             self.refresh()
@@ -370,12 +371,10 @@ class ConversationPane(LinePane):
         self.notify("The block was copied.", timeout=2, markup=False)
 
     def action_page(self, step: int) -> None:
-        """Scroll by a page."""
         self._cursor = None
         self.scroll_to(y=self.scroll_offset.y + step * max(1, self._height - 2))
 
     def action_top(self) -> None:
-        """Go to the beginning."""
         self._cursor = None
         self.scroll_to(y=0)
 

@@ -1,18 +1,17 @@
-"""A unified diff as numbered lines, added and removed told apart by sign, then by colour."""
+"""A unified diff as numbered lines, added and removed lines marked by sign and by colour."""
 
 from __future__ import annotations
 
 import re
 from itertools import islice
 
-from tui_agent.console.panes.ink import Line, Span, fit, wrap
-from tui_agent.console.sanitize import sanitize
+from tui_agent.console.panes.styled_line import Line, Span, fit, wrap
+from tui_agent.terminal_text import sanitize
 
 _HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)$")
 
 
 def diff_counts(diff: str) -> tuple[int, int]:
-    """Added and removed lines."""
     added = removed = 0
     in_hunk = False
     for line in diff.split("\n"):

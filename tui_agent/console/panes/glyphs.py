@@ -15,7 +15,6 @@ SPIN_RATE = 10
 """Frames of the spinner a second."""
 RISING, FALLING, LEVEL = "↗", "↘", "→"
 SPARKS = "▁▂▃▄▅▆▇█"
-EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 class Sign(NamedTuple):
@@ -102,32 +101,3 @@ def pips(count: int, limit: int) -> str:
     """`count` of `limit` as ●●○; more than the limit shows as +n."""
     full = min(count, limit)
     return FULL * full + EMPTY * (limit - full) + (f"+{count - limit}" if count > limit else "")
-
-
-def sparkline(values: list[float], width: int) -> str:
-    """The newest `width` values, each in [0, 1], as one row of blocks."""
-    return "".join(SPARKS[min(7, max(0, round(value * 7)))] for value in values[-width:]) if width > 0 else ""
-
-
-def seconds(value: float) -> str:
-    """A duration as people read it: `20 ms`, `0.4 s`, `12 s`, `3m 05s`, `1h 02m`."""
-    value = max(0.0, value)
-    if 0.0 < value < 0.095:
-        return f"{max(1, round(value * 1000))} ms"
-    if value < 9.95:
-        return f"{value:.1f} s"
-    whole = round(value)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02d}s"
-    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
-
-
-def compact(number: int) -> str:
-    """A count in few cells: 950, 12.3k, 1.2M."""
-    if number < 1000:
-        return str(number)
-    if number < 999_950:
-        return f"{number / 1000:.1f}k"
-    return f"{number / 1_000_000:.1f}M"

@@ -1,4 +1,4 @@
-"""Heights of many blocks, most of them estimated: where a row lies, in logarithmic time.
+"""Heights of many blocks, most of them estimated: the block at a row, in logarithmic time.
 
 A Fenwick tree: a conversation of any length finds the block under a row, and corrects a block's height once
 it is drawn, without walking over the others.
@@ -40,7 +40,6 @@ class HeightIndex:
         self.total += height
 
     def set(self, index: int, height: int) -> None:
-        """Correct the height of a block."""
         change = height - self._heights[index]
         if not change:
             return

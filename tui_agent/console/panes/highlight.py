@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.console.panes.ink import Span
+from tui_agent.console.panes.styled_line import Span
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -22,7 +22,7 @@ def highlight(code: str, language: str) -> list[list[Span]] | None:
     if lexer is None:
         return None
     lines: list[list[Span]] = [[]]
-    for token, value in lexer.get_tokens(code):
+    for token, value in lexer.get_tokens(f"{code}\n"):
         role = _role(token)
         for number, piece in enumerate(value.split("\n")):
             if number:
@@ -47,9 +47,13 @@ def _lexer(language: str) -> Lexer | None:
 @lru_cache(maxsize=256)
 def _role(token: Any) -> str:
     """The role of a Pygments token type."""
-    from pygments.token import Comment, Keyword, Name, Number, Operator, String
+    from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String
 
     for family, role in (
+        (Generic.Inserted, "diff-add"),
+        (Generic.Deleted, "diff-remove"),
+        (Generic.Subheading, "syntax-comment"),
+        (Generic.Heading, "syntax-comment"),
         (Comment, "syntax-comment"),
         (Keyword, "syntax-keyword"),
         (Operator.Word, "syntax-keyword"),

@@ -1,15 +1,15 @@
-"""Recovery note: what the model will be told with its next call, word for word, or what it was told last."""
+"""Recovery note: what goes to the model with its next call, word for word, or what went with the last."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from tui_agent.console.panes.ink import Line, Span, fit, wrap
-from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.sanitize import sanitize
+from tui_agent.console.panes.pane import LinePane, subtitle
+from tui_agent.console.panes.styled_line import Line, Span, fit, wrap
+from tui_agent.terminal_text import sanitize
 
 if TYPE_CHECKING:
-    from tui_agent.state import RunState
+    from tui_agent.core.state import RunState
 
 
 class NotePane(LinePane):
@@ -27,7 +27,8 @@ class NotePane(LinePane):
     _live = False
 
     def show(self, state: RunState, now: float) -> None:
-        """Show the note of `state`."""
+        shown = state.note is not None or state.sent_note is not None
+        self.border_subtitle = subtitle(rule=", ".join(state.note_rules) if shown else "")
         part = (state.note, state.sent_note, state.note_edited, state.running)
         if part == (self._pending, self._sent, self._edited, self._live) and self._lines:
             return
@@ -37,7 +38,7 @@ class NotePane(LinePane):
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """A line that says when it goes out, then the text as it will be sent."""
+        """A line that says when the note is sent, then its text."""
         if self._pending is not None:
             heading = (
                 "✎ edited by you, goes with the next call" if self._edited else "→ goes with the next call"

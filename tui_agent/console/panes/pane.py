@@ -9,19 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
+from textual.content import Content
 from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui_agent.console.panes.ink import Line, Palette, text_of, to_strip
+from tui_agent.console.panes.styled_line import Line, Palette, text_of, to_strip
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from rich.style import Style
     from textual.events import Resize
     from textual.selection import Selection
 
-    from tui_agent.state import RunState
+    from tui_agent.core.state import RunState
 
 
 class LinePane(ScrollView, can_focus=True):
@@ -88,7 +90,7 @@ class LinePane(ScrollView, can_focus=True):
 
     @property
     def rich_style(self) -> Style:
-        """The style beneath every line. Textual finds it by walking all ancestors: once a change is enough."""
+        """The style beneath every line, cached: Textual walks all ancestors for it."""
         if self._base_style is None:
             self._base_style = super().rich_style
         return self._base_style
@@ -100,12 +102,12 @@ class LinePane(ScrollView, can_focus=True):
         self._strips.clear()
 
     def watch_virtual_size(self, size: Size) -> None:
-        """Lines came or went: the bar moves, and nothing beside this pane is concerned."""
+        """Move the scrollbar without laying out anything else."""
         if self.is_attached:
             self._scroll_update(size)
 
     def watch_show_vertical_scrollbar(self, shown: bool) -> None:
-        """The first lines beyond the height bring the bar; they may have been scrolled to before it was there."""
+        """Set the bar's position when it appears: the pane may have been scrolled before."""
         if shown:
             self.vertical_scrollbar.position = self.scroll_y
 
@@ -115,11 +117,9 @@ class LinePane(ScrollView, can_focus=True):
         self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text."""
         return selection.extract("\n".join(text_of(line).rstrip() for line in self._lines)), "\n"
 
     def render_line(self, y: int) -> Strip:
-        """One visible line."""
         width = self.content_width
         base = self.rich_style
         row = y + self.scroll_offset.y
@@ -142,6 +142,18 @@ class LinePane(ScrollView, can_focus=True):
         start, end = span
         style = self.screen.get_component_rich_style("screen--selection")
         return highlighted(strip, text, start, len(text) if end == -1 else end, style)
+
+
+def newest_rule(state: RunState, detector: str) -> str:
+    """Id of the rule by which `detector` judged in the newest verdict; empty where it said nothing."""
+    records = () if state.verdict is None else state.verdict.verdicts
+    return next((record.rule for record in records if record.detector == detector), "")
+
+
+def subtitle(*parts: str, rule: str = "") -> Content:
+    """Text of a pane's lower edge; the rule's id is quiet and stands last, where it is cut first."""
+    text = " · ".join(part for part in parts if part)
+    return Content.assemble(text, (f"{' · ' if text else ''}{one_line(rule, 60)}" if rule else "", "$muted"))
 
 
 def highlighted(strip: Strip, text: str, start: int, end: int, style: Style) -> Strip:

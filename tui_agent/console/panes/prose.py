@@ -1,37 +1,30 @@
-"""A reply's Markdown as lines, drawn while it comes in: work is done once for each source line.
+"""A reply's Markdown as lines, drawn while it comes in: each source line is wrapped once, each block parsed once.
 
-Deliberately light: headings, emphasis, inline code, lists, quotes, rules, fences and tables, each decided by
-its own source line, so that a growing text never changes what was drawn before its last line (its last table).
+The block that still grows is drawn as plain text. It closes at an empty line before unindented text, at a heading and
+at a fence, and is then drawn again by `markdown`. So what closed never changes, and appending costs the same always.
 """
 
 from __future__ import annotations
 
 import re
 
-from tui_agent.console.panes.highlight import highlight
-from tui_agent.console.panes.ink import Line, Span, breaks, wrap_spans
-from tui_agent.console.panes.table import draw_table, is_row
-from tui_agent.console.sanitize import sanitize
+from tui_agent.console.panes.highlight import LIMIT
+from tui_agent.console.panes.markdown import code_lines, draw_markdown
+from tui_agent.console.panes.styled_line import Line, Span, breaks, wrap_spans
+from tui_agent.terminal_text import sanitize
 
 CHUNK = 2_000
 """Characters after which an unfinished source line is drawn in pieces: a paragraph of any length stays linear."""
-_TABLE_ROWS = 200
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([\w+#.-]*)")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t#]*$")
-_RULE = re.compile(r"^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
-_ITEM = re.compile(r"^([ \t]*)([-*+]|\d{1,9}[.)])[ \t]+(.*)$")
-_QUOTE = re.compile(r"^ {0,3}>[ \t]?(.*)$")
-_INLINE = re.compile(
-    r"`(?P<code>[^`]+)`"
-    r"|\*\*(?P<bold>[^*\s](?:[^*]*[^*\s])?)\*\*"
-    r"|(?<!\w)__(?P<bold2>[^_\s](?:[^_]*[^_\s])?)__(?!\w)"
-    r"|\*(?P<italic>[^*\s](?:[^*]*[^*\s])?)\*"
-    r"|(?<!\w)_(?P<italic2>[^_\s](?:[^_]*[^_\s])?)_(?!\w)"
-    r"|~~(?P<strike>[^~]+)~~"
-    r"|\[(?P<label>[^\]\[]+)\]\((?P<url>[^()\s]+)\)"
-)
-_EMPHASIS = {"bold": "bold", "bold2": "bold", "italic": "italic", "italic2": "italic", "strike": "strike"}
+SPLIT = 1_000
+"""Characters after which a block also closes between two unindented lines (not within a table): parsing stays short."""
+
+PARSED = 6_000
+"""Characters of a block up to which it is parsed when it closes, so that hostile text costs little; a longer one stays
+plain. Code may be as long as what is highlighted."""
+
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_HEADING = re.compile(r"#{1,6} ")
 
 
 class Prose:
@@ -46,29 +39,29 @@ class Prose:
         self._done = 0
         self._lines: list[Line] = []
         self._tail: list[Line] = []
+        self._start = 0
+        self._block: list[str] = []
+        self._size = 0
         self._fence = ""
-        self._language = ""
-        self._fence_start = 0
-        self._fence_lines: list[str] = []
-        self._table: list[str] = []
+        self._blank = False
         self._continuing = False
 
     @property
     def lines(self) -> list[Line]:
-        """All lines: the settled ones and those of the last source line."""
+        """All lines: those of complete source lines, and those of the last one."""
         return [*self._lines, *self._tail]
 
     def __len__(self) -> int:
         return len(self._lines) + len(self._tail)
 
     def __getitem__(self, index: int) -> Line:
-        settled = len(self._lines)
-        return self._lines[index] if index < settled else self._tail[index - settled]
+        complete = len(self._lines)
+        return self._lines[index] if index < complete else self._tail[index - complete]
 
     @property
     def settled(self) -> int:
-        """Lines that will not change however the text goes on (until a fence's end colours it)."""
-        return len(self._lines)
+        """Lines of closed blocks: they will not change however the text goes on."""
+        return self._start
 
     def feed(self, text: str) -> None:
         """Draw what is new in `text`; a text that does not go on from the last one is drawn anew."""
@@ -76,22 +69,22 @@ class Prose:
             self._reset()
         self.text = text
         while (end := text.find("\n", self._done)) >= 0:
-            while end - self._done > CHUNK and self._settle_chunk():
-                pass
-            self._settle(sanitize(text[self._done : end]))
+            self._complete(end)
             self._done = end + 1
-        while len(text) - self._done > CHUNK and self._settle_chunk():
+        while len(text) - self._done > CHUNK and self._draw_chunk():
             pass
-        self._tail = self._unsettled(sanitize(text[self._done :]))
+        rest = sanitize(text[self._done :])
+        if self._blank and rest.strip() and text[self._done] == rest[0] and not self._fence:
+            self._begin(rest)
+        self._tail = self._plain(rest) if rest else []
 
     def finish(self, text: str) -> list[Line]:
         """All lines of a text that is complete, without blank ones around it."""
         self.feed(text)
         if self._done < len(text):
-            self._settle(sanitize(text[self._done :]))
+            self._complete(len(text))
             self._done = len(text)
-        self._flush_table()
-        self._colour_fence()
+        self._close()
         self._tail = []
         lines = self._lines
         first = next((number for number, line in enumerate(lines) if line), len(lines))
@@ -100,148 +93,96 @@ class Prose:
             last -= 1
         return lines[first:last]
 
-    # --- settling --------------------------------------------------------------------------------------------
-
-    def _settle(self, line: str) -> None:
-        """One complete source line."""
+    def _complete(self, end: int) -> None:
+        """Take the source line that ends at `end`."""
+        while end - self._done > CHUNK and self._draw_chunk():
+            pass
+        rest = sanitize(self.text[self._done : end])
         if self._continuing:
             self._continuing = False
-            self._lines.extend(wrap_spans(inline(line), self.width))
+            self._keep(rest, joined=True)
+            self._lines.extend(self._plain(rest))
             return
-        for piece in line.split("\n"):
-            if self._table and (not is_row(piece) or self._fence):
-                self._flush_table()
-            if not self._fence and is_row(piece):
-                self._table.append(piece)
-                if len(self._table) >= _TABLE_ROWS:
-                    self._flush_table()
-                continue
-            self._lines.extend(self._source(piece))
+        for line in rest.split("\n"):
+            self._take(line)
 
-    def _settle_chunk(self) -> bool:
+    def _take(self, line: str) -> None:
+        """Add a complete source line to the block that it belongs to, and draw it plainly."""
+        fence = _FENCE.match(line)
+        if self._fence:
+            self._keep(line)
+            if fence is not None and line.strip() == fence[1] and fence[1].startswith(self._fence):
+                self._fence = ""
+                if not line[0].isspace():
+                    self._close()
+            else:
+                self._lines.extend(self._plain(line))
+            return
+        if not line.strip():
+            self._blank = True
+            return
+        self._begin(line)
+        self._keep(line)
+        if fence is not None:
+            self._fence = fence[1]
+            return
+        self._lines.extend(self._plain(line))
+        if _HEADING.match(line):
+            self._close()
+
+    def _begin(self, line: str) -> None:
+        """Close the block before `line` where it begins another, and keep the empty line between them."""
+        unindented = not line[0].isspace()
+        long = self._size > SPLIT and not line.startswith("|")
+        if unindented and (self._blank or long or _FENCE.match(line) or _HEADING.match(line)):
+            self._close()
+        if self._blank:
+            self._blank = False
+            if self._block:
+                self._keep("")
+            if self._lines:
+                self._lines.append(())
+            if not self._block:
+                self._start = len(self._lines)
+
+    def _keep(self, line: str, *, joined: bool = False) -> None:
+        """Remember the source of the open block, for when it closes; not beyond what is parsed then."""
+        self._size += len(line) + 1
+        if self._size > self._limit:
+            self._block = [""]
+        elif joined:
+            self._block[-1] += line
+        else:
+            self._block.append(line)
+
+    def _close(self) -> None:
+        """Draw the open block as Markdown, in place of its plain lines."""
+        if self._block and self._size <= self._limit:
+            drawn = draw_markdown("\n".join(self._block), self.width)
+            self._lines[self._start :] = drawn or self._lines[self._start :]
+        self._start = len(self._lines)
+        self._block, self._size, self._fence = [], 0, ""
+
+    @property
+    def _limit(self) -> int:
+        return LIMIT if self._block and _FENCE.match(self._block[0]) else PARSED
+
+    def _draw_chunk(self) -> bool:
         """Draw the beginning of a long unfinished line, up to where it is broken anyway."""
         raw = self.text[self._done : self._done + CHUNK]
         safe = sanitize(raw)
-        self._flush_table()
-        if self._fence:
-            self._fence_lines.clear()
-            self._language = ""
-            width = self.width - 2
-        else:
-            width = self.width
-        pieces = breaks(safe, width)
+        pieces = breaks(safe, self.width - 2 if self._fence else self.width)
         cut = pieces[-1][0] if len(pieces) > 1 and len(safe) == len(raw) else len(safe)
-        head = safe[:cut]
-        if self._fence:
-            self._lines.extend(self._code([Span(head, "code")]))
-        elif self._continuing:
-            self._lines.extend(wrap_spans(inline(head), self.width))
-        else:
-            self._lines.extend(self._source(head))
-            self._continuing = True
+        if not self._continuing and safe.strip() and not self._fence:
+            self._begin(safe)
+        self._keep(safe[:cut], joined=self._continuing)
+        self._lines.extend(self._plain(safe[:cut]))
+        self._continuing = True
         self._done += cut if len(safe) == len(raw) else len(raw)
         return True
 
-    def _unsettled(self, line: str) -> list[Line]:
-        """Lines for the last, unfinished source line; nothing is remembered of them."""
-        if self._continuing:
-            return wrap_spans(inline(line), self.width) if line else []
+    def _plain(self, line: str) -> list[Line]:
+        """A source line of the open block."""
         if self._fence:
-            return self._code([Span(line, "code")]) if line and not self._closes(line) else []
-        if self._table or is_row(line):
-            return draw_table([*self._table, *([line] if is_row(line) else [])], self.width)
-        if not line or _FENCE.match(line):
-            return []
-        return self._block(line)
-
-    def _source(self, line: str) -> list[Line]:
-        if self._fence:
-            if self._closes(line):
-                self._colour_fence()
-                self._fence = ""
-                return []
-            self._fence_lines.append(line)
-            return self._code([Span(line, "code")])
-        fence = _FENCE.match(line)
-        if fence is not None:
-            self._fence, self._language = fence.group(1), fence.group(2)
-            self._fence_start, self._fence_lines = len(self._lines), []
-            return []
-        if not line.strip():
-            return [()] if self._lines and self._lines[-1] else []
-        return self._block(line)
-
-    def _closes(self, line: str) -> bool:
-        mark = line.strip()
-        return len(mark) >= len(self._fence) and mark == self._fence[0] * len(mark)
-
-    def _colour_fence(self) -> None:
-        """The fence is complete: its lines again, in colours."""
-        if not self._fence or not self._fence_lines:
-            return
-        coloured = highlight("\n".join(self._fence_lines), self._language)
-        if coloured is not None:
-            del self._lines[self._fence_start :]
-            for spans in coloured:
-                self._lines.extend(self._code(spans))
-        self._fence_lines = []
-
-    def _flush_table(self) -> None:
-        if self._table:
-            self._lines.extend(draw_table(self._table, self.width))
-            self._table = []
-
-    # --- drawing ---------------------------------------------------------------------------------------------
-
-    def _code(self, spans: list[Span]) -> list[Line]:
-        """One source line of code on its ground, behind a bar that says so without colour."""
-        back = " on:code-background"
-        lines: list[Line] = []
-        for line in wrap_spans(spans, self.width - 2) or [()]:
-            tinted = (Span(span.text, span.style + back) for span in line)
-            lines.append((Span("▏ ", "faint" + back), *tinted, Span("", back.strip())))
-        return lines
-
-    def _block(self, line: str) -> list[Line]:
-        """One source line outside fences and tables."""
-        if heading := _HEADING.match(line):
-            style = "accent bold underline" if len(heading.group(1)) == 1 else "accent bold"
-            return wrap_spans(inline(heading.group(2), style), self.width)
-        if _RULE.match(line):
-            return [(Span("─" * self.width, "faint"),)]
-        if item := _ITEM.match(line):
-            return self._item(item)
-        if quote := _QUOTE.match(line):
-            body = wrap_spans(inline(quote.group(1), "muted italic"), self.width - 2)
-            return [(Span("▎ ", "faint"), *spans) for spans in body]
-        return wrap_spans(inline(line.strip() if line[:1] == " " else line), self.width)
-
-    def _item(self, item: re.Match[str]) -> list[Line]:
-        depth = min(len(item.group(1)), max(0, self.width // 2 - 4))
-        mark = "• " if item.group(2) in "-*+" else f"{item.group(2)} "
-        indent = depth + len(mark)
-        body = wrap_spans(inline(item.group(3)), max(1, self.width - indent)) or [()]
-        first: Line = (Span(" " * depth), Span(mark, "accent"), *body[0])
-        return [first, *((Span(" " * indent), *spans) for spans in body[1:])]
-
-
-def inline(text: str, style: str = "") -> list[Span]:
-    """Emphasis, code and links within a line, as spans over `style`. Each pattern ends at its own delimiter."""
-    spans: list[Span] = []
-    position = 0
-    for match in _INLINE.finditer(text):
-        if match.start() > position:
-            spans.append(Span(text[position : match.start()], style))
-        position = match.end()
-        kind = match.lastgroup or ""
-        if kind == "code":
-            spans.append(Span(match.group("code"), f"{style} code-inline on:code-background".strip()))
-        elif kind == "url":
-            spans.append(Span(match.group("label"), f"{style} underline".strip()))
-            if match.group("label") != match.group("url"):
-                spans.append(Span(f" ({match.group('url')})", "muted"))
-        else:
-            spans.extend(inline(match.group(kind), f"{style} {_EMPHASIS[kind]}".strip()))
-    if position < len(text):
-        spans.append(Span(text[position:], style))
-    return spans
+            return code_lines([[Span(line, "code")]], self.width)
+        return wrap_spans([Span(line)], self.width) if line.strip() else []

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.content import Content
-
-from tui_agent.console.panes.gist import gist
-from tui_agent.console.panes.glyphs import EMPTY, FULL, KINDS, SAME, seconds
-from tui_agent.console.panes.ink import Line, Span, clip, fit, justified, pad, pad_left, wrap
-from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.sanitize import one_line
+from tui_agent.console.panes.glyphs import EMPTY, FULL, KINDS, SAME
+from tui_agent.console.panes.headline import headline
+from tui_agent.console.panes.pane import LinePane, newest_rule, subtitle
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit, justified, pad, pad_left, wrap
+from tui_agent.console.quantities import seconds
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tui_agent.recovery.ring import RingSlot
-    from tui_agent.state import RunState
+    from tui_agent.core.recovery.ring import RingSlot
+    from tui_agent.core.state import RunState
 
 SLOTS = 5
 _FLASHES = 6
@@ -43,7 +42,7 @@ class RingPane(LinePane):
         self._identical = 0
         self._tripped = False
         self._iteration = 0
-        self._second = -1
+        self._key: tuple[int, int, str] | None = None
         self._now = 0.0
         self._flashes_left = 0
 
@@ -52,9 +51,11 @@ class RingPane(LinePane):
         ring = state.recovery.ring
         end = state.metrics.ended_at
         self._now = now if end is None else end
-        key = (ring, state.run.iteration, int(self._now))
-        if ring is self._ring and key[1:] == (self._iteration, self._second):
+        rule = newest_rule(state, "ring")
+        key = (state.run.iteration, int(self._now), rule)
+        if ring is self._ring and key == self._key:
             return
+        self._key = key
         tripped = bool(ring.tripped)
         if tripped and not self._tripped:
             self._flash()
@@ -64,10 +65,10 @@ class RingPane(LinePane):
             int(ring.identical),
             tripped,
         )
-        self._iteration, self._second = key[1], key[2]
+        self._iteration = state.run.iteration
         self.set_class(tripped, "-tripped")
-        watching = "" if state.recovery.policy.ring else "watching only"
-        self.border_subtitle = Content(" · ".join(part for part in (self._summary(), watching) if part))
+        watching = "" if state.recovery.policy.ring != "off" else "watching only"
+        self.border_subtitle = subtitle(self._summary(), watching, rule=rule)
         self.redraw()
 
     def _summary(self) -> str:
@@ -79,7 +80,7 @@ class RingPane(LinePane):
         return f"{self._identical}/{SLOTS} identical" if self._identical > 1 else f"{filled}/{SLOTS}"
 
     def _flash(self) -> None:
-        """A short alternation of classes; none where animations are off (the heavy border stays)."""
+        """Flash by alternating classes; not where animations are off (the heavy border stays)."""
         if self.app.animation_level == "none":
             return
         self._flashes_left = _FLASHES
@@ -115,7 +116,7 @@ class RingPane(LinePane):
         same = self._identical > 1 and number > self._filled - self._identical
         role = "error" if same else "warn"
         kind = _kind(slot, width)
-        message = gist(slot.message)
+        message = headline(slot.message)
         text = f"{one_line(slot.tool)}: {message}" if slot.tool else message
         head = (
             Span(f"{number} ", "muted"),
@@ -158,7 +159,7 @@ class RingPane(LinePane):
         spans.append(Span(f" {self._summary() or 'no failures'}", "muted"))
         newest = next((slot for slot in reversed(slots) if slot is not None), None)
         if newest is not None and height == 1:
-            spans.append(Span(f"  {gist(newest.message)}"))
+            spans.append(Span(f"  {headline(newest.message)}"))
         return clip(spans, width)
 
     def _newest(self, width: int, rows: int) -> list[Line]:

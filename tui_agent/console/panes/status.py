@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_agent.console.panes.glyphs import MODES, compact, seconds, spinner
-from tui_agent.console.panes.ink import Line, Palette, Span, clip, fit_middle, to_strip, width_of
-from tui_agent.console.sanitize import one_line
+from tui_agent.console.panes.glyphs import MODES, spinner
+from tui_agent.console.panes.styled_line import Line, Palette, Span, clip, fit_middle, to_strip, width_of
+from tui_agent.console.quantities import compact, seconds
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.state import RunState
+    from tui_agent.core.state import RunState
 
 
 class LineWidget(Widget):
@@ -27,12 +28,10 @@ class LineWidget(Widget):
     _now = 0.0
 
     def show(self, state: RunState, now: float) -> None:
-        """Show `state` at the time `now`."""
         self._state, self._now = state, now
         self._redraw()
 
     def draw(self, state: RunState, now: float, width: int) -> Line:
-        """The row, at most `width` cells wide."""
         raise NotImplementedError
 
     def _redraw(self) -> None:
@@ -45,11 +44,9 @@ class LineWidget(Widget):
             self.refresh()
 
     def on_resize(self) -> None:
-        """Lay out for the new width."""
         self._redraw()
 
     def render_line(self, y: int) -> Strip:
-        """The row."""
         width = self.content_region.width
         if y:
             return Strip.blank(width, self.rich_style)
@@ -57,7 +54,7 @@ class LineWidget(Widget):
 
 
 def mode_of(state: RunState) -> str:
-    """AUTO, STEP, PAUSED, or WAITING for the operator, or DONE (CONTRACT.md)."""
+    """AUTO, STEP or PAUSED, or WAITING for the operator, or DONE."""
     phase = str(state.phase)
     if phase in ("approval", "escalation"):
         return "WAITING"
@@ -121,7 +118,7 @@ def _fitted(badge: Span, fields: list[tuple[int, tuple[Span, ...]]], width: int)
 
 
 def _activity(state: RunState, now: float) -> tuple[Span, ...]:
-    """What the run does now, in a word."""
+    """What the run is doing, in a word."""
     match str(state.phase):
         case "model":
             attempt = f" (try {state.run.attempt})" if state.run.attempt > 1 else ""

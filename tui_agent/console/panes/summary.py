@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui_agent.console.panes.attempts import is_blocked
 from tui_agent.console.panes.confidence import confidence_role, trend
 from tui_agent.console.panes.glyphs import EMPTY, FULL, STRATEGIES, pips
-from tui_agent.console.panes.ink import Line, Span, clip, width_of
 from tui_agent.console.panes.ring import SLOTS
 from tui_agent.console.panes.status import LineWidget
-from tui_agent.console.sanitize import one_line
+from tui_agent.console.panes.styled_line import Line, Span, clip, width_of
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.state import RunState
+    from tui_agent.core.state import RunState
 
 
 class RecoverySummary(LineWidget):
@@ -73,17 +74,26 @@ def _attempts(state: RunState, labels: bool) -> tuple[Span, ...]:
     worst = max(state.recovery.attempts.newest_first(), key=lambda entry: entry.count, default=None)
     if worst is None or not worst.count:
         return ()
-    role = "blocked" if worst.blocked else "error" if worst.count >= worst.limit else "warn"
+    blocked = is_blocked(worst)
+    role = "blocked" if blocked else "error" if worst.count >= worst.limit else "warn"
     tool = one_line(worst.tool)
-    mark = " ⊘ blocked" if worst.blocked else ""
+    mark = " ⊘ blocked" if blocked else ""
     if labels:
         return (Span("attempts ", "muted"), Span(f"{worst.count}/{worst.limit} {tool}{mark}", role))
-    return (Span(f"{pips(worst.count, worst.limit)} {tool}{' ⊘' if worst.blocked else ''}", role),)
+    return (Span(f"{pips(worst.count, worst.limit)} {tool}{' ⊘' if blocked else ''}", role),)
 
 
 def _confidence(state: RunState, labels: bool) -> tuple[Span, ...]:
     cognition = state.recovery.cognition
+    policy = state.recovery.policy
     history = [value for _, value in cognition.history[-2:]]
-    spans = [Span("confidence ", "muted")] if labels else []
-    spans.append(Span(f"{cognition.confidence:.2f} {trend(history)}", confidence_role(cognition.confidence)))
+    chance = policy.cognition == "chance"
+    spans = [Span("chance " if chance else "confidence ", "muted")] if labels else []
+    if chance and cognition.next_step.chance is None:
+        return (*spans, Span("–", "muted"))
+    value = cognition.shown(policy)
+    role = (
+        confidence_role(value, policy.pivot_chance, policy.pivot_chance) if chance else confidence_role(value)
+    )
+    spans.append(Span(f"{value:.2f} {trend(history)}", role))
     return tuple(spans)

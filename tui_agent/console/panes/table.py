@@ -2,53 +2,35 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 
-from rich.cells import cell_len
+from tui_agent.console.panes.styled_line import Line, Span, clip, width_of
 
-from tui_agent.console.panes.ink import Line, Span, clip, pad
-
-_RULE_CELL = re.compile(r"^:?-+:?$")
 _LEAST = 3
 
 
-def is_row(line: str) -> bool:
-    """Whether a source line belongs to a table."""
-    return line.lstrip().startswith("|") and line.count("|") > 1
-
-
-def draw_table(rows: list[str], width: int) -> list[Line]:
-    """The rows with their columns aligned; a header is bold, with a rule below it."""
-    cells = [_cells(row) for row in rows]
-    ruled = len(cells) > 1 and all(_RULE_CELL.match(cell) for cell in cells[1])
-    body = [row for number, row in enumerate(cells) if not (ruled and number == 1)]
-    columns = max(len(row) for row in body)
-    widths = [max((cell_len(row[at]) for row in body if at < len(row)), default=0) for at in range(columns)]
+def draw_table(rows: Sequence[Sequence[Line]], width: int) -> list[Line]:
+    """The rows with their columns aligned, and a rule below the first, which is the header."""
+    columns = max(len(row) for row in rows)
+    cells = [[*row, *[()] * (columns - len(row))] for row in rows]
+    widths = [max(width_of(row[at]) for row in cells) for at in range(columns)]
     _shrink(widths, width - 3 * (columns - 1))
     lines: list[Line] = []
-    for number, row in enumerate(body):
+    for number, row in enumerate(cells):
         spans: list[Span] = []
-        for at in range(columns):
+        for at, cell in enumerate(row):
             if at:
                 spans.append(Span(" │ ", "faint"))
-            spans.append(
-                Span(
-                    pad(row[at] if at < len(row) else "", widths[at]), "bold" if ruled and not number else ""
-                )
-            )
+            shown = clip(cell, widths[at])
+            spans += [*shown, Span(" " * (widths[at] - width_of(shown)))]
         lines.append(clip(spans, width))
-        if ruled and not number:
+        if not number:
             lines.append(clip((Span("─┼─".join("─" * size for size in widths), "faint"),), width))
     return lines
 
 
-def _cells(row: str) -> list[str]:
-    inner = row.strip().removeprefix("|").removesuffix("|")
-    return [cell.strip().replace("**", "").replace("`", "") for cell in inner.split("|")]
-
-
 def _shrink(widths: list[int], room: int) -> None:
-    """Take cells from the widest columns until all fit (or nothing can give any more)."""
+    """Take cells from the widest columns until all fit or all are as narrow as may be."""
     excess = sum(widths) - room
     while excess > 0:
         widest = max(range(len(widths)), key=lambda at: widths[at])

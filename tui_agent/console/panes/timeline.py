@@ -10,19 +10,31 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_agent.console.panes.gist import gist
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE, Sign
-from tui_agent.console.panes.ink import Line, Palette, Span, clip, pad, pad_left, text_of, to_strip, wrap
+from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.sanitize import one_line
+from tui_agent.console.panes.styled_line import (
+    Line,
+    Palette,
+    Span,
+    clip,
+    justified,
+    pad,
+    pad_left,
+    text_of,
+    to_strip,
+    width_of,
+    wrap_spans,
+)
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from textual.events import Click
     from textual.selection import Selection
 
-    from tui_agent.appendlog import AppendLog
-    from tui_agent.folds.timeline import TimelineLine
-    from tui_agent.state import RunState
+    from tui_agent.core.append_log import AppendLog
+    from tui_agent.core.projections.timeline import TimelineLine
+    from tui_agent.core.state import RunState
 
 _BADGE = 9
 _DETECTOR = 11
@@ -116,7 +128,7 @@ class TimelinePane(LinePane):
         self._follow = new_value >= self.max_scroll_y
 
     def _at(self, row: int) -> tuple[int, int]:
-        """Index of the line at a row, and which row of its detail it is (0: the line itself)."""
+        """The line at a row, and which row of its detail that is (0: the line itself)."""
         cursor = self._cursor
         if cursor is None or row <= cursor:
             return row, 0
@@ -151,7 +163,10 @@ class TimelinePane(LinePane):
             text = f"{one_line(line.detector)}: {_text_of(line)}" if line.detector else _text_of(line)
         loud = line.kind == "outcome" or (line.level is not None and line.level.rank >= 3)
         spans.append(Span(text, "bold" if loud else ""))
-        drawn = clip(spans, width)
+        # The reason goes first: where both do not fit, the rule stands in the opened line.
+        rule = (Span(one_line(line.rule, 60), "muted"),) if line.rule else ()
+        fits = rule and width_of(spans) + width_of(rule) + 2 <= width
+        drawn = justified(spans, rule, width) if fits else clip(spans, width)
         if not current:
             return drawn
         return (
@@ -166,10 +181,12 @@ class TimelinePane(LinePane):
             return
         line = self._log[self._cursor]
         width = self.content_width
-        if width_fits(self._row(line, 10_000, False), width):
+        row = self._row(line, width, False)
+        if not text_of(row).endswith("…") and text_of(row).endswith(line.rule):
             return
-        rows = wrap(one_line(line.text, 2_000), max(8, width - 4))[:_DETAIL_ROWS]
-        self._detail = [clip((Span("  │ ", "faint"), Span(row)), width) for row in rows]
+        spans = [Span(one_line(line.text, 2_000)), Span(f"  {one_line(line.rule, 60)}".rstrip(), "muted")]
+        rows = wrap_spans(spans, max(8, width - 4))[:_DETAIL_ROWS]
+        self._detail = [clip((Span("  │ ", "faint"), *row), width) for row in rows]
 
     def _move_to(self, index: int) -> None:
         if not self._log:
@@ -189,7 +206,7 @@ class TimelinePane(LinePane):
         self.refresh()
 
     def on_blur(self) -> None:
-        """The cursor goes with the focus."""
+        """Drop the cursor with the focus."""
         self._leave()
         if self._follow:
             self._scroll_to_row(self._rows)
@@ -212,7 +229,7 @@ class TimelinePane(LinePane):
         self._scroll_to_row(self._rows)
 
     def action_select(self) -> None:
-        """Tell the screen which event is meant."""
+        """Show the line's event in the conversation."""
         if self._cursor is not None and self._log:
             self.post_message(self.Selected(self._log[self._cursor].seq))
 
@@ -227,13 +244,11 @@ class TimelinePane(LinePane):
             self.post_message(self.Selected(self._log[index].seq))
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text."""
         return selection.extract(
             "\n".join(text_of(self._line(row)).rstrip() for row in range(self._rows))
         ), "\n"
 
     def render_line(self, y: int) -> Strip:
-        """One visible row."""
         width = self.content_width
         row = y + self.scroll_offset.y
         if row >= max(1, self._rows):
@@ -250,11 +265,6 @@ class TimelinePane(LinePane):
         return strip
 
 
-def width_fits(line: Line, width: int) -> bool:
-    """Whether the line needs no more than `width` cells."""
-    return clip(line, width) == line
-
-
 def _sign(line: TimelineLine) -> Sign:
     if line.level is not None:
         return LEVELS.get(str(line.level), LEVELS["continue"])
@@ -265,10 +275,10 @@ def _sign(line: TimelineLine) -> Sign:
 
 
 def _text_of(line: TimelineLine) -> str:
-    """The line's text; of a failure that has many lines, the one that tells."""
+    """The line's text; of a failure that has many lines, the one that says what is wrong."""
     if line.kind == "error" and "\n" in line.text:
         tool, colon, message = line.text.partition(": ")
-        return f"{one_line(tool)}: {gist(message)}" if colon else gist(line.text)
+        return f"{one_line(tool)}: {headline(message)}" if colon else headline(line.text)
     return one_line(line.text)
 
 

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+from tui_agent.console.panes.block_context import BlockContext
 from tui_agent.console.panes.blocks import (
     draw_block,
     draw_reply,
@@ -18,18 +19,17 @@ from tui_agent.console.panes.blocks import (
     kind_of,
     rough_height,
 )
-from tui_agent.console.panes.glyphs import seconds
 from tui_agent.console.panes.heights import HeightIndex
-from tui_agent.console.panes.ink import Line, Span, clip
 from tui_agent.console.panes.prose import Prose
-from tui_agent.console.panes.setting import Setting
+from tui_agent.console.panes.styled_line import Line, Span, clip
+from tui_agent.console.quantities import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from textual.strip import Strip
 
-    from tui_agent.folds.conversation import CallEntry, Conversation, Entry, OpenReply
+    from tui_agent.core.projections.conversation import CallEntry, Conversation, Entry, OpenReply
 
 _OPENING = frozenset({"CallEntry", "EscalationEntry", "FaultEntry"})
 
@@ -100,7 +100,6 @@ class Transcript:
 
     @property
     def closed(self) -> int:
-        """Number of closed entries."""
         return len(self._log)
 
     @property
@@ -115,11 +114,11 @@ class Transcript:
         silent = reply is not None and not reply.text and not reply.reasoning
         return self._waiting or silent or any(str(call.state) == "running" for call in self._calls)
 
-    def update(self, talk: Conversation, limit: int, waiting: bool) -> int:
+    def update(self, conversation: Conversation, limit: int, waiting: bool) -> int:
         """Take over a conversation. `limit`: attempts a call has. Returns how many entries were closed."""
         self._limit = limit
         before = len(self._log)
-        log = talk.entries
+        log = conversation.entries
         if log is not self._log:
             common = self._common(log)
             if common < before:
@@ -130,7 +129,11 @@ class Transcript:
         if waiting != self._waiting and len(log):
             self._forget(len(log) - 1)
             self._waiting = waiting
-        self._reply, self._calls, self._iteration = talk.reply, talk.calls, talk.iteration
+        self._reply, self._calls, self._iteration = (
+            conversation.reply,
+            conversation.calls,
+            conversation.iteration,
+        )
         return len(log) - before
 
     def advance(self, now: float, frame: str) -> None:
@@ -158,7 +161,7 @@ class Transcript:
             drawn.strips.clear()
 
     def _common(self, log: Sequence[Entry]) -> int:
-        """How many entries are those that are shown already (a replay may have gone back)."""
+        """How many entries are shown already; a replay may have gone back."""
         old = self._log
         size = min(len(old), len(log))
         while size and old[size - 1] is not log[size - 1]:
@@ -196,7 +199,7 @@ class Transcript:
             self._failed.setdefault(_call_hash(entry), []).append((index, entry.iteration))
         elif state == "succeeded" and self._failed:
             for failed, _ in self._failed.pop(_call_hash(entry), ()):
-                self._marks[failed] = ("mended", index)
+                self._marks[failed] = ("recovered", index)
                 self._forget(failed)
 
     def _note_end(self, index: int, outcome: Entry) -> None:
@@ -228,8 +231,8 @@ class Transcript:
         if drawn is None:
             self.drawings += 1
             entry = self._log[index]
-            setting = self._setting(index, entry)
-            drawn = self._cache[index] = self._draw(entry, setting)
+            context = self._context(index, entry)
+            drawn = self._cache[index] = self._draw(entry, context)
             lines = drawn.lines
             self.heights.set(index, len(lines))
             self._exact.add(index)
@@ -239,23 +242,23 @@ class Transcript:
             self._cache.move_to_end(index)
         return drawn
 
-    def _draw(self, entry: Entry, setting: Setting) -> Drawn:
-        head = head_of(entry, setting, self.width)
-        return Drawn([*head, *draw_block(entry, self.width, setting)], len(head))
+    def _draw(self, entry: Entry, context: BlockContext) -> Drawn:
+        head = head_of(entry, context, self.width)
+        return Drawn([*head, *draw_block(entry, self.width, context)], len(head))
 
-    def _setting(self, index: int, entry: Entry) -> Setting:
+    def _context(self, index: int, entry: Entry) -> BlockContext:
         mark = self._marks.get(index, ("", 0))[0]
         prose = None
         if self._prose is not None and kind_of(entry) == "ReplyEntry" and entry.seq == self._prose_seq:
             text = getattr(entry, "text", "")
             if self._prose.text == text:
                 prose = self._prose.finish(text)
-        return Setting(
+        return BlockContext(
             previous=self._log[index - 1] if index else None,
             expanded=_key(entry) in self._expanded,
             limit=self._limits[index],
             final=mark == "final",
-            mended=mark == "mended",
+            recovered=mark == "recovered",
             waiting=self._waiting and index == len(self._log) - 1,
             now=self._now,
             frame=self._frame,
@@ -268,14 +271,14 @@ class Transcript:
         if self._reply is not None:
             blocks.append(self._open_reply(self._reply, previous))
         for call in self._calls:
-            setting = Setting(
+            context = BlockContext(
                 previous=previous,
                 expanded=_key(call) in self._expanded,
                 limit=self._limit,
                 now=self._now,
                 frame=self._frame,
             )
-            blocks.append(self._draw(call, setting))
+            blocks.append(self._draw(call, context))
             previous = call
         return blocks
 
@@ -337,7 +340,7 @@ class Transcript:
         block = self._tail[index - closed]
         return block.lines[number] if isinstance(block, Drawn) else block.line(number)
 
-    # --- the operator's hand ---------------------------------------------------------------------------------
+    # --- keys and mouse --------------------------------------------------------------------------------------
 
     def entry(self, index: int) -> Entry | None:
         """The entry of a block; None for the open reply."""
@@ -385,7 +388,7 @@ class Transcript:
 
 
 def _key(entry: Entry) -> tuple[int, str]:
-    """What stays the same of a block while it is open and when it is closed."""
+    """A key that a block keeps when it closes."""
     return entry.seq, getattr(entry, "call_id", "")
 
 

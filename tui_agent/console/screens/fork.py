@@ -1,6 +1,6 @@
-"""What if: a fork's point, and what goes differently from there. Left empty, everything is as it was.
+"""The fork screen: the point, and what goes differently from there. What is left empty stays as it was.
 
-It makes nothing: it is dismissed with the point and the changes.
+It makes no fork: it is dismissed with the point and the changes.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static, TextArea
 
-from tui_agent.console.cards.sheet import Passage, Sheet
-from tui_agent.console.commands import POLICIES
-from tui_agent.console.going_back import clock
+from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.option_row import Option, OptionRow
-from tui_agent.console.sanitize import one_line, sanitize
+from tui_agent.console.quantities import time_of_day
+from tui_agent.core.names import POLICIES
+from tui_agent.terminal_text import one_line, sanitize_paste
 
 if TYPE_CHECKING:
     from textual import events
 
-    from tui_agent.sessions.fork import WhatIf
-    from tui_agent.sessions.fork_point import ForkPoint
+    from tui_agent.store.fork import WhatIf
+    from tui_agent.store.fork_point import ForkPoint
 
 HINTS = (
     Hint("Enter", "fork and go over", "enter"),
@@ -74,10 +74,9 @@ class Field(TextArea):
 
     def on_paste(self, event: events.Paste) -> None:
         """Make pasted text safe before the text area takes it."""
-        event.text = "\t".join(sanitize(part) for part in event.text.split("\t"))
+        event.text = sanitize_paste(event.text)
 
     def action_newline(self) -> None:
-        """Begin a new line."""
         self.insert("\n")
 
 
@@ -95,11 +94,11 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
         & Static { height: auto; }
         & .fork--label { color: $accent; text-style: bold; margin-top: 1; }
         & .fork--hint { color: $text-muted; }
-        & Sheet { max-height: 5; }
+        & CardBody { max-height: 5; }
         & Input { border: none; height: 1; padding: 0; background: $surface; }
         & KeyHints { padding: 0; margin-top: 1; background: $background; }
         &.-low .fork--label, &.-low KeyHints { margin-top: 0; }
-        &.-low Sheet { max-height: 3; }
+        &.-low CardBody { max-height: 3; }
     }
     """
 
@@ -137,7 +136,7 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
         point = self._point
         if point.question is not None:
             yield label("Your answer to")
-            yield Sheet([Passage(point.question)]).set_class(True, "of-answer")
+            yield CardBody([Passage(point.question)]).set_class(True, "of-answer")
             yield Field(
                 "answer",
                 "left open; the agent goes on without it"
@@ -153,11 +152,11 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
         if point.open:
             yield label("Recovery note with the next model call")
             if point.note is not None:
-                yield Sheet([Passage(point.note, "note")]).set_class(True, "of-note")
+                yield CardBody([Passage(point.note, "note")]).set_class(True, "of-note")
             yield Field("note", "none" if point.note is None else f"as it is; {DROP}: send none")
 
     def on_mount(self) -> None:
-        """The first field has the keys; no remark lies over it."""
+        """Focus the first field; no remark covers it."""
         self.app.clear_notifications()
         self._fit()
         self.query_one(OptionRow).focus()
@@ -174,7 +173,7 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
         seq = self._seq()
         what = "the question is open" if seq != point.seq else one_line(point.kind, 60)
         iteration = f" · iteration {point.iteration}" if point.iteration else ""
-        when = "" if seq != point.seq else f" · {clock(point.at)}"
+        when = "" if seq != point.seq else f" · {time_of_day(point.at)}"
         return Content.assemble(
             ("After event ", "$text"),
             (f"{seq}", "bold $accent"),
@@ -200,21 +199,21 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
         self.query_one("#place", Static).update(self._place())
 
     def action_read(self, pages: int) -> None:
-        """Through the question or the note that the field is about; from elsewhere, through the note."""
+        """Scroll the question or note that the focused field is about, else the note."""
         field = self.focused.id if self.focused is not None else None
-        for sheet in self.query(".of-answer" if field == "answer" else ".of-note"):
+        for card_body in self.query(".of-answer" if field == "answer" else ".of-note"):
             if pages < 0:
-                sheet.scroll_page_up(animate=False)
+                card_body.scroll_page_up(animate=False)
             else:
-                sheet.scroll_page_down(animate=False)
+                card_body.scroll_page_down(animate=False)
 
     def on_key_hints_pressed(self, event: KeyHints.Pressed) -> None:
         """A click on a hint is its key."""
         self.app.simulate_key(event.key)
 
     def action_confirm(self) -> None:
-        """Fork as it is written here."""
-        from tui_agent.sessions.fork import WhatIf
+        """Dismiss the screen with what was entered."""
+        from tui_agent.store.fork import WhatIf
 
         policy = self.query_one(OptionRow).value
         note = self._text("note")
@@ -232,7 +231,6 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
 
 
 def label(text: str) -> Static:
-    """The heading of a field."""
     return Static(Content(text), classes="fork--label")
 
 

@@ -11,11 +11,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from tui_agent.console.commands import COMMANDS, key_label
-from tui_agent.console.panes.ink import Line, Span, pad, wrap
 from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.panes.styled_line import Line, Span, pad, wrap
 
 if TYPE_CHECKING:
-    from tui_agent.state import RunState
+    from tui_agent.core.state import RunState
 
 Rows = Sequence[tuple[str, str]]
 
@@ -47,7 +47,7 @@ PANES: Rows = (
     ),
     (
         "Recovery note",
-        "What the model will be told with its next call, and never again. F4 edits it while it waits.",
+        "What goes to the model with its next call, and only then. F4 edits it while it waits.",
     ),
     (
         "Timeline",
@@ -66,7 +66,7 @@ REPLAY_KEYS: Rows = (
 
 
 class HelpPane(LinePane):
-    """Sections in two columns, key and meaning; meanings wrap in theirs."""
+    """Sections in two columns: the key, and its meaning wrapped."""
 
     DEFAULT_CSS = """
     HelpPane {
@@ -81,7 +81,6 @@ class HelpPane(LinePane):
         """The help is the same in every state."""
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """All sections."""
         left = min(30, width // 3)
         lines: list[Line] = []
         for title, rows in SECTIONS:
@@ -106,7 +105,6 @@ class HelpScreen(ModalScreen[None]):
     ]
 
     def compose(self) -> ComposeResult:
-        """One pane."""
         pane = HelpPane()
         pane.border_title = Content("Help")
         pane.border_subtitle = Content("Esc closes · ↑ ↓ scroll")
@@ -118,7 +116,6 @@ class HelpScreen(ModalScreen[None]):
 
 
 def command_rows() -> Rows:
-    """Every command with its key."""
     rows = []
     for command in COMMANDS:
         key = f"{key_label(command.key)} " if command.key else ""

@@ -81,7 +81,6 @@ class JumpScreen(ModalScreen["str | None"]):
         self._targets = targets
 
     def compose(self) -> ComposeResult:
-        """One label a target."""
         for target in self._targets:
             label = Static(Content(f" {target.letter} {target.label} "))
             label.styles.offset = target.offset

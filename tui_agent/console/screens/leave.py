@@ -1,4 +1,4 @@
-"""Asked before a run is closed: leave, or stay."""
+"""The question before a run is closed: leave, or stay."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ class LeaveScreen(ModalScreen[bool]):
     ]
 
     def compose(self) -> ComposeResult:
-        """What happens, and the choice."""
         with Vertical() as box:
-            box.border_title = Content("A run goes on")
+            box.border_title = Content("A run is under way")
             yield Static(
                 Content(
                     "Leaving ends it as interrupted, with a partial answer. "
@@ -50,5 +49,4 @@ class LeaveScreen(ModalScreen[bool]):
         self.query_one(Choices).focus()
 
     def on_choices_picked(self, event: Choices.Picked) -> None:
-        """Leave or stay."""
         self.dismiss(event.value == "leave")

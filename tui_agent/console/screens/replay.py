@@ -1,29 +1,28 @@
-"""The replay's screen: the same cockpit over a saved session, with a clock that the operator turns."""
+"""The replay's screen: the dashboard over a saved session, at a position that the operator moves."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from tui_agent.console.commands import COMMANDS
 from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.screen_deck import ScreenDeck
-from tui_agent.console.screens.cockpit_screen import CockpitScreen, command_bindings
+from tui_agent.console.screens.dashboard_screen import DashboardScreen, command_bindings
 
 if TYPE_CHECKING:
     from textual.timer import Timer
 
-    from tui_agent.config import Settings
-    from tui_agent.console.boot import Recorded
+    from tui_agent.config.settings import Settings
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.player import Player
     from tui_agent.console.scrubber import Scrubber
-    from tui_agent.sessions.errors import JournalError
-    from tui_agent.sessions.recordings import Recording
-    from tui_agent.sessions.replay import Stop
+    from tui_agent.console.startup import Recorded
+    from tui_agent.store.errors import JournalError
+    from tui_agent.store.recordings import Recording
+    from tui_agent.store.replay import Stop
 
 READ_WAIT = 0.05
 """Seconds after which a player that ran ahead of the reading looks again."""
@@ -48,33 +47,6 @@ class _LeftError(Exception):
     """The screen was left while the session was being read."""
 
 
-class ReplayDeck(ScreenDeck):
-    """The replay's own commands."""
-
-    def __init__(self, screen: ReplayScreen) -> None:
-        super().__init__(screen)
-        self._screen = screen
-
-    async def fork(self) -> None:
-        """Go on from the event that is shown, in a session of its own."""
-        recorded, player = self._screen.recorded, self._screen.player
-        if recorded is None or player is None:
-            return
-        if not recorded.recording.as_recorded:
-            self._surface.say(_unforkable(recorded.recording))
-            return
-        if not player.there:
-            self._surface.say("The session is still being read up to here.")
-            return
-        seq = max(1, player.position)
-        await self._fork(recorded.path, player.replay.state_at(seq), seq)
-
-    async def export(self, argument: str) -> None:
-        """Write the session to a file."""
-        if self._screen.recorded is not None:
-            await self._export(self._screen.recorded.path, argument)
-
-
 def _unforkable(recording: Recording) -> str:
     if recording.judged_by and not recording.foreign:
         return (
@@ -84,29 +56,29 @@ def _unforkable(recording: Recording) -> str:
     return "This is no saved session: agent-tui sessions import makes it one, which can be forked."
 
 
-class ReplayScreen(CockpitScreen):
+class ReplayScreen(DashboardScreen):
     """A saved session."""
 
-    command_names = frozenset(command.name for command in COMMANDS if command.replay)
+    replays = True
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_bindings(replay=True),
         Binding("space", "play", "Play, pause", priority=True),
-        Binding("left", "step(-1)", "One event back", priority=True),
-        Binding("right", "step(1)", "One event on", priority=True),
-        Binding("shift+left", "jump('iteration', True)", "One iteration back", priority=True),
-        Binding("shift+right", "jump('iteration')", "One iteration on", priority=True),
+        Binding("left", "event(-1)", "One event back", priority=True),
+        Binding("right", "event(1)", "One event on", priority=True),
+        Binding("shift+left", "stop_at('iteration', True)", "One iteration back", priority=True),
+        Binding("shift+right", "stop_at('iteration')", "One iteration on", priority=True),
         Binding("home", "edge(0)", "Beginning", priority=True),
         Binding("end", "edge(1)", "End", priority=True),
         Binding("left_square_bracket", "speed(-1)", "Slower", priority=True),
         Binding("right_square_bracket", "speed(1)", "Faster", priority=True),
-        Binding("e", "jump('error')", "Next error"),
-        Binding("E,shift+e", "jump('error', True)", "Error before"),
-        Binding("v", "jump('verdict')", "Next verdict"),
-        Binding("V,shift+v", "jump('verdict', True)", "Verdict before"),
-        Binding("x", "jump('escalation')", "Next escalation"),
-        Binding("X,shift+x", "jump('escalation', True)", "Escalation before"),
-        Binding("f", "command('fork')", "Fork from here"),
+        Binding("e", "stop_at('error')", "Next error"),
+        Binding("E,shift+e", "stop_at('error', True)", "Error before"),
+        Binding("v", "stop_at('verdict')", "Next verdict"),
+        Binding("V,shift+v", "stop_at('verdict', True)", "Verdict before"),
+        Binding("x", "stop_at('escalation')", "Next escalation"),
+        Binding("X,shift+x", "stop_at('escalation', True)", "Escalation before"),
+        Binding("f", "fork", "Fork from here"),
     ]
 
     def __init__(self) -> None:
@@ -116,25 +88,17 @@ class ReplayScreen(CockpitScreen):
         self._scrubber: Scrubber | None = None
         self._timer: Timer | None = None
         self._waiting: tuple[Stop, bool] | None = None
-        """A jump that can only be told when more was read."""
-
-    @property
-    def deck(self) -> ReplayDeck:
-        """What the commands act on."""
-        return ReplayDeck(self)
+        """A jump that waits until more of the session was read."""
 
     @property
     def settings(self) -> Settings | None:
-        """What holds here."""
         return None if self.recorded is None else self.recorded.settings
 
     def compose(self) -> ComposeResult:
-        """What the first paint shows."""
-        yield self.frame
+        yield self.splash
         yield KeyHints(HINTS)
 
     def home(self) -> ConversationPane | None:
-        """The conversation."""
         from tui_agent.console.panes import ConversationPane
 
         return next(iter(self.query(ConversationPane)), None)
@@ -144,16 +108,16 @@ class ReplayScreen(CockpitScreen):
         from tui_agent.console.scrubber import Scrubber
 
         self._scrubber = Scrubber()
-        await self.raise_cockpit()
+        await self.raise_dashboard()
         await self.mount(self._scrubber, before=self.status)
         home = self.home()
         if home is not None:
             home.focus()
 
     def attach(self, recorded: Recorded, speed: float, position: int) -> None:
-        """Show this recording. `read_through` is what makes its marks, and far seeks, come."""
+        """Show this recording. Its marks, and far positions, are there once `read_through` has got to them."""
         from tui_agent.console.player import Player
-        from tui_agent.console.sanitize import one_line
+        from tui_agent.terminal_text import one_line
 
         self.recorded = recorded
         self.player = Player(recorded.replay, position, speed)
@@ -165,9 +129,9 @@ class ReplayScreen(CockpitScreen):
             self.action_play()
 
     async def read_through(self) -> None:
-        """Fold the whole session through in a thread, telling how far it is; the screen goes on meanwhile."""
-        from tui_agent.console.boot import giving_way
-        from tui_agent.sessions.errors import JournalError
+        """Fold the whole session in a thread and report how far it is; the screen stays usable meanwhile."""
+        from tui_agent.console.startup import yielding_imports
+        from tui_agent.store.errors import JournalError
 
         player = self.player
         if player is None:
@@ -175,24 +139,23 @@ class ReplayScreen(CockpitScreen):
         loop = asyncio.get_running_loop()
         left = False
 
-        def told(_: float) -> None:
+        def progress(_: float) -> None:
             if left:
                 raise _LeftError
-            loop.call_soon_threadsafe(self._told)
+            loop.call_soon_threadsafe(self._more_read)
 
         try:
-            with giving_way():
+            with yielding_imports():
                 while not player.replay.ready:
                     try:
-                        await asyncio.to_thread(player.replay.prepare, told)
+                        await asyncio.to_thread(player.replay.prepare, progress)
                     except JournalError as damage:
                         self._cut(damage)
         finally:
             left = True
-        self._told()
+        self._more_read()
 
-    def _told(self) -> None:
-        """More was read."""
+    def _more_read(self) -> None:
         player, waiting = self.player, self._waiting
         if player is None:
             return
@@ -201,8 +164,8 @@ class ReplayScreen(CockpitScreen):
         self.redraw()
 
     def _cut(self, damage: JournalError) -> None:
-        """The session ends before a damaged event; that is said once."""
-        from tui_agent.console.sanitize import one_line
+        """End the session before a damaged event, and say so once."""
+        from tui_agent.terminal_text import one_line
 
         player = self.player
         if player is not None:
@@ -215,12 +178,12 @@ class ReplayScreen(CockpitScreen):
     def draw(self) -> None:
         """The state at the position, at the session's own time; the one before where it is still being read."""
         player = self.player
-        if player is None or self.cockpit is None or self.status is None or self._scrubber is None:
+        if player is None or self.dashboard is None or self.status is None or self._scrubber is None:
             return
         if not player.there:
             self._scrubber.show(player)
             return
-        from tui_agent.sessions.errors import JournalError
+        from tui_agent.store.errors import JournalError
 
         try:
             state, now = player.state, player.now
@@ -229,7 +192,7 @@ class ReplayScreen(CockpitScreen):
             self.redraw()
             return
         with self.app.batch_update():
-            self.cockpit.show(state, now)
+            self.dashboard.show(state, now)
             self.status.show(state, now)
             self._scrubber.show(player)
 
@@ -253,19 +216,17 @@ class ReplayScreen(CockpitScreen):
             self._plan(self.player.advance() if self.player.there else READ_WAIT)
 
     def action_play(self) -> None:
-        """Play or pause."""
         if self.player is not None:
             self.player.toggle()
             self._plan(self.player.wait())
 
-    def action_step(self, events: int) -> None:
+    def action_event(self, events: int) -> None:
         """One event back or on."""
         if self.player is not None:
             self.player.step(events)
             self._plan(0.0)
 
     def action_edge(self, last: int) -> None:
-        """Beginning or end."""
         if self.player is not None:
             self.player.step(self.player.replay.length * (1 if last else -1))
             self._plan(0.0)
@@ -276,9 +237,9 @@ class ReplayScreen(CockpitScreen):
             self.player.change_speed(step)
             self._plan(self.player.wait())
 
-    def action_jump(self, kind: str, back: bool = False) -> None:
-        """To the next place of a kind."""
-        from tui_agent.sessions.replay import Stop
+    def action_stop_at(self, kind: str, back: bool = False) -> None:
+        """Go to the next place of a kind, or the one before."""
+        from tui_agent.store.replay import Stop
 
         player = self.player
         if player is None:
@@ -300,14 +261,33 @@ class ReplayScreen(CockpitScreen):
             self.say(f"No {stop} {'before' if back else 'after'} this.")
         self._plan(0.0)
 
-    async def go_over(
+    async def open_session(
         self, session_id: str, what: Literal["resume", "replay"], changed: frozenset[str] = frozenset()
     ) -> None:
-        """To another session; what was chosen for this recording does not hold there."""
-        await super().go_over(session_id, what, changed | {"policy", "run"})
+        """Open another session; the options of this recording do not hold there."""
+        await super().open_session(session_id, what, changed | {"policy", "run"})
+
+    @work(group="commands")
+    async def action_fork(self) -> None:
+        """Go on from the event that is shown, in a session of its own."""
+        recorded, player = self.recorded, self.player
+        if recorded is None or player is None:
+            return
+        if not recorded.recording.as_recorded:
+            self.say(_unforkable(recorded.recording))
+        elif not player.there:
+            self.say("The session is still being read up to here.")
+        else:
+            seq = max(1, player.position)
+            await self.fork_after(recorded.path, player.replay.state_at(seq), seq)
+
+    @work(group="commands")
+    async def action_export(self, argument: str = "") -> None:
+        if self.recorded is not None:
+            await self.export_to_file(self.recorded.path, argument)
 
     def on_scrubber_sought(self, event: Scrubber.Sought) -> None:
-        """A place on the line was clicked."""
+        """Go to the place that was clicked."""
         if self.player is not None:
             self.player.seek(event.position)
             self._plan(self.player.wait())

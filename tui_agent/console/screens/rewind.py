@@ -1,4 +1,4 @@
-"""Going back: the points of this session, how much goes back, and what exactly would change.
+"""The rewind screen: the points of this session, what goes back, and what exactly would change.
 
 It changes nothing: it is dismissed with the plan that was on the screen when Enter was pressed.
 """
@@ -6,30 +6,26 @@ It changes nothing: it is dismissed with the plan that was on the screen when En
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.screen import ModalScreen
 
-from tui_agent.console.cards.sheet import Passage, Sheet
-from tui_agent.console.going_back import Way, clock, passages_of
+from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.option_row import Option, OptionRow
-from tui_agent.console.panes.ink import Line, Span, fit, pad, pad_left
-from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.sanitize import one_line
+from tui_agent.console.panes.cursor_list import CursorList
+from tui_agent.console.panes.styled_line import Line, Span, fit, pad, pad_left
+from tui_agent.console.quantities import time_of_day
+from tui_agent.console.rewind_text import RewindChoice, preview
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from textual import events
-
-    from tui_agent.sessions.rewind import RewindPlan, Scope
-    from tui_agent.sessions.session import Session
-    from tui_agent.state import RunState
+    from tui_agent.store.rewind import RewindPlan, RewindPoint, Scope
+    from tui_agent.store.session import Session
 
 HINTS = (
     Hint("Enter", "go back", "enter"),
@@ -47,81 +43,32 @@ LOW = 20
 """Rows of the terminal below which empty lines go."""
 
 
-class WayList(LinePane, can_focus=False):
-    """One line a way, the newest first."""
+class RewindList(CursorList[RewindChoice]):
+    """One line a choice, the newest first."""
 
     DEFAULT_CSS = """
-    WayList {
-        height: auto; max-height: 40%; min-height: 1; border: none; padding: 0;
-        scrollbar-size-horizontal: 0;
-    }
+    RewindList { height: auto; max-height: 40%; min-height: 1; scrollbar-size-horizontal: 0; }
     """
 
-    @dataclass
-    class Moved(Message):
-        """Another line was chosen."""
-
-    def __init__(self, ways: Sequence[Way], cursor: int) -> None:
-        super().__init__()
-        self.ways = tuple(ways)
-        self.cursor = cursor
-
-    @property
-    def chosen(self) -> Way:
-        """The line under the cursor."""
-        return self.ways[self.cursor]
-
-    def show(self, state: RunState, now: float) -> None:
-        """The points stay as they were when the screen opened."""
-
     def get_content_height(self, *_: object) -> int:
-        """A line each."""
-        return len(self.ways)
+        return len(self.rows)
 
-    def move(self, step: int) -> None:
-        """Another line; it is brought into sight."""
-        cursor = max(0, min(len(self.ways) - 1, self.cursor + step))
-        if cursor != self.cursor:
-            self.cursor = cursor
-            self.redraw()
-            self.post_message(self.Moved())
-        self.follow()
-
-    def follow(self) -> None:
-        """Bring the line under the cursor into sight."""
-        top, height = self.scroll_offset.y, self.scrollable_content_region.height
-        if self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False)
-        elif self.cursor >= top + height:
-            self.scroll_to(y=self.cursor - height + 1, animate=False)
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        """All lines."""
-        return [self._line(way, width, place == self.cursor) for place, way in enumerate(self.ways)]
-
-    @staticmethod
-    def _line(way: Way, width: int, current: bool) -> Line:
+    def draw_row(self, row: RewindChoice, width: int, *, current: bool) -> Line:
         ground = " on:cursor-background" if current else ""
-        kept = "" if way.point is None else "files kept" if way.point.ref else "conversation only"
-        when = pad(clock(way.at), 12)
+        kept = "" if row.point is None else "files kept" if row.point.ref else "conversation only"
+        when = pad(time_of_day(row.at), 12)
         room = max(4, width - 2 - len(when) - (18 if width >= 50 else 0))
-        label = pad(fit(one_line(way.label), room), room)
+        label = pad(fit(one_line(row.label), room), room)
         return (
             Span("▌ " if current else "  ", f"accent{ground}"),
             Span(when, f"muted{ground}"),
-            Span(label, f"{'bold' if current else ''}{' accent' if way.point is None else ''}{ground}"),
+            Span(label, f"{'bold' if current else ''}{' accent' if row.point is None else ''}{ground}"),
             Span(pad_left(kept, 18) if width >= 50 else "", f"muted{ground}"),
         )
 
-    def on_click(self, event: events.Click) -> None:
-        """Choose the line under the mouse."""
-        place = event.y + self.scroll_offset.y
-        if 0 <= place < len(self.ways):
-            self.move(place - self.cursor)
 
-
-class Preview(Sheet):
-    """What would change; other than the subject of a card it follows the choice."""
+class Preview(CardBody):
+    """What the chosen rewind would change."""
 
     DEFAULT_CSS = """
     Preview { height: 1fr; max-height: 100%; min-height: 1; margin-top: 1; }
@@ -147,7 +94,7 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
         & OptionRow { margin-top: 1; }
         & KeyHints { padding: 0; background: $background; }
         &.-low OptionRow, &.-low Preview { margin-top: 0; }
-        &.-low WayList { max-height: 3; }
+        &.-low RewindList { max-height: 3; }
         &.-low > Vertical { max-height: 100%; }
     }
     """
@@ -169,10 +116,10 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
         Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
     ]
 
-    def __init__(self, session: Session, ways: Sequence[Way], cursor: int) -> None:
+    def __init__(self, session: Session, choices: Sequence[RewindChoice], cursor: int) -> None:
         super().__init__()
         self._session = session
-        self._list = WayList(ways, cursor)
+        self._list = RewindList(choices, cursor)
         self._wanted: Scope = "both"
         self._scopes = OptionRow(SCOPES, "both")
         self._scopes.can_focus = False
@@ -183,7 +130,6 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
         self._taking = False
 
     def compose(self) -> ComposeResult:
-        """Points, how much, what it does, keys."""
         with Vertical() as box:
             box.border_title = Content("Go back")
             yield self._list
@@ -192,7 +138,7 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
             yield KeyHints(HINTS)
 
     def on_mount(self) -> None:
-        """Look at what the first choice would change; no remark lies over it."""
+        """Look at what the first choice would change; no remark covers it."""
         self.app.clear_notifications()
         self._fit()
         self.call_after_refresh(self._list.follow)
@@ -206,9 +152,14 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
         self.set_class(self.app.size.height < LOW, "-low")
 
     @property
+    def _point(self) -> RewindPoint | None:
+        chosen = self._list.chosen
+        return None if chosen is None else chosen.point
+
+    @property
     def scope(self) -> Scope:
-        """What goes back: what is wanted, as far as the point has it."""
-        point = self._list.chosen.point
+        """What goes back: what was chosen, as far as the point has it."""
+        point = self._point
         if point is None:
             rewound = self._session.state.rewound
             return self._wanted if rewound is None else rewound.scope
@@ -217,9 +168,9 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
     # --- looking --------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Plan what is chosen now; a plan under way is let finish first, its result is not shown."""
+        """Plan what is chosen now; a plan that is being made is finished first, and not shown."""
         self._planned = None
-        point, scope = self._list.chosen.point, self.scope
+        point, scope = self._point, self.scope
         able = {"conversation", "files", "both"} if point is not None and point.ref else {scope}
         self._scopes.put(scope, frozenset(option.value for option in SCOPES) - able)
         if self._looking:
@@ -243,9 +194,9 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
         self._preview.put(passages)
 
     async def _plan(self) -> tuple[RewindPlan | None, list[Passage]]:
-        from tui_agent.sessions.errors import SessionError
+        from tui_agent.store.errors import SessionError
 
-        point = self._list.chosen.point
+        point = self._point
         try:
             if point is None:
                 plan = await self._session.plan_undo()
@@ -256,25 +207,23 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
                 Passage(f"{error.what}: {error.why}.", "error"),
                 Passage(error.todo),
             ]
-        return plan, list(passages_of(plan, self._session.state.session.workspace))
+        return plan, list(preview(plan, self._session.state.session.workspace))
 
     # --- keys and mouse -------------------------------------------------------------------------------------
 
     def action_move(self, step: int) -> None:
-        """Another point."""
         self._list.move(step)
 
-    def on_way_list_moved(self, _: WayList.Moved) -> None:
-        """Look at what it would change."""
+    def on_cursor_list_moved(self, _: CursorList.Moved) -> None:
+        """Plan the rewind to the new choice."""
         self._look()
 
     def action_turn(self, step: int) -> None:
-        """The next scope."""
         self._scopes.move(step)
 
     def action_scope(self, scope: str) -> None:
         """Conversation, files or both."""
-        if self._list.chosen.point is None:
+        if self._point is None:
             return
         self._wanted = cast("Scope", scope)
         if self.scope != scope:
@@ -287,7 +236,7 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
         self._look()
 
     def action_read(self, pages: int) -> None:
-        """Through a long preview."""
+        """Scroll a long preview."""
         if pages < 0:
             self._preview.scroll_page_up(animate=False)
         else:
@@ -298,7 +247,7 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
         self.app.simulate_key(event.key)
 
     def action_confirm(self) -> None:
-        """Take what is shown, if it still holds."""
+        """Dismiss the screen with the plan that is shown, if it is still true."""
         if self._looking or self._taking or self._planned is None:
             return
         if not (self._planned.entries or self._planned.groups or self._planned.files):

@@ -1,6 +1,6 @@
-"""The saved sessions: a list that opens at once, a search over everything that was said, and what to do with one.
+"""The session list: it opens at once, searches everything that was said, and offers what to do with a session.
 
-It asks the store, in threads; it opens nothing itself: it is dismissed with what was chosen.
+It asks the store in threads and opens nothing: it is dismissed with what was chosen.
 """
 
 from __future__ import annotations
@@ -8,28 +8,25 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.panes.ink import Line, Span, fit, pad, pad_left
-from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.sanitize import one_line
+from tui_agent.console.panes.cursor_list import CursorList
+from tui_agent.console.panes.glyphs import OUTCOMES
+from tui_agent.console.panes.styled_line import Line, Span, fit, pad, pad_left
+from tui_agent.console.quantities import age, counted
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from textual import events
-
-    from tui_agent.sessions.store import SessionStore
-    from tui_agent.sessions.summary import SessionRow
-    from tui_agent.state import RunState
+    from tui_agent.store.session_store import SessionStore
+    from tui_agent.store.summary import SessionRow
 
 HINTS = (
     Hint("Enter", "go on with it", "enter"),
@@ -47,32 +44,14 @@ class Chosen(NamedTuple):
     what: Literal["resume", "replay"]
 
 
-class SessionList(LinePane, can_focus=False):
+class SessionList(CursorList["SessionRow"]):
     """One row a session, the newest first."""
 
     DEFAULT_CSS = """
-    SessionList { height: 1fr; border: none; padding: 0; }
+    SessionList { height: 1fr; }
     """
 
-    @dataclass
-    class Clicked(Message):
-        """A row was clicked; the second click on it chooses."""
-
-        again: bool
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: Sequence[SessionRow] = ()
-        self.cursor = 0
-        self.now = 0.0
-
-    @property
-    def chosen(self) -> SessionRow | None:
-        """The row under the cursor."""
-        return self.rows[self.cursor] if self.rows else None
-
-    def show(self, state: RunState, now: float) -> None:
-        """The list comes from the store, not from a state."""
+    now = 0.0
 
     def show_rows(self, rows: Sequence[SessionRow], now: float) -> None:
         """Show these; the cursor stays on its session where that is still there."""
@@ -82,32 +61,18 @@ class SessionList(LinePane, can_focus=False):
         self.cursor = same[0] if same else 0
         self.redraw()
 
-    def move(self, step: int) -> None:
-        """Another row."""
-        if not self.rows:
-            return
-        self.cursor = max(0, min(len(self.rows) - 1, self.cursor + step))
-        self.redraw()
-        top, height = self.scroll_offset.y, self.scrollable_content_region.height
-        if self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False)
-        elif self.cursor >= top + height:
-            self.scroll_to(y=self.cursor - height + 1, animate=False)
-
     def draw(self, width: int, height: int) -> list[Line]:
-        """All rows."""
-        if not self.rows:
-            return [(Span("○ no session fits", "muted"),)]
-        return [self._row(row, width, place == self.cursor) for place, row in enumerate(self.rows)]
+        return super().draw(width, height) or [(Span("○ no session fits", "muted"),)]
 
-    def _row(self, row: SessionRow, width: int, current: bool) -> Line:
+    def draw_row(self, row: SessionRow, width: int, *, current: bool) -> Line:
         ground = " on:cursor-background" if current else ""
         spans = [Span("▌ " if current else "  ", f"accent{ground}")]
         spans.append(Span(pad_left(age(self.now - row.ended_at), 6) + "  ", f"muted{ground}"))
         if row.problem:
             return (*spans, Span(fit(f"{row.id}: {one_line(row.problem)}", width - 10), f"error{ground}"))
-        word, role = _OUTCOMES.get(row.outcome, (row.outcome or "open", "warn"))
-        spans.append(Span(pad(word, 14), f"{role}{ground}"))
+        sign = OUTCOMES.get(row.outcome)
+        word = f"{sign.glyph} {row.outcome.replace('_', ' ')}" if sign else row.outcome or "open"
+        spans.append(Span(pad(word, 14), f"{sign.role if sign else 'warn'}{ground}"))
         right: list[Span] = []
         if width >= 70:
             recovered = f"{row.recoveries}/{row.failures} recovered" if row.failures else ""
@@ -122,33 +87,6 @@ class SessionList(LinePane, can_focus=False):
         title = one_line(row.title) or row.id
         spans.append(Span(pad(title, max(4, room)), f"{'bold' if current else ''}{ground}"))
         return (*spans, *right, Span("", ground.strip()))
-
-    def on_click(self, event: events.Click) -> None:
-        """Choose the row under the mouse."""
-        place = event.y + self.scroll_offset.y
-        if 0 <= place < len(self.rows):
-            again = place == self.cursor
-            self.move(place - self.cursor)
-            self.post_message(self.Clicked(again))
-
-
-_OUTCOMES = {
-    "answered": ("✓ answered", "ok"),
-    "partial": ("◐ partial", "warn"),
-    "stopped": ("■ stopped", "error"),
-    "escalated": ("▲ escalated", "error"),
-    "model_failed": ("✗ model", "error"),
-    "interrupted": ("‖ broken off", "warn"),
-    "error": ("✗ error", "error"),
-}
-
-
-def age(seconds: float) -> str:
-    """How long ago, in at most six cells: 12 s, 5 min, 3 h, 9 d."""
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit}"
-    return f"{max(0, int(seconds))} s"
 
 
 class SessionsScreen(ModalScreen["Chosen | None"]):
@@ -186,7 +124,6 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
         self._list = SessionList()
 
     def compose(self) -> ComposeResult:
-        """Search, list, keys."""
         with Vertical() as box:
             box.border_title = Content("Sessions")
             yield Input(placeholder="Search in titles, workspaces and all that was said", compact=True)
@@ -206,7 +143,7 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
             await self._show()
         used = await asyncio.to_thread(self._store.disk_use)
         self.query_one(Vertical).border_subtitle = Content(
-            f"{len(self._rows)} sessions · {used.total / 1e6:.1f} MB"
+            f"{counted(len(self._rows), 'session')} · {used.total / 1e6:.1f} MB"
         )
 
     async def _show(self) -> None:
@@ -227,7 +164,6 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
         self.run_worker(self._show(), exclusive=True, group="search")
 
     def action_move(self, step: int) -> None:
-        """Another row."""
         self._list.move(step)
 
     def action_choose(self, what: Literal["resume", "replay"]) -> None:
@@ -240,7 +176,7 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
         else:
             self.dismiss(Chosen(row.id, what))
 
-    def on_session_list_clicked(self, event: SessionList.Clicked) -> None:
+    def on_cursor_list_clicked(self, event: CursorList.Clicked) -> None:
         """A second click on a row goes on with it."""
         if event.again:
             self.action_choose("resume")

@@ -1,0 +1,89 @@
+"""Fit the estimate of the next step's success, test it, and write what the package uses. See README.md beside this.
+
+    python docs/next_step/train.py FOLDER...   count recorded runs anew into data.csv, then fit and write everything
+    python docs/next_step/train.py             fit and write from data.csv
+    python docs/next_step/train.py --check     exit 1 where a written file is not what data.csv gives
+
+Only the standard library and the package are needed; the same input gives the same files.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from counting import Row, count, read_data, weights, write_data
+from evaluation import curve, page
+from fitting import NAMES, fit
+
+from tui_agent.core.recovery.next_step import HIGHEST_RECORD, LONGEST_STALL, LOWEST_RECORD, Cause
+
+HERE = Path(__file__).resolve().parent
+DATA = HERE / "data.csv"
+TABLE = HERE.parents[1] / "tui_agent/core/recovery/next_step_table.py"
+
+
+def table(rows: list[Row]) -> str:
+    """The module with the coefficients and the numbers of recorded steps."""
+    values = dict(zip(NAMES, (round(value, 4) for value in fit(rows, weights(rows))), strict=True))
+    stall = [0.0]
+    for length in range(1, LONGEST_STALL + 1):
+        stall.append(round(stall[-1] + values[f"stall ≥ {length}"], 4))
+    causes = {cause.value: values.get(cause.value, 0.0) for cause in Cause}
+    return f'''"""The figures of `next_step`, fitted on recorded runs.
+
+Written by docs/next_step/train.py; do not edit.
+"""
+
+INTERCEPT = {values["intercept"]}
+STALL = {tuple(stall)}
+"""By the length of the stall, from 0."""
+REPEATED = {values["repeated"]}
+CAUSE = {{{", ".join(f'"{name}": {value}' for name, value in causes.items())}}}
+RECORD = {values["record"]}
+"""For each half step of the record."""
+
+STEPS: dict[str, tuple[int, ...]] = {{
+{_steps(rows)}
+}}
+"""Recorded steps by stall, repetition and cause; one number for each value of the record, the lowest first."""
+'''
+
+
+def _steps(rows: list[Row]) -> str:
+    steps: dict[str, Counter[int]] = defaultdict(Counter)
+    for row in rows:
+        steps[f"{row.cell.stall} {int(row.cell.repeated)} {row.cell.cause.value}"][row.cell.record] += (
+            row.steps
+        )
+    records = range(LOWEST_RECORD, HIGHEST_RECORD + 1)
+    return "\n".join(
+        f'    "{name}": ({", ".join(str(steps[name][record]) for record in records)}),'
+        for name in sorted(steps)
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Exit status: 0, or 1 where a file is not current under `--check`."""
+    checking = arguments == ["--check"]
+    if not checking and arguments:
+        DATA.write_text(write_data(count([Path(argument) for argument in arguments])))
+    rows = read_data(DATA.read_text())
+    written = {TABLE: table(rows), HERE / "evaluation.md": page(rows), HERE / "reliability.svg": curve(rows)}
+    stale = [path for path, text in written.items() if not path.is_file() or path.read_text() != text]
+    if checking:
+        for path in stale:
+            sys.stderr.write(
+                f"{path.name} is not what data.csv gives: run `python docs/next_step/train.py`.\n"
+            )
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(written[path])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

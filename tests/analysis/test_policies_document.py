@@ -1,0 +1,65 @@
+"""`docs/write_policies.py`: one section a set of recordings, both with and without an operator."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.analysis.test_analyze import recording
+from tui_agent.core.names import POLICIES
+
+SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "write_policies.py"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("write_policies", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_each_set_has_its_tables_with_and_without_an_operator(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "TARGET", tmp_path / "POLICIES.md")
+    recording(tmp_path, 0)
+    recording(tmp_path, 5)
+    assert script.main([f"made up={tmp_path}/failing-*.json", str(tmp_path / "failing-0.json")]) == 0
+    text = (tmp_path / "POLICIES.md").read_text()
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        "# Policies over recorded runs",
+        "## made up",
+        "### With an operator",
+        "### Without an operator",
+        "### Failures",
+        "## failing-0",
+        "### With an operator",
+        "### Without an operator",
+        "### Failures",
+    ]
+    assert "2 runs (tau-bench); 2 solved; 0 unsolved; 7 calls, 71.4 % of them failed." in text
+    assert all(text.count(f"\n| {policy} | ") == 6 for policy in POLICIES)
+    assert "| 1 (1/0) |" in text
+    assert str(tmp_path) not in text
+
+
+@pytest.mark.parametrize("arguments", [[], ["nowhere=/nonexistent/*.json"]])
+def test_without_recordings_nothing_is_written(
+    script: ModuleType,
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(script, "TARGET", tmp_path / "POLICIES.md")
+    assert script.main(arguments) == 2
+    assert "recordings" in capsys.readouterr().err
+    assert not (tmp_path / "POLICIES.md").exists()

@@ -1,0 +1,77 @@
+"""Tests of the console go on as soon as the screen has settled.
+
+Textual's own pilot sleeps at least 20 ms, twice for every key, and then asks whether the process used the processor
+meanwhile. Here a screen has settled when the event loop has nothing to run and neither a thread nor a timer is about
+to add something; frames follow each other at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+FRAME = 0.004
+"""Seconds between two frames."""
+
+SOON = 0.03
+"""Seconds; a timer that is due within them may belong to what was just done."""
+
+TIMERS = 3
+"""How many such timers are waited for: some repeat themselves for as long as the program runs."""
+
+THREADS = 0.5
+"""Seconds that threads are waited for: some are held back by the test itself."""
+
+
+class CountedThreads(ThreadPoolExecutor):
+    """Threads that know which calls they have not finished."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=8)
+        self.unfinished: set[Future[Any]] = set()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future = super().submit(fn, *args, **kwargs)
+        self.unfinished.add(future)
+        future.add_done_callback(self.unfinished.discard)
+        return future
+
+
+async def settled(threads: CountedThreads) -> None:
+    """Return when nothing more happens by itself, after a second at the latest."""
+    loop: Any = asyncio.get_running_loop()
+    began = loop.time()
+    timers = TIMERS
+    while (now := loop.time()) < began + 1.0:
+        await asyncio.sleep(0)
+        if loop._ready:
+            continue
+        if threads.unfinished and now < began + THREADS:
+            await asyncio.sleep(0.001)
+            continue
+        due = min((timer.when() for timer in loop._scheduled if not timer.cancelled()), default=now + 1.0)
+        if due > now + SOON or not timers:
+            return
+        timers -= 1
+        await asyncio.sleep(due - now)
+
+
+@pytest_asyncio.fixture(autouse=True)
+async def no_fixed_waits(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    threads = CountedThreads()
+    asyncio.get_running_loop().set_default_executor(threads)
+
+    async def wait_for_idle(min_sleep: float = 0, max_sleep: float = 1) -> None:
+        await settled(threads)
+
+    monkeypatch.setattr("textual.app.wait_for_idle", wait_for_idle)
+    monkeypatch.setattr("textual.pilot.wait_for_idle", wait_for_idle)
+    monkeypatch.setattr("textual.screen.UPDATE_PERIOD", FRAME)
+    yield

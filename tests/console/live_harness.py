@@ -1,0 +1,263 @@
+"""A console over a session that the test moves by hand: events go in, calls of the session are noted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tests.console.waiting import until
+from tui_agent.console.arguments import ConsoleArguments
+from tui_agent.console.cards.card import Card
+from tui_agent.console.program import ConsoleApp
+from tui_agent.console.screens.live import LiveScreen
+from tui_agent.core.events import (
+    Approval,
+    ApprovalAsked,
+    EscalationRaised,
+    Event,
+    IterationStarted,
+    MessageQueued,
+    MessageUnqueued,
+    Mode,
+    ModeChanged,
+    ModelCallStarted,
+    Outcome,
+    RunFinished,
+    RunStarted,
+    SessionStarted,
+)
+from tui_agent.core.state import RunState, apply
+from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
+
+
+class HandSession:
+    """The interface of `sessions.session.Session`, without a loop, a model or a disk."""
+
+    def __init__(self) -> None:
+        self.state = RunState()
+        self.id = "by-hand"
+        self.running = False
+        self.done: list[tuple[Any, ...]] = []
+        self._listeners: list[Callable[[Event, RunState], None]] = []
+        self.record(SessionStarted(session_id=self.id, workspace="/nowhere"))
+
+    def record(self, *events: Event) -> None:
+        for event in events:
+            stamped = event.stamped(self.state.seq + 1, 1_000.0 + self.state.seq)
+            self.state = apply(self.state, stamped)
+            for listener in self._listeners:
+                listener(stamped, self.state)
+
+    def subscribe(self, listener: Callable[[Event, RunState], None]) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def submit(self, text: str) -> None:
+        self.done.append(("submit", text))
+        if self.running:
+            self.record(MessageQueued(id=f"q{self.state.seq}", text=text))
+        else:
+            self.start(text)
+
+    def start(self, task: str = "fix it") -> None:
+        self.running = True
+        self.record(
+            RunStarted(run=1, task=task, policy="combined", model="scripted:x", tools=("bash", "read_file"))
+        )
+        self.record(IterationStarted(iteration=1), ModelCallStarted(iteration=1, model="scripted:x"))
+
+    def go_on(self) -> bool:
+        self.done.append(("go_on",))
+        return False
+
+    def unqueue(self, message_id: str) -> None:
+        self.record(MessageUnqueued(id=message_id))
+
+    def set_mode(self, mode: Mode) -> None:
+        self.done.append(("mode", mode.value))
+        if mode is not self.state.session.mode:
+            self.record(ModeChanged(mode=mode))
+
+    async def interrupt(self) -> None:
+        self.done.append(("interrupt",))
+        self.record(ModeChanged(mode=Mode.PAUSED))
+
+    async def stop(self) -> None:
+        self.done.append(("stop",))
+        self.running = False
+        self.record(RunFinished(outcome=Outcome.INTERRUPTED))
+
+    def set_policy(self, name: str) -> None:
+        if name == "nonsense":
+            raise ValueError("There is no policy nonsense.")
+        self.done.append(("policy", name))
+
+    def set_model(self, name: str) -> None:
+        self.done.append(("model", name))
+
+    def set_approve(self, mode: Approval) -> None:
+        self.done.append(("approve", mode.value))
+
+    def set_breaker(self, tool: str, **how: bool) -> None:
+        self.done.append(("breaker", tool, how["open"]))
+
+    def set_title(self, title: str) -> None:
+        self.done.append(("title", title))
+
+    def edit_note(self, text: str | None) -> None:
+        self.done.append(("note", text))
+
+    async def close(self) -> None:
+        self.done.append(("close",))
+        self.running = False
+
+
+@dataclass
+class _HandOpened:
+    session: HandSession
+
+    def clean_up(self) -> None:
+        """Nothing was made."""
+
+
+class HandConsole(ConsoleApp):
+    """The real program over a session by hand, and a clock that only the test turns."""
+
+    def __init__(self, session: HandSession) -> None:
+        super().__init__(ConsoleArguments())
+        self.hand = session
+        self.time = 100.0
+        self.clock = lambda: self.time  # type: ignore[method-assign]
+
+    async def _open(self) -> None:
+        screen = self.screen_stack[0]
+        assert isinstance(screen, LiveScreen)
+        await screen.complete()
+        self.opened = _HandOpened(self.hand)  # type: ignore[assignment]
+        await screen.attach(self.hand)  # type: ignore[arg-type]
+        await self._learn_themes()
+
+
+@dataclass
+class LiveSession:
+    """What a test holds: keys in, what is on the screen out."""
+
+    app: HandConsole
+    pilot: Pilot[None]
+    session: HandSession
+    tasks: list[asyncio.Task[Any]] = field(default_factory=list)
+
+    @property
+    def screen(self) -> LiveScreen:
+        screen = self.app.screen_stack[0]
+        assert isinstance(screen, LiveScreen)
+        return screen
+
+    @property
+    def prompt(self) -> str:
+        return self.screen.prompt.text
+
+    @property
+    def card(self) -> Card | None:
+        card_host = self.screen.card_host
+        return None if card_host is None else card_host.card
+
+    @property
+    def in_card(self) -> bool:
+        return self.card is not None and self.card.has_focus_within
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Let the screen settle until something holds."""
+        await until(self.pilot, holds)
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    def type(self, text: str) -> Any:
+        return self.press(*["space" if char == " " else "slash" if char == "/" else char for char in text])
+
+    async def say(self, line: str) -> None:
+        """Put a line into the prompt and send it."""
+        self.screen.prompt.put(line)
+        await self.press("escape", "enter") if line.startswith("/") else await self.press("enter")
+
+    def ask(self, **fields: Any) -> asyncio.Task[ApprovalReply]:
+        """The loop asks for an approval."""
+        number = len(self.tasks)
+        asked = ApprovalAsked(
+            **{
+                "id": f"a{number}",
+                "call_id": f"c{number}",
+                "tool": "bash",
+                "input": {"command": f"make {number}"},
+                "preview": f"make {number}",
+                "covers": "every plain `make …` command",
+                "rule": "bash:program:make",
+                **fields,
+            }
+        )
+        return self._waits(self.screen.operator.approve(asked))
+
+    def escalate(self, **fields: Any) -> asyncio.Task[EscalationReply]:
+        """The loop needs an answer."""
+        raised = EscalationRaised(
+            **{
+                "id": "e1",
+                "question": "read_file has failed 3 times",
+                "source": "attempts",
+                "tool": "read_file",
+                "input": {"path": "a.py"},
+                **fields,
+            }
+        )
+        return self._waits(self.screen.operator.answer(raised))
+
+    def gate(self, note: str | None = None) -> asyncio.Task[GateReply]:
+        """The loop is about to send a request."""
+        outline = RequestOutline(4, "scripted:x", 12, 3_400, 2, ("bash", "read_file"), note)
+        return self._waits(self.screen.operator.gate(outline))
+
+    def _waits(self, question: Any) -> asyncio.Task[Any]:
+        task = asyncio.ensure_future(question)
+        self.tasks.append(task)
+        return task
+
+    async def card_appears(self) -> None:
+        await self.until(lambda: self.card is not None)
+
+    async def grace_passes(self) -> None:
+        """Time goes on, and the card host looks at it."""
+        self.app.time += 1.0
+        assert self.screen.card_host is not None
+        self.screen.card_host.settle()
+        await self.pilot.pause()
+
+    def remarks(self) -> str:
+        """What stands in the remarks at the corner."""
+        return "\n".join(remark.message for remark in self.app._notifications)
+
+    def shown(self) -> str:
+        """Everything on the screen as text."""
+        lines = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in lines)
+
+
+@asynccontextmanager
+async def live(size: tuple[int, int] = (120, 40)) -> AsyncIterator[LiveSession]:
+    """A console that is ready."""
+    session = HandSession()
+    app = HandConsole(session)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        made = LiveSession(app, pilot, session)
+        await made.until(lambda: made.screen.dashboard is not None and made.screen.session is not None)
+        await made.until(lambda: made.screen.status is not None and made.screen.status.is_attached)
+        yield made
+        for task in made.tasks:
+            task.cancel()
+        await asyncio.gather(*made.tasks, return_exceptions=True)

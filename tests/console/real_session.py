@@ -1,0 +1,123 @@
+"""The console over a real session: scripted turns, real tools, a journal and checkpoints in a folder of the test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tests.console.waiting import until
+from tui_agent.config.settings import Settings
+from tui_agent.console.arguments import ConsoleArguments
+from tui_agent.console.program import ConsoleApp
+from tui_agent.console.screens.live import LiveScreen
+from tui_agent.console.startup import Opened
+from tui_agent.core.events import Approval
+from tui_agent.models.scripted import ScriptedModel
+from tui_agent.store.session import Session, open_session
+
+
+class RealApp(ConsoleApp):
+    """The program, with the model and the settings of the test."""
+
+    def __init__(
+        self, settings: Settings, model: ScriptedModel, overrides: dict[str, object], resume: Path | None
+    ) -> None:
+        super().__init__(ConsoleArguments(overrides=overrides))
+        self._settings, self._model, self._resume = settings, model, resume
+
+    async def _open(self) -> None:
+        screen = self.screen_stack[0]
+        assert isinstance(screen, LiveScreen)
+        await screen.complete()
+        session = await open_session(self._settings, screen.operator, self._model, self._resume)
+        self.opened = Opened(session, self._settings)
+        await screen.attach(session)
+        await self._learn_themes()
+
+
+@dataclass
+class RealConsole:
+    """Keys in, what is on the screen out; the session and its workspace."""
+
+    app: RealApp
+    pilot: Pilot[None]
+    workspace: Path
+
+    @property
+    def screen(self) -> LiveScreen:
+        screen = self.app.screen_stack[0]
+        assert isinstance(screen, LiveScreen)
+        return screen
+
+    @property
+    def session(self) -> Session:
+        session = self.screen.session
+        assert session is not None
+        return session
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Let the screen settle until something holds."""
+        await until(self.pilot, holds, self.remarks)
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def command(self, line: str) -> None:
+        """Send a slash command by the prompt."""
+        self.screen.prompt.put(line)
+        await self.press("escape", "enter")
+
+    async def run(self, *tasks: str) -> None:
+        """One run a task, each to its end."""
+        for task in tasks:
+            await self.session.submit(task)
+            await asyncio.wait_for(self.session.wait(), 30)
+
+    async def opens(self, kind: type[Any]) -> Any:
+        """The screen of this kind, once it is on top and has been drawn."""
+        await self.until(lambda: isinstance(self.app.screen, kind) and self.app.screen.is_mounted)
+        return self.app.screen
+
+    def remarks(self) -> str:
+        """What stands in the remarks at the corner."""
+        return "\n".join(remark.message for remark in self.app._notifications)
+
+    def shown(self) -> str:
+        """Everything on the screen as text."""
+        lines = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in lines)
+
+
+@asynccontextmanager
+async def real_live(
+    folder: Path,
+    turns: Iterable[Mapping[str, Any] | str],
+    *,
+    size: tuple[int, int] = (120, 40),
+    files: Mapping[str, str] | None = None,
+    overrides: dict[str, object] | None = None,
+    resume: Path | None = None,
+) -> AsyncIterator[RealConsole]:
+    """A console that is ready; nothing asks for approval."""
+    workspace = folder / "workspace"
+    workspace.mkdir(exist_ok=True)
+    for name, text in (files or {}).items():
+        (workspace / name).write_text(text)
+    settings = Settings(
+        workspace=workspace, state_dir=folder / "state", model="scripted", approve=Approval.ALL
+    )
+    app = RealApp(settings, ScriptedModel.from_turns(turns), overrides or {}, resume)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        made = RealConsole(app, pilot, workspace)
+        await made.until(lambda: made.screen.session is not None and made.screen.status is not None)
+        try:
+            yield made
+        finally:
+            await app.close_session()

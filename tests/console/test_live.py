@@ -1,0 +1,423 @@
+"""The live screen: prompt, queue, modes, commands, folding, leaving."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.console.live_harness import live
+from tui_agent.console import commands
+from tui_agent.console.history import MAX_ENTRIES, PromptHistory
+from tui_agent.console.screens.help import SECTIONS, HelpScreen
+from tui_agent.console.screens.jump import JumpScreen
+from tui_agent.console.screens.leave import LeaveScreen
+from tui_agent.console.screens.live import LiveScreen
+from tui_agent.console.screens.replay import ReplayScreen
+from tui_agent.console.splash import conversation_width
+from tui_agent.core.events import ReplyDelta
+from tui_agent.core.state import RunState
+
+
+async def test_the_prompt_has_the_first_focus_and_enter_sends_what_stands_in_it() -> None:
+    async with live() as console:
+        await console.type("fix it")
+        await console.press("enter")
+        assert console.session.done == [("submit", "fix it")]
+        assert console.prompt == ""
+
+
+@pytest.mark.parametrize("key", ["shift+enter", "ctrl+j", "alt+enter"])
+async def test_a_new_line_can_be_begun_without_sending(key: str) -> None:
+    async with live() as console:
+        await console.press("a", key, "b")
+        assert console.prompt == "a\nb"
+        assert console.session.done == []
+
+
+async def test_history_comes_back_at_the_edges_and_keeps_the_draft() -> None:
+    async with live() as console:
+        for text in ("one", "two\nlines"):
+            await console.say(text)
+        await console.type("dr")
+        await console.press("up")
+        assert console.prompt == "two\nlines"
+        await console.press("up", "up")
+        assert console.prompt == "one"
+        await console.press("down", "down", "down")
+        assert console.prompt == "dr"
+
+
+async def test_a_huge_paste_is_taken_made_safe_and_the_prompt_stays_small() -> None:
+    from textual import events
+
+    async with live((80, 24)) as console:
+        text = "\n".join(f"row {number}\tcell \x1b]0;title\x07" for number in range(4_000))
+        console.app.post_message(events.Paste(text))
+        await console.until(lambda: console.prompt)
+        assert console.prompt.count("\n") == 3_999
+        assert "\x1b" not in console.prompt
+        assert "\t" in console.prompt
+        assert console.screen.prompt.size.height <= 8
+
+
+async def test_a_paste_keeps_its_lines_whichever_line_ends_the_terminal_sends() -> None:
+    from textual import events
+
+    async with live((80, 24)) as console:
+        console.app.post_message(events.Paste("one\rtwo\r\nthree\nfour"))
+        await console.until(lambda: console.prompt)
+        assert console.prompt == "one\ntwo\nthree\nfour"
+
+
+async def test_enter_right_behind_typed_characters_sends_all_of_them() -> None:
+    from textual import events
+
+    async with live((80, 24)) as console:
+        for key in (*"first", "ctrl+j", *"second", "enter", *"third"):
+            console.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await console.until(lambda: console.prompt == "third")
+        await console.press("up")
+        assert console.prompt == "first\nsecond"
+
+
+async def test_messages_during_a_run_are_shown_as_queued_and_can_be_taken_back() -> None:
+    async with live() as console:
+        console.session.start()
+        await console.say("and then this")
+        await console.until(lambda: "queued and then this" in console.shown())
+        await console.press("alt+up")
+        assert console.prompt == "and then this"
+        await console.until(lambda: "queued" not in console.shown())
+
+
+async def test_a_click_on_a_queued_message_drops_it() -> None:
+    async with live() as console:
+        console.session.start()
+        await console.say("never mind")
+        await console.until(lambda: "queued never mind" in console.shown())
+        await console.pilot.click("#queued", offset=(2, 0))
+        await console.until(lambda: not console.session.state.queue)
+
+
+@pytest.mark.parametrize(
+    ("key", "done"),
+    [
+        ("f5", ("mode", "AUTO")),
+        ("f6", ("mode", "PAUSED")),
+        ("f10", ("mode", "STEP")),
+        ("escape", ("interrupt",)),
+    ],
+)
+async def test_each_key_of_the_run_does_what_its_slash_command_does(key: str, done: tuple[str, ...]) -> None:
+    async with live() as console:
+        console.session.start()
+        await console.press(key)
+        await console.until(lambda: done in console.session.done)
+        console.session.done.clear()
+        name = next(command.name for command in commands.COMMANDS if command.key == key)
+        await console.say(f"/{name}")
+        await console.until(lambda: done in console.session.done)
+
+
+async def test_slash_commands_reach_the_session_with_their_arguments() -> None:
+    cases = {
+        "/policy hpd": ("policy", "hpd"),
+        "/model openai/x": ("model", "openai/x"),
+        "/approve all": ("approve", "all"),
+        "/breaker bash open": ("breaker", "bash", True),
+        "/title A new name": ("title", "A new name"),
+        "/note Look again": ("note", "Look again"),
+        "/stop": ("stop",),
+    }
+    async with live() as console:
+        console.session.start()
+        for line, done in cases.items():
+            await console.say(line)
+            await console.until(lambda done=done: done in console.session.done)
+
+
+async def test_a_wrong_command_names_the_nearest_and_stays_in_the_prompt() -> None:
+    async with live() as console:
+        await console.say("/polcy hpd")
+        await console.until(lambda: "/policy?" in console.remarks())
+        assert console.prompt == "/polcy hpd"
+        assert console.session.done == []
+
+
+async def test_a_wrong_value_is_named_and_changes_nothing() -> None:
+    async with live() as console:
+        await console.say("/policy nonsense")
+        await console.until(lambda: "no policy nonsense" in console.remarks())
+        await console.say("/approve maybe")
+        await console.until(
+            lambda: "There is no mode maybe. The modes are ask, writes, all." in console.remarks()
+        )
+        assert console.session.done == []
+
+
+async def test_commands_are_offered_and_completed_while_they_are_typed() -> None:
+    async with live() as console:
+        await console.type("/pol")
+        assert "/policy NAME" in console.shown()
+        await console.press("tab")
+        assert console.prompt == "/policy "
+        await console.type("for")
+        await console.press("enter")
+        await console.until(lambda: ("policy", "forge") in console.session.done)
+
+
+async def test_themes_switch_live() -> None:
+    async with live() as console:
+        await console.until(lambda: len(console.app.theme_names) >= 4)
+        for name in console.app.theme_names:
+            await console.say(f"/theme {name}")
+            await console.until(lambda name=name: console.app.theme == name)
+
+
+async def test_help_lists_every_command_and_closes() -> None:
+    async with live() as console:
+        await console.press("f1")
+        assert isinstance(console.app.screen, HelpScreen)
+        assert "Commands and their keys" in console.shown()
+        await console.press("escape")
+        assert console.app.screen is console.screen
+    listed = "\n".join(left for _, rows in SECTIONS for left, _ in rows)
+    assert all(command.usage in listed for command in commands.COMMANDS)
+
+
+async def test_jump_goes_to_a_pane_by_its_letter() -> None:
+    async with live() as console:
+        await console.press("ctrl+o")
+        assert isinstance(console.app.screen, JumpScreen)
+        await console.press("t")
+        await console.until(
+            lambda: console.screen.focused is not None and console.screen.focused.id == "timeline"
+        )
+        await console.press("ctrl+o", "p")
+        await console.until(lambda: console.screen.focused is console.screen.prompt)
+
+
+async def test_the_palette_offers_the_same_commands() -> None:
+    async with live() as console:
+        console.session.start()
+        await console.press("ctrl+p")
+        await console.type("pause")
+        await console.until(lambda: "Pause after this iteration" in console.shown())
+        await console.press("enter")
+        await console.until(lambda: ("mode", "PAUSED") in console.session.done)
+
+
+@pytest.mark.parametrize(
+    ("size", "folded"), [((80, 24), True), ((120, 40), False), ((200, 60), False), ((120, 24), True)]
+)
+async def test_recovery_panes_fold_where_there_is_no_room_and_open_on_a_key(
+    size: tuple[int, int], folded: bool
+) -> None:
+    async with live(size) as console:
+        console.session.start()
+        await console.until(lambda: "fix it" in console.shown())
+        assert ("Error ring" in console.shown()) is not folded
+        await console.press("f2")
+        assert ("Error ring" in console.shown()) is folded
+        await console.press("f3")
+        await console.until(lambda: console.screen.focused.id == "ring")
+        titles = ("Error ring", "Confidence", "Attempts", "Recovery note", "Timeline")
+        assert all(title in console.shown() for title in titles)
+
+
+async def test_folding_follows_the_terminals_size() -> None:
+    async with live((200, 60)) as console:
+        await console.pilot.resize_terminal(80, 24)
+        await console.until(lambda: "Error ring" not in console.shown())
+        await console.pilot.resize_terminal(140, 45)
+        await console.until(lambda: "Error ring" in console.shown())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (108, 28), (120, 40), (169, 50), (170, 50), (200, 60), (240, 70)])
+async def test_the_first_frame_stands_where_the_conversation_will(size: tuple[int, int]) -> None:
+    async with live(size) as console:
+        assert console.screen.dashboard.query_one("ConversationFrame").outer_size.width == conversation_width(
+            *size
+        )
+
+
+async def test_esc_closes_what_is_open_before_it_interrupts() -> None:
+    async with live((80, 24)) as console:
+        console.session.start()
+        await console.press("f2", "escape")
+        await console.type("/po")
+        await console.press("escape")
+        assert ("interrupt",) not in console.session.done
+        await console.press("escape")
+        await console.until(lambda: ("interrupt",) in console.session.done)
+
+
+async def test_leaving_asks_while_a_run_goes_on_and_closes_the_session() -> None:
+    async with live() as console:
+        console.session.start()
+        await console.press("ctrl+q")
+        await console.until(lambda: isinstance(console.app.screen, LeaveScreen))
+        await console.press("s")
+        await console.until(lambda: console.app.screen is console.screen)
+        assert ("close",) not in console.session.done
+        await console.press("ctrl+q")
+        await console.until(lambda: isinstance(console.app.screen, LeaveScreen))
+        await console.press("q")
+        await console.until(lambda: ("close",) in console.session.done)
+    assert console.app.return_code == 0
+
+
+async def test_leaving_without_a_run_asks_nothing() -> None:
+    async with live() as console:
+        await console.press("ctrl+q")
+        await console.until(lambda: ("close",) in console.session.done)
+    assert console.app.return_code == 0
+
+
+async def test_ctrl_c_interrupts_a_run_and_never_leaves() -> None:
+    async with live() as console:
+        console.session.start()
+        await console.press("ctrl+c")
+        await console.until(lambda: ("interrupt",) in console.session.done)
+        assert ("close",) not in console.session.done
+
+
+async def test_hostile_text_in_a_command_or_a_remark_is_no_markup() -> None:
+    async with live() as console:
+        await console.say("/[/foo][@click=app.quit]x[/]")
+        await console.until(
+            lambda: "There is no command" in console.remarks() and "[@click" in console.shown()
+        )
+        console.session.start()
+        await console.say("[/bar] [red]x")
+        await console.until(lambda: "[/bar] [red]x" in console.shown())
+
+
+async def test_many_events_are_drawn_together() -> None:
+    async with live() as console:
+        console.session.start()
+        await console.until(lambda: "fix it" in console.shown())
+        drawn = 0
+        real = console.screen.redrawing._draw
+
+        def counting() -> None:
+            nonlocal drawn
+            drawn += 1
+            real()
+
+        console.screen.redrawing._draw = counting
+        for number in range(500):
+            console.session.record(ReplyDelta(text=f"word{number} "))
+        await console.until(lambda: "word499" in console.shown())
+        assert drawn < 50
+
+
+async def test_the_conversation_goes_on_following_when_a_card_comes_and_goes() -> None:
+    async with live() as console:
+        console.session.start()
+        console.session.record(ReplyDelta(text="\n".join(f"line {number}" for number in range(100))))
+        await console.until(lambda: "line 99" in console.shown())
+        asked = console.ask(preview="\n".join(f"make {number}" for number in range(40)))
+        await console.card_appears()
+        await console.until(lambda: "make 12" in console.shown() and "line 99" in console.shown())
+        asked.cancel()
+        await console.until(lambda: console.card is None)
+        console.session.record(ReplyDelta(text="\nthe last line"))
+        await console.until(lambda: "the last line" in console.shown())
+        assert "line 80" in console.shown()
+
+
+# --- without a screen ----------------------------------------------------------------------------------------
+
+
+def test_history_is_private_bounded_and_survives_damage(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "prompt-history.jsonl"
+    history = PromptHistory()
+    history.load(path)
+    for number in range(MAX_ENTRIES + 20):
+        history.add(f"text {number}\nsecond line")
+    history.add("x" * 1_000_000)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert len(history.entries) == MAX_ENTRIES
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"not": "a text"}\n"cut')
+    again = PromptHistory()
+    again.load(path)
+    assert again.entries[-1] == f"text {MAX_ENTRIES + 19}\nsecond line"
+    assert len(again.entries) == MAX_ENTRIES
+
+
+def test_an_unreadable_history_is_an_empty_one(tmp_path: Path) -> None:
+    history = PromptHistory()
+    history.load(tmp_path)  # a folder
+    history.add("still works")
+    assert history.previous("") == "still works"
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "argument"),
+    [("/step", "step", ""), ("/POLICY  hpd ", "policy", "hpd"), ("/note a b  c", "note", "a b  c")],
+)
+def test_a_line_is_a_command_and_its_argument(line: str, name: str, argument: str) -> None:
+    invocation = commands.parse(line)
+    assert (invocation.command.name, invocation.argument) == (name, argument)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [("/", "There is no command"), ("/polcy", "/policy"), ("/policy", "/policy NAME"), ("/xyzzy", "/help")],
+)
+def test_what_is_no_command_is_refused_with_what_would_be(line: str, says: str) -> None:
+    with pytest.raises(commands.UnknownCommandError, match=says):
+        commands.parse(line)
+
+
+def test_every_command_of_the_contract_is_there_with_its_key() -> None:
+    names = {
+        "step",
+        "auto",
+        "pause",
+        "stop",
+        "policy",
+        "model",
+        "approve",
+        "theme",
+        "sessions",
+        "fork",
+        "export",
+    }
+    assert names | {"help", "quit"} <= set(commands.BY_NAME)
+    keys = {"help": "f1", "auto": "f5", "pause": "f6", "step": "f10", "quit": "ctrl+q", "jump": "ctrl+o"}
+    assert {name: commands.BY_NAME[name].key for name in keys} == keys
+    used = [command.key for command in commands.COMMANDS if command.key]
+    assert len(used) == len(set(used))
+
+
+async def test_a_pane_that_raises_once_is_reported_and_the_console_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from tui_agent.console.panes import RingPane
+
+    faults = [ValueError("no such slot")]
+    shown = RingPane.show
+
+    def show(pane: RingPane, state: RunState, now: float) -> None:
+        if faults:
+            raise faults.pop()
+        shown(pane, state, now)
+
+    async with live((160, 45)) as console:
+        monkeypatch.setattr(RingPane, "show", show)
+        console.session.start("fix it")
+        await console.until(lambda: "no such slot" in console.remarks())
+        console.session.record(ReplyDelta(text="still drawing"))
+        await console.until(lambda: "still drawing" in console.shown())
+        assert not faults
+
+
+def test_every_command_is_a_method_of_the_screens_that_offer_it() -> None:
+    for command in commands.COMMANDS:
+        method = f"action_{command.action}"
+        assert hasattr(LiveScreen, method), command.name
+        assert hasattr(ReplayScreen, method) == command.replay, command.name

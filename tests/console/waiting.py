@@ -1,0 +1,33 @@
+"""What a test of the console waits for, with a limit that only a console that hangs reaches."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import App
+from textual.pilot import Pilot
+
+LIMIT = 60.0
+"""Seconds."""
+
+
+async def until(
+    pilot: Pilot[Any], holds: Callable[[], object], remarks: Callable[[], object] = lambda: ""
+) -> None:
+    """Let the console go on until something holds."""
+    deadline = time.monotonic() + LIMIT
+    while True:
+        await pilot.pause()
+        if holds():
+            return
+        assert time.monotonic() < deadline, f"it never came to that:\n{picture(pilot.app)}\n{remarks()}"
+        await asyncio.sleep(0.005)
+
+
+def picture(app: App[Any]) -> str:
+    """The text of the whole screen, a line a row."""
+    strips = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)

@@ -1,0 +1,39 @@
+"""The timeline tells what happened, and what stays true once."""
+
+from __future__ import annotations
+
+from tui_agent.core import events
+from tui_agent.core.projections.timeline import Timeline
+
+
+def verdict(level: events.Level, reason: str) -> events.VerdictReached:
+    return events.VerdictReached(iteration=1, level=level, detector="cognition", reason=reason)
+
+
+def lines(*verdicts: events.VerdictReached) -> list[str]:
+    timeline = Timeline()
+    for event in verdicts:
+        timeline = timeline.apply(event)
+    return [line.text for line in timeline.lines]
+
+
+def test_a_remark_that_stays_true_is_told_once() -> None:
+    due = verdict(events.Level.CONTINUE, "an answer is due")
+    assert lines(due, due, due) == ["an answer is due"]
+
+
+def test_it_is_told_again_after_something_else_was_said() -> None:
+    due, guide = (
+        verdict(events.Level.CONTINUE, "an answer is due"),
+        verdict(events.Level.GUIDE, "bash failed"),
+    )
+    assert lines(due, guide, due) == ["an answer is due", "bash failed", "an answer is due"]
+
+
+def test_verdicts_that_guide_are_all_told() -> None:
+    guide = verdict(events.Level.GUIDE, "bash failed")
+    assert lines(guide, guide) == ["bash failed"] * 2
+
+
+def test_a_verdict_without_anything_to_say_is_not_told() -> None:
+    assert lines(verdict(events.Level.CONTINUE, "")) == []

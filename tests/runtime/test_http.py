@@ -1,0 +1,218 @@
+"""Recovery through the whole path: an OpenAI server on loopback, litellm in its host process, real tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests import openai_server as server
+from tests.openai_server import Answer, OpenAIServer
+from tests.runtime.scripted import ScriptedOperator
+from tests.runtime.session_harness import assert_coherent, replayed
+from tui_agent.config.settings import Settings
+from tui_agent.core import events
+from tui_agent.core.projections.conversation import CallEntry, FaultEntry
+from tui_agent.core.recovery.policy import PRESETS
+from tui_agent.models.hosted import HostedModel
+from tui_agent.store.session import Session, open_session
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+class KeptModel(HostedModel):
+    """A host that outlives the sessions of a test module: starting it takes seconds."""
+
+    async def close(self) -> None:
+        """The session may close; the host stays."""
+
+    async def end(self) -> None:
+        await super().close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def host() -> AsyncIterator[KeptModel]:
+    model = KeptModel()
+    yield model
+    await model.end()
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Backoff without the waits; what the provider asks for by Retry-After is still waited."""
+
+    def quick(name: str, **overrides: Any) -> object:
+        return PRESETS[name].model_copy(update={"backoff_base": 0.0, **overrides})
+
+    monkeypatch.setattr("tui_agent.store.session.preset", quick)
+
+
+async def fly(
+    host: KeptModel, folder: Path, answers: list[Answer], **options: Any
+) -> tuple[Session, events.RunFinished, list[dict[str, Any]]]:
+    """One run against these answers: the session, its end, and the messages of every request."""
+    async with OpenAIServer(answers) as provider:
+        workspace = folder / "workspace"
+        workspace.mkdir()
+        settings = Settings(
+            **{"model": "openai/test", "approve": "all", **options},
+            api_base=provider.url,
+            workspace=workspace,
+            state_dir=folder / "state",
+        )
+        session = await open_session(settings, ScriptedOperator(present=False), host)
+        await session.submit("Mend it.")
+        finished = await session.wait()
+        await session.close()
+        assert finished is not None
+        assert replayed(session) == session.state
+        requests = [request.body["messages"] for request in provider.requests]
+    for messages in requests:
+        assert_coherent(messages)
+    return session, finished, requests
+
+
+def calls(*wanted: tuple[str, dict[str, Any]]) -> Answer:
+    return server.calls([(name, json.dumps(arguments)) for name, arguments in wanted])
+
+
+MISSING = calls(("read_file", {"path": "nowhere.txt"}))
+
+
+async def test_a_failed_call_is_noted_worked_round_and_answered(host: KeptModel, tmp_path: Path) -> None:
+    answers = [
+        calls(("read_file", {"path": "main.py"})),
+        calls(("write_file", {"path": "main.py", "content": "print('hi')\n"})),
+        calls(("bash", {"command": "python3 main.py"})),
+        server.text("It prints hi."),
+    ]
+    session, finished, requests = await fly(host, tmp_path, answers)
+    assert (finished.outcome, finished.answer) == (events.Outcome.ANSWERED, "It prints hi.")
+    assert "main.py" in requests[1][-1]["content"]
+    assert requests[1][-1]["role"] == "user"
+    assert requests[3][-1]["content"].startswith("hi")
+    metrics = session.state.metrics
+    assert (metrics.failures, metrics.recoveries, metrics.unrecovered) == (1, 0, 1)
+    assert session.state.metrics.usage.prompt_tokens == 44
+
+
+async def test_the_ring_stops_identical_failures_of_a_real_stream(host: KeptModel, tmp_path: Path) -> None:
+    _, finished, requests = await fly(host, tmp_path, [MISSING], policy="forge")
+    assert (finished.outcome, finished.detector) == (events.Outcome.STOPPED, "ring")
+    assert len(requests) == 5
+
+
+async def test_broken_json_is_told_and_the_history_stays_one_that_providers_take(
+    host: KeptModel, tmp_path: Path
+) -> None:
+    answers = [
+        server.calls([("write_file", '{"path": "a", "content": ')]),
+        server.text("ok"),
+        server.text("done"),
+    ]
+    session, _, requests = await fly(host, tmp_path, answers)
+    sent = requests[1][-3]["tool_calls"][0]["function"]["arguments"]
+    assert isinstance(json.loads(sent), dict)
+    assert "properly formatted" in requests[1][-1]["content"]
+    (call,) = [entry for entry in session.state.conversation.entries if isinstance(entry, CallEntry)]
+    assert call.failure is not None
+    assert call.failure.kind is events.FailureKind.INVALID_TOOL_CALL
+
+
+FAULTS = [
+    ("a busy server", server.error(429, retry_after=0.01), "rate_limit"),
+    ("a broken server", server.error(503), "server"),
+    ("an overloaded one", server.error(529), "overloaded"),
+    ("a cut stream", server.stream(server.chunk({"content": "half"}), server.Step.CUT), "stream_cut"),
+    ("a clean close without an end", server.stream(server.chunk({"content": "half"})), "stream_cut"),
+]
+
+
+@pytest.mark.parametrize(("answer", "kind"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
+async def test_a_passing_fault_is_retried_without_costing_an_iteration(
+    host: KeptModel, tmp_path: Path, answer: Answer, kind: str
+) -> None:
+    session, finished, requests = await fly(host, tmp_path, [answer, server.text("there")])
+    assert finished.answer == "there"
+    assert len(requests) == 2
+    assert session.state.run.iteration == 1
+    assert session.state.metrics.model_retries == 1
+    stored = [message["content"] for group in session.state.history.groups for message in group.messages]
+    assert stored == ["Mend it.", "there"]
+    faults = [entry.fault for entry in session.state.conversation.entries if isinstance(entry, FaultEntry)]
+    assert [fault.kind for fault in faults] == [kind]
+
+
+TERMINAL = [
+    ("a wrong key", server.error(401, code="invalid_api_key"), "auth"),
+    ("an unknown model", server.error(404, code="model_not_found"), "not_found"),
+    ("an empty purse", server.error(429, code="insufficient_quota", kind="insufficient_quota"), "quota"),
+]
+
+
+@pytest.mark.parametrize(("answer", "kind"), [row[1:] for row in TERMINAL], ids=[row[0] for row in TERMINAL])
+async def test_a_terminal_fault_ends_the_run_at_once_and_says_what_to_do(
+    host: KeptModel, tmp_path: Path, answer: Answer, kind: str
+) -> None:
+    session, finished, requests = await fly(host, tmp_path, [answer])
+    assert finished.outcome is events.Outcome.MODEL_FAILED
+    assert len(requests) == 1
+    (fault,) = [entry.fault for entry in session.state.conversation.entries if isinstance(entry, FaultEntry)]
+    assert fault.kind == kind
+    assert fault.advice in finished.reason
+    assert session.state.verdict is not None
+    assert (session.state.verdict.level, session.state.verdict.detector) == (events.Level.STOP, "model")
+
+
+async def test_faults_that_stay_end_in_the_fallback_models_and_then_in_a_partial_answer(
+    host: KeptModel, tmp_path: Path
+) -> None:
+    session, finished, requests = await fly(
+        host, tmp_path, [server.error(500)], fallback_models=("openai/second",)
+    )
+    assert finished.outcome is events.Outcome.MODEL_FAILED
+    assert len(requests) == 10
+    calls = [event.model for event in session.state.conversation.entries if isinstance(event, FaultEntry)]
+    assert calls == ["openai/test"] * 5 + ["openai/second"] * 5
+    assert session.state.run.model == "openai/test"
+
+
+async def test_a_prompt_that_is_too_long_is_shrunk_by_whole_groups(host: KeptModel, tmp_path: Path) -> None:
+    overflow = server.error(400, "maximum context length is 4096 tokens", code="context_length_exceeded")
+    work = [calls(("bash", {"command": f"seq {n} 4000"})) for n in range(1, 6)]
+    session, finished, requests = await fly(host, tmp_path, [*work, overflow, server.text("short enough")])
+    assert finished.answer == "short enough"
+    assert len(requests[-1]) < len(requests[-2])
+    assert requests[-1][1]["content"] == "Mend it."
+    assert session.state.metrics.coherence_violations == 0
+
+
+async def test_parallel_calls_of_a_stream_each_get_their_result_in_order(
+    host: KeptModel, tmp_path: Path
+) -> None:
+    batch = calls(
+        ("bash", {"command": "echo one"}), ("read_file", {"path": "no"}), ("bash", {"command": "echo two"})
+    )
+    _, _, requests = await fly(host, tmp_path, [batch, server.text("ok")])
+    results = [message["content"] for message in requests[1] if message["role"] == "tool"]
+    assert [result.split("\n")[0][:5] for result in results] == ["one", "Error", "two"]
+
+
+async def test_hpd_counts_and_stops_through_the_same_path(host: KeptModel, tmp_path: Path) -> None:
+    _, finished, requests = await fly(host, tmp_path, [MISSING], policy="hpd")
+    assert finished.reason == "Exceeded maximum consecutive errors (3)"
+    assert len(requests) == 4
+    assert all(messages[-1]["role"] == "tool" for messages in requests[1:])
+
+
+async def test_gigi_escalates_at_the_third(host: KeptModel, tmp_path: Path) -> None:
+    session, _, requests = await fly(
+        host, tmp_path, [MISSING, MISSING, MISSING, server.text("I stop.")], policy="gigi"
+    )
+    assert session.state.metrics.escalations == 1
+    assert "Tool read_file failed (attempt 1/3)." in requests[1][-1]["content"]
+    assert "Tool read_file has failed 3 times." in requests[3][-1]["content"]

@@ -1,0 +1,400 @@
+"""Replay: the state anywhere in a saved session is the state that was live there."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.store.session_events import (
+    iteration,
+    one_of_every_type,
+    run_started,
+    stamp,
+    start,
+    write_session,
+)
+from tui_agent.core.events import (
+    AnyEvent,
+    EscalationAnswered,
+    EscalationRaised,
+    Event,
+    IterationFinished,
+    IterationStarted,
+    ModelCallStarted,
+    NotePrepared,
+    Notice,
+    Outcome,
+    ReplyDelta,
+    ReplyFinished,
+    Rewound,
+    RunFinished,
+    RunStarted,
+    SessionStarted,
+    ToolCall,
+    ToolCancelled,
+    ToolFailed,
+    ToolProgress,
+    ToolStarted,
+    ToolSucceeded,
+    VerdictReached,
+)
+from tui_agent.core.state import RunState, apply, fold
+from tui_agent.store import replay as replay_module
+from tui_agent.store.errors import JournalError
+from tui_agent.store.journal import JOURNAL_NAME
+from tui_agent.store.journal_index import EventList
+from tui_agent.store.lines import encode
+from tui_agent.store.replay import Replay, Stop
+
+
+def whole_session() -> list[Event]:
+    events: list[Event] = [start()]
+    for run in (1, 2):
+        events.append(run_started(run))
+        for number in range(1, 9):
+            failing = "no such file: a.py" if number in (2, 3, 5) else ""
+            events += iteration(number, call=f"c{run}-{number}", fails=failing)
+        events += [
+            EscalationRaised(id=f"e{run}", question="now?", source="attempts"),
+            EscalationAnswered(id=f"e{run}", choice="answer", text="go on", message="go on"),
+            RunFinished(outcome=Outcome.ANSWERED, answer="done"),
+        ]
+    return stamp(events)
+
+
+@pytest.fixture(autouse=True)
+def close_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay_module, "SPACING", 7)
+
+
+# The engine's own orders of events are lists of these; any order at all must fold, so they are drawn freely.
+PIECES: list[list[Event]] = [
+    *([event] for event in one_of_every_type()[1:]),
+    [run_started()],
+    iteration(1),
+    iteration(2, call="c2", fails="boom", path="b.py"),
+    [ModelCallStarted(iteration=1), ReplyDelta(text="par"), ReplyDelta(text="tial")],
+    [
+        ModelCallStarted(iteration=1),
+        ReplyDelta(text="cut"),
+        IterationFinished(iteration=1, cancelled=True),
+    ],
+    [ReplyDelta(text="stray", reasoning="x"), ReplyFinished(text="stray")],
+    [
+        ModelCallStarted(iteration=1),
+        ReplyDelta(text="a"),
+        Rewound(scope="conversation", to_seq=4),
+        ReplyFinished(),
+    ],
+    [Rewound(scope="both", to_seq=12, undo_ref="x"), Rewound(scope="both", to_seq=12, undoes=30)],
+    [Notice(text="between"), ReplyDelta(text="late")],
+    [
+        ReplyFinished(calls=(ToolCall(id="c9", name="bash"), ToolCall(id='c"\\', name="bash"))),
+        ToolStarted(call_id="c9", tool="bash", input={}),
+        ToolProgress(call_id="c9", text="one"),
+        ToolProgress(call_id='c"\\', text="two"),
+        ToolSucceeded(call_id="c9", tool="bash"),
+    ],
+    [ToolProgress(call_id="c9", text="late"), IterationFinished(iteration=1)],
+    [ToolProgress(call_id='c"\\', text="more"), ToolCancelled(call_id='c"\\', tool="bash")],
+]
+
+
+def _from_disk(events: list[Event]) -> Replay:
+    with tempfile.TemporaryDirectory() as folder:
+        write_session(Path(folder), events, stamped=True)
+        return Replay.open(Path(folder))
+
+
+def test_without_preparing_any_position_is_right_and_only_what_is_needed_is_read():
+    events = whole_session()
+    source = EventList(events)
+    replay = Replay(source)
+    assert replay.state_at(12) == fold(events[:12])
+    assert len(replay._snapshots) <= 3
+    assert replay.next(0, Stop.ERROR) == positions(events, ToolFailed)[0]
+    assert replay.state_at(90) == fold(events[:90])
+    assert replay.state_at(5) == fold(events[:5])
+    assert list(replay.marks().errors) == positions(events, ToolFailed)
+
+
+def test_seeking_while_another_thread_prepares_is_right():
+    events = whole_session()
+    replay = Replay(EventList(events))
+    with ThreadPoolExecutor(2) as pool:
+        preparing = pool.submit(replay.prepare)
+        for place in (3, 150, 40, len(events), 7):
+            assert replay.state_at(place) == fold(events[:place])
+        preparing.result()
+    assert replay.marks() == Replay.of(events).marks()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=14), st.randoms(use_true_random=False), st.booleans())
+def test_the_replayed_state_is_the_live_state_at_every_prefix(
+    pieces: list[list[Event]], choose: random.Random, saved: bool
+):
+    events = stamp([start(), *(event for piece in pieces for event in piece)])
+    live = [RunState()]
+    for event in events:
+        live.append(apply(live[-1], event))
+    replay = _from_disk(events) if saved else Replay(EventList(events))
+    places = list(range(len(events) + 1)) * 2
+    choose.shuffle(places)
+    for place in places:
+        assert replay.state_at(place) == fold(events[:place]), place
+        assert live[place] == fold(events[:place])
+
+
+def test_a_find_session_is_replayed_like_the_live_one_in_any_order_of_seeking(tmp_path: Path):
+    events = write_session(tmp_path / "s1", whole_session(), stamped=True)
+    replay = Replay.open(tmp_path / "s1")
+    assert replay.length == len(events)
+    places = list(range(len(events) + 1))
+    random.Random(7).shuffle(places)
+    for place in places:
+        assert replay.state_at(place) == fold(events[:place]), place
+    for number in (1, 2, len(events)):
+        assert replay.event(number) == events[number - 1]
+
+
+def test_deltas_of_replies_that_arrived_whole_are_not_parsed_while_opening(tmp_path: Path):
+    write_session(tmp_path / "s1", whole_session(), stamped=True)
+    path = tmp_path / "s1" / JOURNAL_NAME
+    path.write_bytes(
+        path.read_bytes().replace(b'"text":"Let me ","reasoning":""', b'"text":"Let me ","reasoning":0 ')
+    )
+    replay = Replay.open(tmp_path / "s1")
+    assert replay.state_at(replay.length).phase == "done"
+    with pytest.raises(JournalError, match="damaged in line 5"):
+        replay.state_at(5)
+
+
+def test_output_of_a_call_without_a_result_is_not_left_out_for_a_later_call_of_the_same_id(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(replay_module, "SPACING", 1)
+    call = [
+        IterationStarted(iteration=1),
+        ReplyFinished(calls=(ToolCall(id="c", name="bash"),)),
+        ToolStarted(call_id="c", tool="bash", input={}),
+        ToolProgress(call_id="c", text="half an output"),
+    ]
+    events: list[Event] = [start(), run_started(), *call, IterationFinished(iteration=1, cancelled=True)]
+    events += [NotePrepared(text=None), *call, ToolSucceeded(call_id="c", tool="bash")]
+    events = stamp([*events, IterationFinished(iteration=1)])
+    replay = Replay.of(events)
+    assert replay.state_at(8).conversation.entries[-1].__dict__["progress"] == "half an output"
+    assert [replay.state_at(place) for place in range(len(events) + 1)] == [
+        fold(events[:place]) for place in range(len(events) + 1)
+    ]
+
+
+def test_positions_outside_the_session_are_brought_inside():
+    events = whole_session()
+    replay = Replay.of(events)
+    assert replay.state_at(-5) == RunState()
+    assert replay.state_at(10_000) == fold(events)
+    for position in (0, len(events) + 1):
+        with pytest.raises(IndexError):
+            replay.event(position)
+
+
+def test_an_empty_replay_has_nothing_but_the_beginning():
+    replay = Replay.of([])
+    assert (replay.length, replay.state_at(3), replay.delay(0), replay.next(0, Stop.ERROR)) == (
+        0,
+        RunState(),
+        0.0,
+        None,
+    )
+
+
+def positions(events: list[Event], *kinds: type[Event]) -> list[int]:
+    return [event.seq for event in events if isinstance(event, kinds)]
+
+
+@pytest.mark.parametrize(
+    ("stop", "kinds"),
+    [
+        (Stop.ERROR, (ToolFailed,)),
+        (Stop.ESCALATION, (EscalationRaised,)),
+        (Stop.ITERATION, (IterationStarted,)),
+        (Stop.RUN, (RunStarted,)),
+    ],
+)
+def test_jumps_go_to_the_next_and_the_previous_place_of_a_kind(stop: Stop, kinds: tuple[type[Event], ...]):
+    events = whole_session()
+    replay = Replay.of(events)
+    expected = positions(events, *kinds)
+    found, position = [], 0
+    while (position := replay.next(position, stop) or 0) > 0:
+        found.append(position)
+    assert found == expected
+    found, position = [], replay.length + 1
+    while (position := replay.next(position, stop, back=True) or 0) > 0:
+        found.append(position)
+    assert found == expected[::-1]
+
+
+def test_jumping_to_verdicts_passes_over_those_that_say_go_on():
+    events = whole_session()
+    expected = [
+        event.seq for event in events if isinstance(event, VerdictReached) and event.level != "continue"
+    ]
+    replay = Replay.of(events)
+    assert replay.next(0, Stop.VERDICT) == expected[0]
+    assert [mark.position for mark in replay.marks().verdicts] == expected
+
+
+def test_the_scrubber_shows_errors_escalations_and_the_confidence_along_the_session():
+    events = whole_session()
+    marks = Replay.of(events).marks()
+    assert list(marks.errors) == positions(events, ToolFailed)
+    assert list(marks.escalations) == positions(events, EscalationRaised)
+    curve = {point.position: point.confidence for point in marks.confidence}
+    expected: dict[int, float] = {}
+    state = RunState()
+    for event in events:
+        state = apply(state, event)
+        confidence = state.recovery.cognition.shown(state.recovery.policy)
+        if not expected or list(expected.values())[-1] != confidence:
+            expected[event.seq] = confidence
+    assert curve == expected
+
+
+def test_waiting_is_as_recorded_but_never_longer_than_the_limit_and_never_negative():
+    times = [100.0, 100.5, 400.0, 399.0, 399.25]
+    events = [
+        event.stamped(number, at)
+        for number, (event, at) in enumerate(zip(whole_session(), times, strict=False), 1)
+    ]
+    replay = Replay.of(events)
+    assert [replay.delay(position, 2.0) for position in range(6)] == [0.0, 0.5, 2.0, 0.0, 0.25, 0.0]
+
+
+def test_opening_tells_how_far_it_is():
+    reported: list[float] = []
+    Replay(EventList(whole_session())).prepare(reported.append)
+    assert reported == sorted(reported)
+    assert 0 < reported[0] < reported[-1] <= 1
+
+
+def test_a_torn_end_is_counted_and_a_damaged_line_is_named(tmp_path: Path):
+    events = write_session(tmp_path / "s1", whole_session(), stamped=True)
+    path = tmp_path / "s1" / JOURNAL_NAME
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"seq":')
+    assert Replay.open(path).dropped_bytes == 7
+    path.write_bytes(whole[:-1])
+    assert Replay.open(path).length == len(events)
+    third = encode(events[2])
+    for damage in (third[:-10] + b"\n", b"\n", b"{}\n", third.replace(b'"seq":3', b'"seq":4')):
+        path.write_bytes(whole.replace(third, damage))
+        with pytest.raises(JournalError, match="damaged in line 3"):
+            Replay.open(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"text\n", b'{"seq":1', b"\n"])
+def test_what_is_no_session_is_refused(tmp_path: Path, content: bytes):
+    (tmp_path / "x.jsonl").write_bytes(content)
+    with pytest.raises(JournalError):
+        Replay.open(tmp_path / "x.jsonl")
+
+
+def test_lines_in_another_order_are_read_as_well(tmp_path: Path):
+    events = whole_session()
+    (tmp_path / "x.jsonl").write_bytes(b"".join(event.model_dump_json().encode() + b"\n" for event in events))
+    replay = Replay.open(tmp_path / "x.jsonl")
+    assert replay.state_at(replay.length) == fold(events)
+
+
+def test_snapshots_share_the_memory_of_their_logs():
+    replay = Replay.of(whole_session())
+    lists = {id(state.conversation.entries._items) for state in replay._snapshots[1:]}
+    assert len(replay._snapshots) > 5
+    assert len(lists) == 1
+
+
+def test_pieces_cover_every_type():
+    drawn = {type(event) for piece in PIECES for event in piece} | {SessionStarted}
+    assert drawn == set(get_args(get_args(AnyEvent)[0]))
+
+
+def test_reading_through_can_be_ended_and_taken_up_again():
+    events = whole_session()
+    replay = Replay(EventList(events))
+
+    class Enough(Exception):
+        pass
+
+    def enough(_: float) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        replay.prepare(enough)
+    replay.prepare()
+    assert replay.ready
+    assert replay.marks() == Replay.of(events).marks()
+
+
+def test_what_is_in_the_part_that_is_read_can_be_said_before_the_rest_is():
+    events = whole_session()
+    whole = Replay.of(events)
+    first = whole.next(0, Stop.ITERATION)
+    assert first is not None
+    replay = Replay(EventList(events))
+    assert not replay.can_tell(0, Stop.ITERATION)
+    replay.state_at(first)
+    assert replay.can_tell(0, Stop.ITERATION)
+    assert replay.next(0, Stop.ITERATION) == first
+    assert not replay.ready
+    assert replay.can_tell(first, Stop.ITERATION, back=True)
+    assert not replay.can_tell(replay.length, Stop.ITERATION, back=True)
+    assert replay.next(replay.length, Stop.ITERATION, back=True) == whole.next(
+        replay.length, Stop.ITERATION, back=True
+    )
+    assert replay.ready
+
+
+def test_seeks_in_the_part_that_is_read_do_not_wait_for_the_reading():
+    events = whole_session()
+    replay = Replay(EventList(events))
+    looked: list[bool] = []
+
+    def look(_: float) -> None:
+        seeking = threading.Thread(target=lambda: looked.append(replay.state_at(5) == fold(events[:5])))
+        with replay._lock:
+            seeking.start()
+            seeking.join(10)
+
+    replay.prepare(look)
+    assert looked
+    assert all(looked)
+
+
+def test_a_session_can_end_before_an_event_that_turned_out_to_be_damaged(tmp_path: Path):
+    events = write_session(tmp_path / "s1", whole_session(), stamped=True)
+    path = tmp_path / "s1" / JOURNAL_NAME
+    lines = path.read_bytes().splitlines(keepends=True)
+    place = next(number for number, event in enumerate(events, 1) if isinstance(event, VerdictReached))
+    lines[place - 1] = lines[place - 1].replace(b'"iteration":', b'"iteration":"x","b":')
+    path.write_bytes(b"".join(lines))
+    replay = Replay.open(path, prepare=False)
+    with pytest.raises(JournalError) as raised:
+        replay.prepare()
+    assert (replay.reached, raised.value.line) == (place - 1, place)
+    replay.end_before(raised.value)
+    replay.prepare()
+    assert replay.ready
+    assert replay.damage is raised.value
+    assert replay.marks() == Replay.of(events[: place - 1]).marks()
+    assert replay.state_at(10_000) == fold(events[: place - 1])

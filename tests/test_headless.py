@@ -1,0 +1,72 @@
+"""A run without a screen, in this process: what it does with a session that was left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runtime.session_harness import start_session
+from tui_agent.config.settings import Settings
+from tui_agent.core import events
+from tui_agent.headless import run_headless
+from tui_agent.models.scripted import ScriptedModel
+from tui_agent.store.journal import read_journal
+
+MISS = {"calls": [{"tool": "read_file", "args": {"path": "missing.txt"}}]}
+HANG = {"calls": [{"tool": "bash", "args": {"command": "sleep 600"}}]}
+
+
+async def left_open(folder: Path, *turns: dict[str, Any]) -> Path:
+    """The session folder of a run that was killed while the last turn's command ran."""
+    live = await start_session(folder, turns)
+    await live.session.submit("read it")
+    await live.until(lambda _: any(event.tool == "bash" for event in live.of(events.ToolStarted)))
+    await live.session._recorder.barrier()
+    killed = shutil.copytree(live.session.folder, folder / "state" / "sessions" / "killed")
+    await live.session.close()
+    return killed
+
+
+async def resumed(
+    folder: Path, session: Path, capsys: pytest.CaptureFixture[str], *turns: dict[str, Any] | str
+) -> tuple[int, dict[str, Any]]:
+    settings = Settings(
+        model="scripted",
+        approve="all",
+        output="json",
+        workspace=folder / "workspace",
+        state_dir=folder / "state",
+    )
+    model = ScriptedModel.from_turns(turns)
+    code = await asyncio.wait_for(run_headless(settings, "try again", model=model, resume=session), 30)
+    return code, json.loads(capsys.readouterr().out)
+
+
+async def test_a_run_that_was_left_open_goes_on_with_its_counters_and_hears_the_new_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    killed = await left_open(tmp_path, MISS, MISS, HANG)
+    code, result = await resumed(tmp_path, killed, capsys, MISS, MISS, HANG, MISS, "It is not there.")
+    # The third failure of one call, counted over both processes.
+    assert (code, result["outcome"], result["iterations"]) == (3, "partial", 4)
+    assert [(each["tool"], each["count"]) for each in result["attempts"]] == [("read_file", 3)]
+    recorded = read_journal(killed).events
+    assert len([event for event in recorded if isinstance(event, events.RunStarted)]) == 1
+    assert [event.text for event in recorded if isinstance(event, events.OperatorSpoke)] == ["try again"]
+
+
+async def test_a_run_that_ended_is_followed_by_a_new_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    live = await start_session(tmp_path, [MISS, MISS, "It is not there."])
+    await live.run("read it")
+    await live.session.close()
+    code, result = await resumed(
+        tmp_path, live.session.folder, capsys, MISS, "Still not.", "Still not there."
+    )
+    assert (code, result["answer"]) == (0, "Still not there.")
+    tasks = [event.task for event in read_journal(live.session.folder).events if event.type == "run_started"]
+    assert tasks == ["read it", "try again"]

@@ -1,0 +1,109 @@
+"""Imports point down, and none goes round in a circle: those that only types need and those within functions included.
+
+Read from the source by `ast`; nothing is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "tui_agent"
+
+FLOORS = (
+    {"", "secret_names", "shell_syntax", "terminal_text"},
+    {"core", "processes"},
+    {"config"},
+    {"models", "tools"},
+    {"runtime"},
+    {"store", "formats"},
+    {"analysis", "library"},
+    {"headless_output"},
+    {"headless", "doctor", "console"},
+    {"cli"},
+    {"__main__"},
+)
+"""From the ground up. A part imports parts of lower floors, and only `store` and `formats` each other."""
+
+SCREEN = ("textual", "rich", "pygments", "markdown_it")
+ONLY_IN = {"litellm": ("models",), "jinja2": ("formats",), **dict.fromkeys(SCREEN, ("console",))}
+"""Libraries that one part keeps to itself."""
+
+
+@cache
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in (ROOT / PACKAGE).rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def imports(name: str) -> frozenset[str]:
+    """Every module that this one imports anywhere, by its full name."""
+    found = set()
+    for node in ast.walk(ast.parse(modules()[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert not node.level, f"{name} imports relatively"
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in modules() else node.module)
+    return frozenset(found - {name})
+
+
+def own_imports() -> Iterator[tuple[str, str]]:
+    for name in sorted(modules()):
+        for imported in sorted(imports(name) & modules().keys()):
+            yield name, imported
+
+
+def part(name: str) -> str:
+    return name.split(".")[1] if "." in name else ""
+
+
+def floor(name: str) -> int:
+    return next(number for number, parts in enumerate(FLOORS) if part(name) in parts)
+
+
+def test_every_part_has_a_floor() -> None:
+    assert {part(name) for name in modules()} == set().union(*FLOORS)
+
+
+def test_no_import_goes_round_in_a_circle() -> None:
+    graph: dict[str, set[str]] = {name: set() for name in modules()}
+    for name, imported in own_imports():
+        graph[name].add(imported)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(" -> ".join(reversed(error.args[1]))) from None
+
+
+def test_imports_point_down() -> None:
+    up = [
+        f"{name} -> {imported}"
+        for name, imported in own_imports()
+        if part(name) != part(imported)
+        and (name, imported)
+        != (PACKAGE, f"{PACKAGE}.library")  # the door for other programs, opened when used
+        and floor(name) <= floor(imported)
+        and {part(name), part(imported)} != {"store", "formats"}
+    ]
+    assert up == []
+
+
+def test_libraries_stay_in_their_part() -> None:
+    strays = [
+        f"{name} -> {imported}"
+        for name in sorted(modules())
+        for imported in sorted(imports(name))
+        if part(name) not in ONLY_IN.get(imported.partition(".")[0], (part(name),))
+    ]
+    assert strays == []

@@ -1,0 +1,80 @@
+"""Child processes end with their group, whatever they do with their pipes and whoever is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tools.box import wait_until
+from tui_agent import processes
+
+ENDLESS = [sys.executable, "-c", "import os\nwhile True: os.write(1, b'x' * 65536)"]
+DEAF = [
+    sys.executable, "-c",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)",
+]  # fmt: skip
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("argv", [ENDLESS, DEAF], ids=["writes without end", "ignores SIGTERM"])
+@pytest.mark.parametrize("grace", [0.0, 0.2])
+async def test_a_process_that_does_not_end_is_ended(argv: list[str], grace: float) -> None:
+    child = await processes.start(argv)
+    assert child.process.stdout is not None
+    await child.process.stdout.read(1)
+    # Nobody reads on: the pipe is full and its reader paused.
+    async with asyncio.timeout(10):
+        await child.end(grace)
+    assert child.code is not None
+    assert child.code < 0
+    assert gone(child.process.pid)
+
+
+async def test_ending_goes_on_when_cancelled() -> None:
+    child = await processes.start(ENDLESS)
+    ending = asyncio.create_task(child.end(0.2))
+    await asyncio.sleep(0)
+    ending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    assert gone(child.process.pid)
+
+
+async def test_what_a_process_leaves_in_its_group_ends_with_it(tmp_path: Path) -> None:
+    child = await processes.start(["/bin/sh", "-c", "sleep 600 & echo $!"], cwd=tmp_path)
+    assert child.process.stdout is not None
+    left = int(await child.process.stdout.readline())
+    await child.end()
+    assert await wait_until(lambda: gone(left) or "Z" in Path(f"/proc/{left}/stat").read_text())
+
+
+async def test_only_the_beginning_of_an_output_is_kept() -> None:
+    child = await processes.start(
+        ["/bin/sh", "-c", "yes | head -c 5000000; yes no | head -c 5000000 >&2; exit 3"]
+    )
+    out, errors = await child.output(limit=10)
+    await child.end()
+    assert (out, errors, child.code) == (b"y\ny\ny\ny\ny\n", b"no\nno\nno\nn", 3)
+
+
+async def test_input_that_is_not_read_is_no_error() -> None:
+    child = await processes.start(["/bin/sh", "-c", "exec <&-; echo done"])
+    async with asyncio.timeout(10):
+        out, _ = await child.output(b"x" * 5_000_000)
+    await child.end()
+    assert out == b"done\n"
+
+
+def test_secrets_are_left_out_of_an_environment() -> None:
+    assert processes.without_secrets({"OPENAI_API_KEY": "x", "PATH": "/bin"}) == {"PATH": "/bin"}

@@ -1,0 +1,1 @@
+"""Recorded runs, judged by any policy and counted."""

@@ -1,0 +1,322 @@
+"""Recorded runs under recovery policies: one report a run and policy, and the error patterns of each file.
+
+Every run is read once and judged by each policy from the same facts, over as many processes as the machine has.
+The same files give the same reports in the same order, whatever the number of processes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tui_agent.core.names import POLICIES
+
+if TYPE_CHECKING:
+    from tui_agent.analysis.patterns import Patterns
+    from tui_agent.core import events
+    from tui_agent.core.projections.metrics import Metrics
+    from tui_agent.formats.importers.load import Imported
+
+Presence = Literal["recorded", "present", "absent"]
+"""Whether an operator could have been asked: as the recording says, yes, or no."""
+
+TRIPS = ("pivot", "escalate", "degrade", "stop")
+"""Verdicts that would have interrupted the model in its work, weakest first. `guide` only adds to the note."""
+
+_PARALLEL_BYTES = 8 * 2**20
+"""Below this a process takes longer to start than the work does."""
+
+
+@dataclass
+class First:
+    """The first verdict of one level, and what the recording shows after it.
+
+    `step` counts iterations of the whole recording from 1; `run` and `iteration` place it as the screen does.
+    `ok_after` and `failed_after` count calls; `answered` says that the same run still came to an answer.
+    """
+
+    level: str
+    step: int
+    run: int
+    iteration: int
+    detector: str
+    rule: str
+    reason: str
+    ok_after: int = 0
+    failed_after: int = 0
+    answered: bool = False
+
+
+@dataclass
+class RunReport:
+    """One recorded run under one policy. `failures` are the recovered and the unrecovered ones together: of tools,
+    of replies that were not taken, and of model calls.
+    """
+
+    path: str
+    policy: str
+    run: int = 1
+    """Its place in the file, from 1."""
+    title: str = ""
+    source: str = ""
+    model: str = ""
+    reward: float | None = None
+    outcome: str = ""
+    endings: int = 0
+    """Outcomes in the recording: a session holds many runs of its operator."""
+    partial_answers: int = 0
+    """Of these, partial answers."""
+    iterations: int = 0
+    model_calls: int = 0
+    model_retries: int = 0
+    model_faults: int = 0
+    tool_calls: int = 0
+    tool_errors: int = 0
+    failures: int = 0
+    recovered_same_call: int = 0
+    recovered_worked_round: int = 0
+    unrecovered: int = 0
+    rejections: int = 0
+    """Replies that the policy, or the recording's own harness, did not take."""
+    refusals: int = 0
+    coherence_violations: int = 0
+    """Repairs of the request, and calls whose result the recording lacks."""
+    firsts: dict[str, First] = field(default_factory=dict)
+    """By level."""
+    rules: dict[str, int] = field(default_factory=dict)
+    """Rules that would have interrupted the run (see `TRIPS`), each with the step of its first verdict; a
+    detector's name stands for a verdict without a rule.
+    """
+
+    @property
+    def solved(self) -> bool | None:
+        """What the recording's grade says; None where it has none."""
+        return None if self.reward is None else self.reward >= 1.0
+
+    @property
+    def trip(self) -> First | None:
+        """The first verdict that would have interrupted the run."""
+        return min((self.firsts[level] for level in TRIPS if level in self.firsts), key=_step, default=None)
+
+
+def _step(first: First) -> int:
+    return first.step
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """One file: its runs under each policy and its error patterns, or why it could not be read."""
+
+    path: str
+    rows: tuple[RunReport, ...] = ()
+    patterns: Patterns = field(default_factory=dict)
+    empty: int = 0
+    """Runs in which nothing was said or done; they have no row and keep their number."""
+    error: str = ""
+
+
+# --- one run ------------------------------------------------------------------------------------------------
+
+
+class _Count:
+    """Counts one judged run, event by event."""
+
+    def __init__(self, row: RunReport) -> None:
+        self.row = row
+        self.run = 0
+        self.iteration = 0
+
+    def take(self, event: events.Event) -> None:
+        handler = _HANDLERS.get(event.__dict__["type"])
+        if handler is not None:
+            handler(self, event)
+
+    def _run_started(self, event: events.RunStarted) -> None:
+        self.run = event.run
+        self.row.model = event.model or self.row.model
+
+    def _iteration_started(self, event: events.IterationStarted) -> None:
+        self.row.iterations += 1
+        self.iteration = event.iteration
+
+    def _succeeded(self, _: events.ToolSucceeded) -> None:
+        for first in self.row.firsts.values():
+            first.ok_after += 1
+
+    def _failed(self, _: events.ToolFailed) -> None:
+        for first in self.row.firsts.values():
+            first.failed_after += 1
+
+    def _rejected(self, _: events.ReplyRejected) -> None:
+        self.row.rejections += 1
+
+    def _refused(self, _: events.ToolRefused) -> None:
+        self.row.refusals += 1
+
+    def _cancelled(self, event: events.ToolCancelled) -> None:
+        from tui_agent.core.request.coherence import NO_RESULT
+
+        self.row.coherence_violations += event.reason == NO_RESULT
+
+    def _finished(self, event: events.RunFinished) -> None:
+        row = self.row
+        row.outcome = str(event.outcome)
+        row.endings += 1
+        row.partial_answers += row.outcome == "partial"
+        for first in row.firsts.values():
+            if first.run == self.run:
+                first.answered = row.outcome == "answered"
+
+    def _verdict(self, event: events.VerdictReached) -> None:
+        """Every detector's verdict counts, not only the strongest: a pivot under an escalation was given too."""
+        for record in event.verdicts:
+            level = str(record.level)
+            if level in TRIPS:
+                self.row.rules.setdefault(record.rule or record.detector, self.row.iterations)
+            if level != "continue" and level not in self.row.firsts:
+                place = (self.row.iterations, self.run, self.iteration)
+                self.row.firsts[level] = First(level, *place, record.detector, record.rule, record.reason)
+
+    def close(self, totals: Iterable[Metrics]) -> None:
+        """Put the sums of the run's metrics beside what was counted here."""
+        row = self.row
+        for metrics in totals:
+            for name in METRICS:
+                setattr(row, name, getattr(row, name) + getattr(metrics, name))
+
+
+METRICS = (
+    "model_calls",
+    "model_retries",
+    "model_faults",
+    "tool_calls",
+    "tool_errors",
+    "failures",
+    "recovered_same_call",
+    "recovered_worked_round",
+    "unrecovered",
+    "coherence_violations",
+)
+"""Fields that the metrics of a run and its report have in common."""
+
+_HANDLERS: dict[str, Callable[[_Count, Any], None]] = {
+    "run_started": _Count._run_started,
+    "iteration_started": _Count._iteration_started,
+    "tool_succeeded": _Count._succeeded,
+    "tool_failed": _Count._failed,
+    "tool_cancelled": _Count._cancelled,
+    "reply_rejected": _Count._rejected,
+    "tool_refused": _Count._refused,
+    "verdict_reached": _Count._verdict,
+    "run_finished": _Count._finished,
+}
+"""By type name: the events' classes are not imported before there is something to read."""
+
+
+def report_on(imported: Imported, policy: str, present: Presence = "recorded") -> RunReport:
+    """One run under one policy. Raises `ValueError` for an unknown policy."""
+    from tui_agent.core.projections.metrics import Metrics
+    from tui_agent.formats.importers.load import judge
+
+    operator = None if present == "recorded" else present == "present"
+    row = RunReport(
+        imported.report.path,
+        policy,
+        imported.index + 1,
+        imported.title,
+        imported.source,
+        reward=imported.reward,
+    )
+    count, metrics, totals = _Count(row), Metrics(), list[Metrics]()
+    for event in judge(imported, policy, operator_present=operator).events:
+        if event.__dict__["type"] == "run_started":
+            totals.append(metrics)
+        count.take(event)
+        metrics = metrics.apply(event)
+    count.close([*totals, metrics])
+    return row
+
+
+# --- many files ---------------------------------------------------------------------------------------------
+
+
+def analyze_file(path: Path, policies: Sequence[str], present: Presence = "recorded") -> FileReport:
+    """Every run of one file under every policy, runs in the file's order. Never raises for what a file holds."""
+    from tui_agent.analysis.patterns import patterns_of
+    from tui_agent.formats.importers.load import load_transcripts
+    from tui_agent.formats.importers.transcript import TranscriptError
+
+    try:
+        runs = load_transcripts(path)
+    except TranscriptError as error:
+        return FileReport(str(path), error=str(error))
+    rows = tuple(report_on(run, policy, present) for run in runs for policy in policies)
+    return FileReport(str(path), rows, patterns_of(runs), runs[0].report.empty)
+
+
+Progress = Callable[[int, int, Path], None]
+"""Called after each file: how many are done, of how many, and which one it was."""
+
+
+def analyze(
+    paths: Iterable[Path],
+    policies: Sequence[str] = POLICIES,
+    jobs: int | None = None,
+    *,
+    present: Presence = "recorded",
+    progress: Progress | None = None,
+) -> list[FileReport]:
+    """All runs of all files (folders are searched) under all policies, in the order of the files.
+
+    `jobs`: processes to use; None: one a core where there is enough to do. Raises `ValueError` for a policy
+    that does not exist, `FileNotFoundError` where there is no file at all.
+    """
+    from tui_agent.core.recovery.policy import preset
+    from tui_agent.formats.importers.load import find_transcripts
+
+    for policy in policies:
+        preset(policy)
+    files = find_transcripts(paths)
+    if not files:
+        raise FileNotFoundError("no transcripts")
+    reports: dict[int, FileReport] = {}
+    worked = _worked(files, tuple(policies), _jobs(files, jobs), present)
+    for done, (position, report) in enumerate(worked, 1):
+        reports[position] = report
+        if progress is not None:
+            progress(done, len(files), files[position])
+    return [reports[position] for position in sorted(reports)]
+
+
+def _jobs(files: Sequence[Path], wanted: int | None) -> int:
+    if wanted is not None:
+        return max(1, min(wanted, len(files)))
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    return 1 if size < _PARALLEL_BYTES else min(os.cpu_count() or 1, len(files))
+
+
+def _worked(
+    files: Sequence[Path], policies: tuple[str, ...], jobs: int, present: Presence
+) -> Iterator[tuple[int, FileReport]]:
+    if jobs == 1:
+        for position, file in enumerate(files):
+            yield position, analyze_file(file, policies, present)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        waiting: dict[Future[FileReport], int] = {
+            pool.submit(analyze_file, file, policies, present): position
+            for position, file in enumerate(files)
+        }
+        for future in as_completed(waiting):
+            position = waiting[future]
+            fault = future.exception()
+            if fault is None:
+                yield position, future.result()
+            else:
+                text = f"{files[position]}: the process that read it ended ({type(fault).__name__}: {fault})."
+                yield position, FileReport(str(files[position]), error=text)

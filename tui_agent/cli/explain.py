@@ -1,0 +1,104 @@
+"""`agent-tui explain`: a rule of the rule book, in the terminal.
+
+The book is docs/RECOVERY.md, which comes along with the package. A rule's section is its heading, one sentence, and a
+list of labelled lines; nothing else of the document is read here.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import textwrap
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui_agent.cli.options import Parser, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_EXAMPLE = """
+agent-tui explain attempts.escalate
+agent-tui explain list
+agent-tui explain list | grep breaker"""
+
+_WIDEST = 100
+"""Columns; longer lines are hard to read."""
+
+_SECTION = re.compile(r"^### ([a-z]+\.[a-z_]+)\n+(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+_LABELLED = re.compile(r"^- \*\*(\w+)\*\*: (.*)$", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+
+
+class Section(NamedTuple):
+    """What the book says about one rule: one sentence, and lines by label (Why, Key, Source, Code, Case)."""
+
+    rule: str
+    does: str
+    lines: Mapping[str, str]
+
+
+def book_path() -> Path:
+    """The rule book: beside the package in a checkout, else in the package."""
+    package = Path(__file__).resolve().parents[1]
+    checkout = package.parent / "docs" / "RECOVERY.md"
+    return checkout if checkout.is_file() else package / "docs" / "RECOVERY.md"
+
+
+def read_book(path: Path) -> dict[str, Section]:
+    """The sections by rule, in the book's order. Raises `OSError`."""
+    sections = {}
+    for rule, body in _SECTION.findall(path.read_text("utf-8")):
+        text = _LINK.sub(r"\1", body)
+        sections[rule] = Section(rule, text.split("\n\n", 1)[0].strip(), dict(_LABELLED.findall(text)))
+    return sections
+
+
+def parser() -> Parser:
+    """Options of `explain`."""
+    made = Parser(
+        "explain",
+        "What a rule of recovery does: why, its configuration keys, where it comes from, the code and the case.\n"
+        "Verdicts, refusals, notes and outcomes carry the id of their rule.",
+        _EXAMPLE,
+    )
+    made.add_argument("rule", metavar="RULE|list", help="an id like attempts.escalate; `list`: all of them")
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print one section, or a line for each rule. Raises `UsageError` for an id that does not exist."""
+    name = parser().parse(arguments).rule.strip().lower()
+    sections = read_book(book_path())
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    if name == "list":
+        widest = max(map(len, sections))
+        sys.stdout.writelines(f"{section.rule:<{widest}}  {section.does}\n" for section in sections.values())
+    elif name in sections:
+        sys.stdout.write(_printed(sections[name]))
+    else:
+        raise UsageError(_unknown(name, sections))
+    return 0
+
+
+def _printed(section: Section) -> str:
+    width = min(_WIDEST, shutil.get_terminal_size((_WIDEST, 24)).columns)
+    paragraphs = [section.rule, "", textwrap.fill(section.does, width), ""]
+    for label, text in section.lines.items():
+        head = f"{label + ':':<8}"
+        paragraphs.append(
+            textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * 8, break_long_words=False)
+        )
+    return "\n".join(paragraphs) + "\n"
+
+
+def _unknown(name: str, sections: Mapping[str, Section]) -> str:
+    near = [rule for rule in sections if name in rule.split(".")]
+    near = near or get_close_matches(name, sections, n=3, cutoff=0.5)
+    hint = f"The nearest: {', '.join(near)}." if near else "Ids look like attempts.escalate."
+    return (
+        f"agent-tui explain: there is no rule {name!r}.\n{hint}\n`agent-tui explain list` shows all of them."
+    )

@@ -1,0 +1,226 @@
+"""Where settings come from: options, environment, the project's file, the user's file. Each becomes a layer.
+
+A layer is a plain nested mapping with the place of each key; what is unknown or not allowed there is left
+out of it and reported. The project's file comes with a checkout, perhaps a stranger's, so it cannot decide what
+only a person may: what runs unasked, where keys and text are sent, where sessions are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.config.errors import Problem, nearest, secret_key, unknown_key
+from tui_agent.secret_names import named_like_a_secret
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PREFIX = "AGENT_TUI_"
+PROJECT_FILE = ".agent-tui.toml"
+_LARGEST_FILE = 1_000_000
+
+Schema = Mapping[str, "frozenset[str] | None"]
+"""Key → the keys of its section, or None for a plain value."""
+
+PERSONAL: Mapping[str, str] = {
+    "api_base": "it decides where your provider key and every message are sent",
+    "hooks": "hooks are commands that run unasked",
+    "state_dir": "it decides where your sessions are written",
+    "retention_days": "it decides when your sessions are deleted",
+    "workspace": "the file is in the workspace it would choose",
+}
+"""What only a person may set, and why."""
+
+LIMITS = (
+    *("max_cost", "max_iterations", "timeout", "context_tokens"),
+    *("recovery.model_tries", "recovery.bad_output_retries", "recovery.shrinks"),
+)
+"""What bounds the expense of a run: a project may lower it, never raise it."""
+
+
+@dataclass
+class Layer:
+    """One source: `values` nested by section; `places` says where a key was set, for messages."""
+
+    name: str
+    values: dict[str, Any] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    base: Path | None = None
+    """What relative paths in it are relative to; None: the current directory."""
+
+    def place(self, key: str) -> str:
+        """Where `key` (dotted in a section) was set, in words a person can follow."""
+        return self.places.get(key) or self.places.get(key.partition(".")[0]) or self.name
+
+
+def options_layer(overrides: Mapping[str, Any]) -> Layer:
+    """What the command line (or a caller) sets; None means not set."""
+    values = {key: value for key, value in overrides.items() if value is not None}
+    places = {key: "--" + key.replace("_", "-") for key in values}
+    return Layer("options", values, places)
+
+
+def environment_layer(environ: Mapping[str, str], schema: Schema) -> tuple[Layer, list[Problem]]:
+    """`AGENT_TUI_KEY` and, in a section, `AGENT_TUI_SECTION__KEY`; lists and tables as JSON.
+
+    A variable with our prefix that is near to none of ours is left alone: other programs may use the prefix.
+    """
+    layer, problems = Layer("environment"), []
+    for variable, text in environ.items():
+        if not variable.upper().startswith(PREFIX) or text == "":
+            continue
+        section, _, inner = variable[len(PREFIX) :].lower().partition("__")
+        if section == "config" and not inner:
+            continue
+        if section not in schema or (inner and inner not in (schema[section] or ())):
+            problem = _unknown_variable(variable, text, section, inner, schema)
+            problems += [problem] if problem else []
+            continue
+        key = f"{section}.{inner}" if inner else section
+        layer.places[key] = variable
+        if inner:
+            table = layer.values.setdefault(section, {})
+            if isinstance(table, dict):
+                table[inner] = text
+        else:
+            layer.values[section] = _decoded(text) if text.lstrip()[:1] in {"{", "["} else text
+    return layer, problems
+
+
+def _unknown_variable(variable: str, text: str, section: str, inner: str, schema: Schema) -> Problem | None:
+    if _is_a_secret(section, text):
+        says = "this is not a setting; set the provider's own variable, as OPENAI_API_KEY, instead"
+        return Problem("environment", variable, says)
+    if section in schema:
+        near = nearest(inner, schema[section] or (), 0.0)
+        full = f"{PREFIX}{section.upper()}" + (f"__{near.upper()}" if near else "")
+        return Problem("environment", variable, f"there is no such variable; the nearest is {full}")
+    near = nearest(section, schema, 0.75)
+    if near is None:
+        return None
+    return Problem(
+        "environment", variable, f"there is no such variable; the nearest is {PREFIX}{near.upper()}"
+    )
+
+
+def _is_a_secret(name: str, value: object) -> bool:
+    """A number is none, whatever it is called (`max_tokens`)."""
+    return named_like_a_secret(name) and not str(value).isdigit()
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def file_layer(path: Path, schema: Schema) -> tuple[Layer, list[Problem]]:
+    """A TOML file's keys. The file must exist; what cannot be read or parsed is a problem."""
+    layer = Layer(str(path), base=path.parent)
+    try:
+        table, problems = _read_toml(path), []
+    except _UnreadableError as unreadable:
+        return layer, [Problem(str(path), "", str(unreadable))]
+    for key, value in table.items():
+        if key not in schema:
+            problems.append(_unknown(str(path), key, value, schema))
+            continue
+        inner = schema[key]
+        if inner is not None and isinstance(value, dict):
+            problems += [
+                _unknown(str(path), f"{key}.{name}", item, inner)
+                for name, item in value.items()
+                if name not in inner
+            ]
+            value = {name: item for name, item in value.items() if name in inner}
+        layer.values[key] = value
+    return layer, problems
+
+
+def _unknown(where: str, key: str, value: object, names: Iterable[str]) -> Problem:
+    if _is_a_secret(key, value):
+        return secret_key(where, key)
+    return unknown_key(where, key, names)
+
+
+class _UnreadableError(Exception):
+    """Why a file cannot be used."""
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        if not path.is_file():
+            raise _UnreadableError("it is not a file" if path.exists() else "there is no such file")
+        if path.stat().st_size > _LARGEST_FILE:
+            raise _UnreadableError(f"it is larger than {_LARGEST_FILE:,} bytes, which no configuration is")
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise _UnreadableError(f"it is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
+    except ValueError as error:  # also a number of thousands of digits
+        raise _UnreadableError(f"it is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise _UnreadableError("it is nested too deeply; no key has more than three levels") from error
+    except OSError as error:
+        raise _UnreadableError(f"it cannot be read: {error.strerror or error}") from error
+
+
+def without_personal_keys(layer: Layer, user: Layer, defaults: Mapping[str, Any]) -> list[Problem]:
+    """Take out of a project's layer what a project may not decide, and say so for each.
+
+    Limits may be lower than the user's file (else the default) has them, never higher.
+    """
+    problems = []
+    for key, value in list(layer.values.items()):
+        why = PERSONAL.get(key) or _unsafe_value(key, value)
+        if why:
+            del layer.values[key]
+            problems.append(_not_a_projects(layer, key, why))
+    for key in LIMITS:
+        section, _, name = key.rpartition(".")
+        table, users = (each.values.get(section, {}) if section else each.values for each in (layer, user))
+        if not isinstance(table, dict) or name not in table:
+            continue
+        own = users.get(name) if isinstance(users, Mapping) else None
+        where = user.place(key) if own is not None else "the default"
+        why = _above(table[name], defaults[key] if own is None else own, where)
+        if why:
+            del table[name]
+            problems.append(_not_a_projects(layer, key, why))
+    return problems
+
+
+def _not_a_projects(layer: Layer, key: str, why: str) -> Problem:
+    variable = PREFIX + key.upper().replace(".", "__")
+    ways = variable if "." in key else f"{variable} or as an option"
+    says = (
+        f"a project's file may not set this: {why}. Set it in your own config.toml, as {ways}, if you want it"
+    )
+    return Problem(layer.name, key, says)
+
+
+def _above(value: Any, limit: Any, where: str) -> str:
+    """Why a limit may not be this; "" for one that may. What is no number counts as none."""
+    if limit is None:
+        return ""
+    try:
+        # Quoted numbers are numbers too by the time they count.
+        return "" if float(value) <= float(limit) else f"it is more than {limit} ({where})"
+    except (TypeError, ValueError, OverflowError):
+        return f"it is no number up to {limit} ({where})"
+
+
+def _unsafe_value(key: str, value: Any) -> str:
+    if key == "approve" and value != "ask":
+        return 'it would let calls run unasked (only approve = "ask" is accepted here)'
+    if key in {"model", "fallback_models"}:
+        names = value if isinstance(value, list) else [value]
+        if any("://" in str(name) for name in names):
+            return "a model's name with an address in it decides where your key is sent"
+        if any(str(name).startswith("scripted:") for name in names):
+            return "a scripted model plays its file's calls under your approvals"
+    return ""

@@ -1,0 +1,145 @@
+"""Sections of the configuration: parameters of recovery (`[recovery]`) and hooks (`[hooks]`), and number types.
+
+The parameters of recovery are those of the policies; here is only what makes them keys of a file.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, field_validator
+from pydantic.fields import FieldInfo
+
+from tui_agent.core.recovery.policy import RecoveryPolicy
+
+HookEvent = Literal["PreToolUse", "PostToolUse", "PostToolUseFailure"]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+
+
+_LONGEST_PATTERN = 200
+_PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]])*\]|\(\?[aimsux-]+\)|[*+]|\{\d*,\d*\}|.", re.DOTALL)
+_UNBOUNDED = 2
+
+
+class HintRule(BaseModel):
+    """What to say where a line of a failed call's error matches (`[[recovery.hints]]`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pattern: Annotated[str, Field(min_length=1, max_length=_LONGEST_PATTERN)]
+    """A regular expression, without regard to case."""
+    hint: Annotated[str, Field(min_length=1, max_length=500)]
+
+    @field_validator("pattern")
+    @classmethod
+    def _takes_little_time(cls, value: str) -> str:
+        try:
+            re.compile(value, re.IGNORECASE)
+        except re.error as error:
+            raise ValueError(f"must be a regular expression ({error})") from error
+        pieces = _PIECE.findall(value)
+        repeats = [piece in "*+" or piece[:1] == "{" for piece in pieces]
+        if any(repeat and before == ")" for before, repeat in zip(["", *pieces], repeats, strict=False)):
+            raise ValueError("must not repeat a group, which could take without end to match")
+        if sum(repeats) > _UNBOUNDED:
+            raise ValueError(
+                f"must not hold more than {_UNBOUNDED} of *, + and {{,}}, which would take long to match"
+            )
+        return value
+
+
+class RecoverySection(BaseModel):
+    """Parameters of the chosen policy that are one's own (`[recovery]`); None leaves the policy's value."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    hints: tuple[HintRule, ...] = ()
+    """Hints of your own for failed calls, before the built-in ones: a list of `{pattern, hint}`."""
+
+    def overrides(self) -> dict[str, Any]:
+        """Those that are set, for `recovery.policy.preset`."""
+        return self.model_dump(exclude_none=True, exclude={"hints"})
+
+
+def _optional(parameter: FieldInfo) -> Any:
+    """The type of a parameter as a key, with its bounds."""
+    kind: Any = parameter.annotation
+    if "off" in get_args(kind):
+        return Annotated[kind | None, BeforeValidator(_switch)]
+    bounded: Any = Annotated[(kind, *parameter.metadata)] if parameter.metadata else kind
+    return bounded | None
+
+
+def _switch(value: object) -> object:
+    """A detector's switch: false is "off", and true is as the policy has it. Variables hold both as text."""
+    match value.lower() if isinstance(value, str) else value:
+        case False | "false":
+            return "off"
+        case True | "true":
+            return None
+    return value
+
+
+if TYPE_CHECKING:
+    RecoverySettings = RecoverySection
+else:
+    RecoverySettings = create_model(
+        "RecoverySettings",
+        __base__=RecoverySection,
+        **{
+            name: (_optional(field), None)
+            for name, field in RecoveryPolicy.model_fields.items()
+            if name != "name"
+        },
+    )
+
+
+class HookCommand(BaseModel):
+    """One command: gets the event as JSON on stdin; `timeout` in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: Literal["command"] = "command"
+    command: Annotated[str, Field(min_length=1)]
+    timeout: Seconds = 60.0
+
+
+class HookMatcher(BaseModel):
+    """Commands for the tools whose name `matcher` matches (a regular expression; "" or `*`: all tools)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    matcher: str = ""
+    hooks: tuple[HookCommand, ...] = ()
+
+    @field_validator("matcher")
+    @classmethod
+    def _is_a_pattern(cls, value: str) -> str:
+        if value not in {"", "*"}:
+            try:
+                re.compile(value)
+            except re.error as error:
+                raise ValueError(f"must be a regular expression ({error}), or * for every tool") from error
+        return value
+
+
+class HookSettings(BaseModel):
+    """User-configured commands around tool calls (`[hooks]`), in the shape that Claude Code made familiar."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    pre_tool_use: tuple[HookMatcher, ...] = Field(default=(), alias="PreToolUse")
+    post_tool_use: tuple[HookMatcher, ...] = Field(default=(), alias="PostToolUse")
+    post_tool_use_failure: tuple[HookMatcher, ...] = Field(default=(), alias="PostToolUseFailure")
+
+    def matchers(self, event: HookEvent) -> tuple[HookMatcher, ...]:
+        """The matchers of one hook point."""
+        match event:
+            case "PreToolUse":
+                return self.pre_tool_use
+            case "PostToolUse":
+                return self.post_tool_use
+            case "PostToolUseFailure":
+                return self.post_tool_use_failure

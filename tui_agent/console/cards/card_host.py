@@ -1,0 +1,139 @@
+"""The place of the cards: one at a time, in the order of the questions, each armed after a short delay.
+
+A card never takes a keystroke that was meant for the prompt. So it takes the
+focus only when the prompt is empty and nobody has typed for that long; otherwise it says how to get to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from textual.containers import Vertical
+from textual.message import Message
+
+from tui_agent.console.cards.card import Card
+
+if TYPE_CHECKING:
+    from textual.timer import Timer
+
+    from tui_agent.console.operator import AnyQuestion
+    from tui_agent.core.state import RunState
+
+GRACE = 0.4
+"""Seconds without a key, since the card appeared and since the last key in the prompt."""
+
+KEPT = 2
+"""Rows of the conversation that stay in view above a card."""
+
+ENTER_HINT = "F8 answers"
+
+
+class CardHost(Vertical):
+    """At most one card. `prompt_busy` tells whether the prompt holds a text that somebody is writing."""
+
+    DEFAULT_CSS = """
+    CardHost { height: auto; display: none; }
+    CardHost.-open { display: block; }
+    """
+
+    class Emptied(Message):
+        """The card that had the focus is gone."""
+
+    def __init__(self, prompt_busy: Callable[[], bool], clock: Callable[[], float] = monotonic) -> None:
+        super().__init__(id="card-host")
+        self._prompt_busy = prompt_busy
+        self._clock = clock
+        self._shown_at = 0.0
+        self._typed_at = float("-inf")
+        self._timer: Timer | None = None
+        self._rows = 0
+        self.card: Card | None = None
+
+    async def show(self, questions: Sequence[AnyQuestion], state: RunState) -> None:
+        """Keep the card whose question is still open; otherwise show the first question."""
+        open_questions = [question for question in questions if not question.future.done()]
+        if self.card is not None and self.card.question not in open_questions:
+            await self._take_away(self.card)
+        if self.card is None and open_questions:
+            await self._put(make_card(open_questions[0], state))
+        if self.card is not None:
+            await self.card.update_subject()
+            self.card.place(open_questions.index(self.card.question) + 1, len(open_questions))
+
+    def typed(self) -> None:
+        """A key went into the prompt."""
+        self._typed_at = self._clock()
+        if self.card is not None and not self.card.has_focus_within:
+            self.card.hint(ENTER_HINT)
+            self._settle_later()
+
+    def enter(self) -> None:
+        """Arm the card and give it the focus, because the operator asked for it."""
+        if self.card is not None:
+            self.card.arm()
+            self.card.hint("")
+            self.card.entrance().focus()
+
+    def settle(self) -> None:
+        """Arm the card once the grace is over; take the focus where nobody is writing."""
+        self._timer = None
+        card = self.card
+        if card is None:
+            return
+        if self._clock() < max(self._shown_at, self._typed_at) + GRACE:
+            self._settle_later()
+            return
+        card.arm()
+        if not card.wants_focus or card.has_focus_within:
+            return
+        if self._prompt_busy():
+            card.hint(ENTER_HINT)
+        else:
+            self.enter()
+
+    async def _put(self, card: Card) -> None:
+        self.card = card
+        self._shown_at = self._clock()
+        self.add_class("-open")
+        await self.mount(card)
+        self.call_after_refresh(self.fit, self._rows)
+        if card.wants_focus:
+            card.hint(ENTER_HINT)
+        self._settle_later()
+
+    async def _take_away(self, card: Card) -> None:
+        had_focus = card.has_focus_within
+        self.card = None
+        await card.remove()
+        self.remove_class("-open")
+        if had_focus:
+            self.post_message(self.Emptied())
+
+    def fit(self, rows: int) -> None:
+        """Fit the card into `rows`, which it shares with the conversation."""
+        self._rows = rows
+        if self.card is not None:
+            self.card.fit(rows - KEPT)
+
+    def _settle_later(self) -> None:
+        if self._timer is None:
+            wait = max(self._shown_at, self._typed_at) + GRACE - self._clock()
+            self._timer = self.set_timer(max(0.01, wait), self.settle)
+
+
+def make_card(question: AnyQuestion, state: RunState) -> Card:
+    """The card for a question; what was tried is read from the state as it is now."""
+    from tui_agent.console.cards.approval import ApprovalCard
+    from tui_agent.console.cards.escalation import EscalationCard, attempts_before
+    from tui_agent.console.cards.gate import GateCard
+    from tui_agent.console.operator import ApprovalQuestion, EscalationQuestion
+
+    match question:
+        case ApprovalQuestion():
+            return ApprovalCard(question)
+        case EscalationQuestion():
+            return EscalationCard(question, attempts_before(state, question.asked))
+        case _:
+            return GateCard(question)

@@ -1,0 +1,213 @@
+"""Layout of the panes: conversation on the left, recovery on the right, or folded into one line.
+
+The same dashboard stands in the live screen and in the replay; both give it a state and a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Container, Horizontal, Vertical
+from textual.content import Content
+
+from tui_agent.console import panes
+from tui_agent.console.splash import UNFOLDED_HEIGHT, UNFOLDED_WIDTH, WIDE_WIDTH
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.geometry import Size
+
+    from tui_agent.console.cards.card_host import CardHost
+    from tui_agent.console.panes.pane import LinePane
+    from tui_agent.core.state import RunState
+
+_logger = logging.getLogger(__name__)
+
+TALL_HEIGHT = 36
+
+
+def layout_classes(size: Size) -> dict[str, bool]:
+    """The layout for a terminal of this size, as CSS classes of the dashboard."""
+    folded = size.width < UNFOLDED_WIDTH or size.height < UNFOLDED_HEIGHT
+    return {
+        "-folded": folded,
+        "-wide": not folded and size.width >= WIDE_WIDTH,
+        "-short": not folded and size.height < TALL_HEIGHT,
+    }
+
+
+class ConversationFrame(Vertical):
+    """The conversation's border: the transcript, and the cards at its end."""
+
+    DEFAULT_CSS = """
+    ConversationFrame {
+        width: 1fr;
+        border: round $border-blurred;
+        border-title-color: $foreground;
+        border-subtitle-color: $foreground;
+        &:focus-within { border: round $border; }
+        ConversationPane { height: 1fr; min-height: 2; border: none; &:focus { border: none; } }
+    }
+    """
+
+
+class RecoveryColumn(Container):
+    """The five panes of recovery, in a column, or in a grid where there is room, or where there is little."""
+
+    DEFAULT_CSS = """
+    RecoveryColumn {
+        width: 38%; min-width: 46; max-width: 64; layout: vertical;
+        ConfidencePane, NotePane { height: 7; }
+        AttemptsPane { height: 6; }
+        &.-short RingPane, &.-short NotePane { height: 5; }
+        &.-short AttemptsPane { height: 4; }
+        &.-short ConfidencePane { height: 5; }
+        &.-wide { width: 50%; max-width: 108; layout: grid; grid-size: 2 3; grid-rows: 9 14 1fr; }
+        &.-wide LinePane { height: 1fr; }
+        &.-wide TimelinePane { column-span: 2; }
+        &.-folded { display: none; }
+        &.-folded.-panes { display: block; width: 1fr; max-width: 100%; layout: grid; grid-size: 2 3; grid-rows: 1fr; }
+        &.-folded.-panes LinePane { height: 1fr; }
+        &.-folded.-panes TimelinePane { column-span: 2; }
+        &.-hidden { display: none; }
+    }
+    """
+
+
+class Dashboard(Vertical):
+    """All panes; `show` gives each its state."""
+
+    DEFAULT_CSS = """
+    Dashboard { height: 1fr; }
+    Dashboard #body { height: 1fr; }
+    Dashboard ConversationFrame.-behind { display: none; }
+    """
+
+    def __init__(self, size: Size) -> None:
+        super().__init__(id="dashboard")
+        self._frame = ConversationFrame()
+        self._card_host: CardHost | None = None
+        self._frame.border_title = Content("Conversation")
+        self._column = RecoveryColumn(id="recovery")
+        self._panes: list[LinePane] = []
+        self._conversation: panes.ConversationPane | None = None
+        self._summary: panes.RecoverySummary | None = None
+        self._open = False
+        self._hidden = False
+        self._fit(size)
+
+    def compose(self) -> ComposeResult:
+        """The conversation and the recovery column, empty as yet."""
+        with Horizontal(id="body"):
+            yield self._frame
+            yield self._column
+
+    async def fill_conversation(self, card_host: CardHost | None = None) -> None:
+        """Mount the conversation; `card_host` stands at its end."""
+        self._conversation = panes.ConversationPane(id="conversation")
+        self._card_host = card_host
+        await self._frame.mount(self._conversation, *([card_host] if card_host is not None else []))
+        self._panes = [self._conversation]
+
+    async def fill_column(self) -> None:
+        """Mount the recovery panes and their summary."""
+        for pane in (
+            panes.RingPane(id="ring"),
+            panes.ConfidencePane(id="confidence"),
+            panes.AttemptsPane(id="attempts"),
+            panes.NotePane(id="note"),
+            panes.TimelinePane(id="timeline"),
+        ):
+            # One at a time: keys are answered in between.
+            await self._column.mount(pane)
+            await asyncio.sleep(0)
+            self._panes.append(pane)
+        self._summary = panes.RecoverySummary()
+        await self.mount(self._summary)
+        self._fit(self.app.size)
+
+    @property
+    def folded(self) -> bool:
+        """Whether the recovery panes are folded into one line."""
+        return self._column.has_class("-folded")
+
+    @property
+    def panes_shown(self) -> bool:
+        """Whether the recovery panes can be seen."""
+        return self._open if self.folded else not self._hidden
+
+    def show(self, state: RunState, now: float) -> None:
+        """Draw all panes. `now` in seconds since the epoch.
+
+        A pane that raises does not keep the others from being drawn: their faults come as one `ExceptionGroup`.
+        """
+        faults = []
+        shown: list[LinePane | panes.RecoverySummary] = [*self._panes]
+        if self._summary is not None:
+            shown.append(self._summary)
+        for pane in shown:
+            try:
+                pane.show(state, now)
+            except Exception as error:
+                _logger.debug("A pane could not be drawn", exc_info=True)
+                error.add_note(f"in the pane {pane.id}")
+                faults.append(error)
+        self._close_up()
+        if faults:
+            raise ExceptionGroup("panes could not be drawn", faults)
+
+    def show_panes(self, shown: bool) -> None:
+        """Show or hide the recovery panes, whichever layout holds."""
+        if self.folded:
+            self._open = shown
+        else:
+            self._hidden = not shown
+        self._fit(self.app.size)
+
+    def pane(self, name: str) -> LinePane | None:
+        """Make a pane visible and return it; None before the panes are mounted."""
+        if name != "conversation":
+            self.show_panes(True)
+        elif self.folded:
+            self.show_panes(False)
+        return next((pane for pane in self._panes if pane.id == name), None)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._fit(self.app.size)
+
+    def on_timeline_pane_selected(self, event: panes.TimelinePane.Selected) -> None:
+        """Show the place of the timeline's line in the conversation."""
+        event.stop()
+        if self.folded:
+            self.show_panes(False)
+        if self._conversation is not None:
+            self._conversation.go_to(event.seq)
+
+    def _fit(self, size: Size) -> None:
+        classes = layout_classes(size)
+        folded = classes["-folded"]
+        classes["-panes"] = folded and self._open
+        classes["-hidden"] = self._hidden and not folded
+        if self._card_host is not None:
+            self.call_after_refresh(self._fit_card_host)
+        for name, holds in classes.items():
+            self._column.set_class(holds, name)
+        self._frame.set_class(folded and self._open, "-behind")
+        if self._summary is not None:
+            self._summary.display = folded or self._hidden
+
+    def _fit_card_host(self) -> None:
+        if self._card_host is not None:
+            self._card_host.fit(self._frame.content_region.height)
+
+    def _close_up(self) -> None:
+        """Let a card stand right below a conversation that does not fill its frame."""
+        conversation, card_host = self._conversation, self._card_host
+        if conversation is None or card_host is None:
+            return
+        lines = conversation.virtual_size.height
+        room = self._frame.content_region.height - card_host.size.height
+        conversation.styles.height = lines if card_host.has_class("-open") and 0 < lines < room else "1fr"

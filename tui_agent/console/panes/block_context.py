@@ -1,0 +1,34 @@
+"""What the drawing of a block depends on beside its entry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tui_agent.console.panes.styled_line import Line
+    from tui_agent.core.projections.conversation import Entry
+
+
+@dataclass(frozen=True)
+class BlockContext:
+    """The surroundings of one block."""
+
+    previous: Entry | None = None
+    """The entry before it."""
+    expanded: bool = False
+    """The operator opened it."""
+    limit: int = 0
+    """Attempts that a call has before the operator is asked; 0: the policy does not count them."""
+    final: bool = False
+    """Its failure stands: the run ended by it, or the call is out of attempts."""
+    recovered: bool = False
+    """The same call succeeded later."""
+    waiting: bool = False
+    """A fault whose wait goes on."""
+    now: float = 0.0
+    """Seconds since the epoch, for what moves."""
+    frame: str = "⠿"
+    """The spinner's sign."""
+    prose: list[Line] | None = field(default=None, compare=False)
+    """A reply's lines where they were drawn already, while it came in."""

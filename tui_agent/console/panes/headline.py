@@ -1,0 +1,35 @@
+"""The one line of a failure that says what is wrong: a traceback's last error, not its banner."""
+
+from __future__ import annotations
+
+import re
+
+from tui_agent.terminal_text import one_line
+
+_LOOKED_AT = 6_000
+"""Characters from either end of a message that are looked at."""
+
+_NAMED = re.compile(r"\b[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit)\b(?::|$)")
+_SAID = re.compile(
+    r"\b(?:error|fatal|failed|failure|denied|not found|no such|cannot|unknown|timed out|panic)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]{2}")
+_DECORATION = re.compile(r"^(?:E\s{2,}|>\s+|[-=_*#~ ]{3,})")
+
+
+def headline(message: str, limit: int = 400) -> str:
+    """The line of `message` that says what is wrong, safe and at most `limit` characters long."""
+    if "\n" not in message:
+        return one_line(message, limit)
+    if len(message) > 2 * _LOOKED_AT:
+        message = f"{message[:_LOOKED_AT]}\n{message[-_LOOKED_AT:]}"
+    lines = [line for line in (raw.strip() for raw in message.split("\n")) if _WORD.search(line)]
+    if not lines:
+        return one_line(message, limit)
+    named = [line for line in lines if _NAMED.search(line[:400])]
+    if named:
+        return one_line(_DECORATION.sub("", named[-1]), limit)
+    # A message that begins with its own summary ("exit code 2: …", "no such file") is its own headline.
+    said = next((line for line in lines if _SAID.search(line[:400])), lines[0])
+    return one_line(_DECORATION.sub("", said), limit)

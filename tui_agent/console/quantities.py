@@ -1,0 +1,49 @@
+"""Numbers as people read them: counts, durations, times. No widget here."""
+
+from __future__ import annotations
+
+import time
+
+
+def seconds(value: float) -> str:
+    """A duration as people read it: `20 ms`, `0.4 s`, `12 s`, `3m 05s`, `1h 02m`."""
+    value = max(0.0, value)
+    if 0.0 < value < 0.095:
+        return f"{max(1, round(value * 1000))} ms"
+    if value < 9.95:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+
+
+def compact(number: int) -> str:
+    """A count in few cells: 950, 12.3k, 1.2M."""
+    if number < 1000:
+        return str(number)
+    if number < 999_950:
+        return f"{number / 1000:.1f}k"
+    return f"{number / 1_000_000:.1f}M"
+
+
+def counted(number: int, what: str) -> str:
+    """`1 block`, `2 blocks`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def time_of_day(at: float) -> str:
+    """The time of day, with the day where it is not today's."""
+    moment = time.localtime(at)
+    today = time.localtime()[:3] == moment[:3]
+    return time.strftime("%H:%M:%S" if today else "%m-%d %H:%M", moment)
+
+
+def age(seconds: float) -> str:
+    """How long ago, in at most six cells: 12 s, 5 min, 3 h, 9 d."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(0, int(seconds))} s"

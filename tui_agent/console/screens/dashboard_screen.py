@@ -1,0 +1,294 @@
+"""What the live screen and the replay share: the outline of the first paint, the dashboard, the commands of both.
+
+A command is a method `action_NAME`, called by its key, its slash command and the palette. A screen over this adds its
+clock, its own widgets and its own commands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from tui_agent.console.commands import BY_NAME, COMMANDS, Command, key_label
+from tui_agent.console.hints import Hint, KeyHints
+from tui_agent.console.redraw import Redraw
+from tui_agent.console.splash import PANE_NAMES, Splash
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+    from tui_agent.config.settings import Settings
+    from tui_agent.console.cards.card_host import CardHost
+    from tui_agent.console.dashboard import Dashboard
+    from tui_agent.console.panes import StatusLine
+    from tui_agent.console.session_app import SessionApp
+    from tui_agent.core.state import RunState
+
+JUMP_TARGETS = (*PANE_NAMES, "prompt")
+
+
+def command_bindings(*, replay: bool) -> list[BindingType]:
+    """The registry's keys; Esc leaves the first word to whatever is open."""
+    return [
+        Binding(command.key, command.action, command.help, show=False, priority=command.key != "escape")
+        for command in COMMANDS
+        if command.key and (command.replay or not replay)
+    ]
+
+
+def key_hints(*, replay: bool) -> list[Hint]:
+    """The registry's hints, by their weight."""
+    return [
+        Hint(key_label(command.key), command.hint, command.key)
+        for command in COMMANDS
+        if command.hint and (command.replay or not replay)
+    ]
+
+
+class DashboardScreen(Screen[None]):
+    """A screen around a dashboard."""
+
+    app: SessionApp
+    replays: ClassVar[bool] = False
+    """Only the commands that make sense over a saved session are offered."""
+
+    DEFAULT_CSS = """
+    DashboardScreen { layout: vertical; background: $background; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    def __init__(self, name: str) -> None:
+        super().__init__(id=name)
+        self.redrawing = Redraw(self, self.draw, self.draw_failed)
+        self.splash = Splash()
+        self.dashboard: Dashboard | None = None
+        self.status: StatusLine | None = None
+
+    @property
+    def settings(self) -> Settings | None:
+        """The settings, once they have been read."""
+        raise NotImplementedError
+
+    @property
+    def session_id(self) -> str:
+        """The session that is open; empty: none."""
+        return ""
+
+    def draw(self) -> None:
+        """Draw the state; called at most so often a second."""
+        raise NotImplementedError
+
+    def home(self) -> Widget | None:
+        """The widget that has the focus by default."""
+        raise NotImplementedError
+
+    def redraw(self) -> None:
+        self.redrawing.request()
+
+    def draw_failed(self, error: Exception) -> None:
+        """Say that something could not be drawn; what is drawn stays, and the session is not affected."""
+        from tui_agent.terminal_text import one_line
+
+        fault = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
+        place = one_line(" ".join(getattr(fault, "__notes__", [])), 60)
+        self.say(
+            f"The screen could not be drawn {place} ({type(fault).__name__}: {one_line(str(fault), 200)}). "
+            "The session goes on. If this stays, leave with Ctrl+Q and open it again with agent-tui resume.",
+            "error",
+        )
+
+    async def raise_dashboard(self, card_host: CardHost | None = None) -> None:
+        """Replace the outline of the first paint by the panes."""
+        from tui_agent.console.dashboard import Dashboard
+        from tui_agent.console.panes import StatusLine
+
+        self.status = StatusLine()
+        self.dashboard = dashboard = Dashboard(self.size)
+        dashboard.display = False
+        await self.mount(dashboard, after=self.splash)
+        await dashboard.fill_conversation(card_host)
+        with self.app.batch_update():
+            dashboard.display = True
+            await self.splash.remove()
+        await dashboard.fill_column()
+        await self.mount(self.status, before=self.query_one(KeyHints))
+
+    # --- what commands and cards need -----------------------------------------------------------------------
+
+    def say(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
+        """A short remark in the corner."""
+        self.notify(text, severity=severity, markup=False)
+
+    def put_in_prompt(self, text: str) -> None:
+        """Offer a text for editing, where there is a prompt."""
+
+    def focus_pane(self, name: str) -> None:
+        pane = None if self.dashboard is None else self.dashboard.pane(name)
+        if pane is not None:
+            # A pane that was folded away can take the focus once it has been laid out.
+            self.call_after_refresh(pane.focus)
+
+    def refocus(self) -> None:
+        """Move the focus from a widget that cannot be seen any more to the default one."""
+        home = self.home()
+        if home is not None and (self.focused is None or not self.focused.region.area):
+            home.focus()
+
+    async def open_session(
+        self, session_id: str, what: Literal["resume", "replay"], changed: frozenset[str] = frozenset()
+    ) -> None:
+        """Leave this session for another one, in the same terminal; options in `changed` do not hold there."""
+        arguments = self.app.arguments
+        await self.app.leave_for(
+            replace(
+                arguments,
+                overrides={name: value for name, value in arguments.overrides.items() if name not in changed},
+                task=None,
+                demo=None,
+                step=False,
+                replay_at=0,
+                resume=session_id if what == "resume" else None,
+                replay=session_id if what == "replay" else None,
+            )
+        )
+
+    async def fork_after(self, parent: Path, state: RunState, seq: int | None) -> None:
+        """Ask what is to go differently after event `seq` (None: the last), fork there, and open the fork."""
+        from tui_agent.console.screens.fork import ForkScreen
+        from tui_agent.store.errors import SessionError
+        from tui_agent.store.fork_point import fork_point
+        from tui_agent.store.fork_session import fork_session
+        from tui_agent.store.journal import SESSIONS_FOLDER
+
+        if self.settings is None:
+            return
+        sessions_dir = self.settings.state_dir / SESSIONS_FOLDER
+        try:
+            point = await asyncio.to_thread(fork_point, parent, state, seq)
+            chosen = await self.app.push_screen_wait(ForkScreen(point))
+            if chosen is None:
+                return
+            folder = await fork_session(parent, sessions_dir, seq=chosen.seq, what_if=chosen.what_if)
+        except SessionError as error:
+            self.say(str(error), "error")
+            return
+        changed = {"policy": chosen.what_if.policy, "model": chosen.what_if.model}
+        # An option of this start must not outweigh what was chosen for the fork.
+        chosen_here = frozenset(name for name, value in changed.items() if value is not None)
+        await self.open_session(folder.name, "resume", chosen_here)
+
+    async def export_to_file(self, source: Path, argument: str) -> None:
+        """Write the session to the file that `[FORMAT] [FILE]` asks for; an existing file is left alone."""
+        from tui_agent.store.errors import SessionError
+
+        try:
+            file = await asyncio.to_thread(_export, source, argument)
+        except (SessionError, ValueError, OSError) as error:
+            self.say(f"The session was not exported: {error}", "error")
+        else:
+            self.say(f"The session was written to {file}")
+
+    # --- commands -------------------------------------------------------------------------------------------
+
+    def run_command(self, name: str, argument: str = "") -> None:
+        """Run a command by its name, as its key would; long ones run in the background."""
+        action = getattr(self, f"action_{BY_NAME[name].action}")
+        action(*([argument] if argument else []))
+
+    def values_of(self, command: Command) -> Sequence[str]:
+        """What the command's argument can be."""
+        match command.name:
+            case "theme":
+                return self.app.theme_names
+            case "jump":
+                return JUMP_TARGETS
+            case "export":
+                from tui_agent.formats.exporters import FORMATS
+
+                return FORMATS
+            case _:
+                return command.values
+
+    def on_key_hints_pressed(self, event: KeyHints.Pressed) -> None:
+        """A click on a hint is its key."""
+        self.app.simulate_key(event.key)
+
+    def action_help(self) -> None:
+        """Keys, commands, panes."""
+        from tui_agent.console.screens.help import HelpScreen
+
+        self.app.push_screen(HelpScreen())
+
+    def action_theme(self, name: str) -> None:
+        if name in self.app.theme_names:
+            self.app.theme = name
+        else:
+            self.say(f"There is no theme {name}. There are {', '.join(self.app.theme_names)}.", "warning")
+
+    def action_panes(self) -> None:
+        """Show or hide the recovery panes; the focus never stays in what is hidden."""
+        if self.dashboard is not None:
+            self.dashboard.show_panes(not self.dashboard.panes_shown)
+            self.call_after_refresh(self.refocus)
+
+    def action_next_pane(self) -> None:
+        """Go to the recovery pane after the one that has the focus, round and round."""
+        here = self.focused.id if self.focused is not None else None
+        names = [name for name in PANE_NAMES if name != "conversation"]
+        place = names.index(here) + 1 if here in names else 0
+        self.focus_pane(names[place % len(names)])
+
+    def action_jump(self, pane: str = "") -> None:
+        """Go to a pane by name, or choose one by its letter."""
+        if not pane:
+            from tui_agent.console.screens.jump import JumpScreen, targets_of
+
+            self.app.push_screen(JumpScreen(targets_of(self)), self._jumped)
+        elif pane in JUMP_TARGETS:
+            self.focus_pane(pane)
+        else:
+            self.say(f"There is no pane {pane}. There are {', '.join(JUMP_TARGETS)}.", "warning")
+
+    def _jumped(self, name: str | None) -> None:
+        if name is not None:
+            self.focus_pane(name)
+
+    @work(group="commands")
+    async def action_sessions(self) -> None:
+        """Show the saved sessions, and open the one that is chosen."""
+        if self.settings is None:
+            return
+        from tui_agent.console.screens.sessions import SessionsScreen
+        from tui_agent.store.session_store import SessionStore
+
+        store = await asyncio.to_thread(SessionStore, self.settings.state_dir)
+        chosen = await self.app.push_screen_wait(SessionsScreen(store, self.session_id))
+        if chosen is not None:
+            await self.open_session(chosen.session_id, chosen.what)
+
+    @work(group="commands")
+    async def action_quit(self) -> None:
+        await self.app.leave()
+
+
+def _export(source: Path, argument: str) -> Path:
+    """Write the file; its path. Raises `ValueError` for an unknown format."""
+    from tui_agent.formats.exporters import FORMATS, SUFFIXES, export_session
+
+    given, _, name = argument.partition(" ")
+    form = next((form for form in FORMATS if form == (given or "markdown")), None)
+    if form is None:
+        raise ValueError(f"there is no format {given}; choose one of {', '.join(FORMATS)}.")
+    text = export_session(source, form)
+    file = Path(name.strip() or f"agent-tui-{source.name}{SUFFIXES[form]}").expanduser()
+    with file.open("x", encoding="utf-8") as target:
+        target.write(text)
+    return file.resolve()

@@ -1,0 +1,230 @@
+"""The live screen: the dashboard, cards, the queue, the prompt, status and keys, over a session.
+
+It draws the session's state at most so often a second; what the operator can ask of the session is `SessionScreen`'s.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from tui_agent.console import commands
+from tui_agent.console.completion import Completions, Suggestion
+from tui_agent.console.hints import Hint, KeyHints
+from tui_agent.console.prompt import Prompt
+from tui_agent.console.screens.dashboard_screen import command_bindings, key_hints
+from tui_agent.console.screens.session_screen import SessionScreen
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.widget import Widget
+
+    from tui_agent.console.cards.card import Card
+    from tui_agent.console.cards.card_host import CardHost
+    from tui_agent.console.cards.gate import GateCard
+    from tui_agent.console.queued import QueuedMessages
+    from tui_agent.core.state import RunState
+
+
+def live_hints() -> list[Hint]:
+    """The keys of the last line."""
+    hints = key_hints(replay=False)
+    hints.insert(-3, Hint("^P", "palette", "ctrl+p"))
+    return hints
+
+
+class LiveScreen(SessionScreen):
+    """The widgets of a live session."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *command_bindings(replay=False),
+        Binding("f8", "card", "Answer the card", show=False, priority=True),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__("live")
+        self._cards_drawn = True
+        self._completions = Completions(self._suggest)
+        self.prompt = Prompt(self._completions)
+        self.card_host: CardHost | None = None
+        self._queued: QueuedMessages | None = None
+
+    def compose(self) -> ComposeResult:
+        """What the first paint shows: the outline, the prompt, the keys."""
+        yield self.splash
+        yield self.prompt
+        yield KeyHints(live_hints())
+
+    def on_mount(self) -> None:
+        """The prompt has the first focus."""
+        self.prompt.focus()
+
+    async def complete(self) -> None:
+        """Mount what the first paint went without."""
+        from tui_agent.console.cards.card_host import CardHost
+        from tui_agent.console.queued import QueuedMessages
+
+        self.card_host = CardHost(self._prompt_busy, self.app.clock)
+        self._queued = QueuedMessages()
+        await self.raise_dashboard(self.card_host)
+        await self.mount(self._queued, self._completions, before=self.prompt)
+
+    def load_history(self, path: Path) -> None:
+        """Load earlier prompts from their file."""
+        self.prompt.recall.load(path)
+
+    def home(self) -> Widget:
+        return self.prompt
+
+    # --- drawing --------------------------------------------------------------------------------------------
+
+    def draw(self) -> None:
+        """The session's state, the queue and the cards."""
+        if self._queued is not None:
+            self._queued.show(self.queue)
+        state = self.state
+        if state is None or self.status is None or self.dashboard is None:
+            return
+        with self.app.batch_update():
+            now = time.time()
+            self.dashboard.show(state, now)
+            self.status.show(state, now)
+        self.redrawing.tick(str(state.phase) in {"model", "backoff", "tools"})
+        self._draw_cards(state)
+
+    def _draw_cards(self, state: RunState) -> None:
+        card_host = self.card_host
+        if card_host is None or (card_host.card is None and not self.operator.questions):
+            return
+        if self._cards_drawn:
+            self._cards_drawn = False
+            self.call_next(self._show_cards, card_host, state)
+        else:
+            self.redraw()
+
+    async def _show_cards(self, card_host: CardHost, state: RunState) -> None:
+        try:
+            await card_host.show(self.operator.questions, state)
+        except Exception as error:
+            logging.getLogger(__name__).exception("A card could not be drawn")
+            self.draw_failed(error)
+        finally:
+            self._cards_drawn = True
+
+    # --- keys and messages ----------------------------------------------------------------------------------
+
+    def action_interrupt(self) -> None:
+        """Esc: close what is open, else interrupt the call or tool that runs."""
+        if not self._close_small_things():
+            self.interrupt()
+
+    def edit_note(self) -> None:
+        """Open the note in the card of the request that waits."""
+        from tui_agent.console.cards.gate import GateCard
+
+        card = None if self.card_host is None else self.card_host.card
+        if isinstance(card, GateCard):
+            card.arm()
+            card.edit()
+
+    def _close_small_things(self) -> bool:
+        if self._completions.choice is not None:
+            self._completions.offer("")
+            return True
+        if self.dashboard is not None and self.dashboard.folded and self.dashboard.panes_shown:
+            self.dashboard.show_panes(False)
+            self.prompt.focus()
+            return True
+        return False
+
+    def action_card(self) -> None:
+        """Go to the card, or back to the prompt."""
+        card = None if self.card_host is None else self.card_host.card
+        if card is None or card.has_focus_within:
+            self.prompt.focus()
+        else:
+            self._enter_card()
+
+    def _enter_card(self) -> None:
+        if self.dashboard is not None and self.dashboard.folded:
+            self.dashboard.show_panes(False)
+        if self.card_host is not None:
+            self.card_host.enter()
+
+    async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
+        """A command, or a message to the agent."""
+        if not event.text.startswith("/"):
+            await self.submit(event.text.strip())
+            return
+        try:
+            invocation = commands.parse(event.text)
+        except commands.UnknownCommandError as error:
+            self.say(str(error), "warning")
+            self.put_in_prompt(event.text)
+        else:
+            self.run_command(invocation.command.name, invocation.argument)
+
+    def on_prompt_typed(self, event: Prompt.Typed) -> None:
+        """Keep cards from taking the focus while somebody types."""
+        self.redrawing.hold()
+        if self.card_host is not None:
+            self.card_host.typed()
+
+    def on_prompt_take_back(self, event: Prompt.TakeBack) -> None:
+        """Put the newest queued message back into the prompt."""
+        self.action_unqueue()
+
+    def on_queued_messages_taken_back(self, event: QueuedMessages.TakenBack) -> None:
+        """A click on a queued message drops it."""
+        self.unqueue(event.id)
+
+    def on_card_settled(self, event: Card.Settled) -> None:
+        """Settle the question with the answer of its card."""
+        event.question.settle(event.answer)
+        self.redraw()
+
+    def on_card_typed_on(self, event: Card.TypedOn) -> None:
+        """A character was typed that was meant for the prompt."""
+        self.prompt.focus()
+        self.prompt.insert(event.character)
+        if self.card_host is not None:
+            self.card_host.typed()
+
+    def on_card_host_emptied(self, event: CardHost.Emptied) -> None:
+        self.prompt.focus()
+
+    def on_gate_card_go(self, event: GateCard.Go) -> None:
+        """Send the request that waits."""
+        self.run_command(event.command)
+
+    def on_gate_card_note_changed(self, event: GateCard.NoteChanged) -> None:
+        """The note was edited or dropped in its card."""
+        self.operator.rewrite_note(event.note)
+
+    def _prompt_busy(self) -> bool:
+        """Whether the operator is at work elsewhere: in the prompt, in a pane, on a screen above."""
+        elsewhere = self.focused is not self.prompt and self.focused is not None
+        return bool(self.prompt.text) or self.app.screen is not self or elsewhere
+
+    def _suggest(self, typed: str) -> Sequence[Suggestion]:
+        return commands.suggestions(typed, self.values_of)
+
+    def put_in_prompt(self, text: str) -> None:
+        """Offer a text for editing, before what stands in the prompt already."""
+        self.prompt.put(f"{text}\n{self.prompt.text}" if self.prompt.text else text)
+        self.prompt.focus()
+
+    def focus_pane(self, name: str) -> None:
+        """Go to a pane, the card or the prompt."""
+        if name == "prompt":
+            self.prompt.focus()
+        elif name == "card":
+            self._enter_card()
+        else:
+            super().focus_pane(name)

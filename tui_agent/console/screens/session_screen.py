@@ -1,0 +1,287 @@
+"""A live session on a screen: what the operator can ask of it, by key, slash command or palette.
+
+Each command calls the session. What is asked for before the session is open is done in order as soon as it is. Widgets
+are the live screen's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from textual import work
+
+from tui_agent.console.screens.dashboard_screen import DashboardScreen
+from tui_agent.core.names import APPROVALS
+
+if TYPE_CHECKING:
+    from tui_agent.config.settings import Settings
+    from tui_agent.console.commands import Command
+    from tui_agent.console.operator import ConsoleOperator
+    from tui_agent.console.queued import Waiting
+    from tui_agent.core.events import Event
+    from tui_agent.core.state import RunState
+    from tui_agent.store.session import Session
+
+
+class SessionScreen(DashboardScreen):
+    """A session that runs. `session` is None until it is open."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.session: Session | None = None
+        self._pending: list[Callable[[Session], None]] = []
+        self._unsent: list[str] = []
+
+    @cached_property
+    def operator(self) -> ConsoleOperator:
+        """The operator as the runtime asks it."""
+        from tui_agent.console.operator import ConsoleOperator
+
+        return ConsoleOperator()
+
+    async def attach(self, session: Session) -> None:
+        """Show this session from now on, and do what was asked for before it was open."""
+        self.session = session
+        self.operator.bind(self.redraw, self._goes_by_itself)
+        session.subscribe(self._recorded)
+        pending, self._pending = self._pending, []
+        for act in pending:
+            act(session)
+        unsent, self._unsent = self._unsent, []
+        for text in unsent:
+            await session.submit(text)
+        self.redraw()
+
+    def _recorded(self, event: Event, state: RunState) -> None:
+        if self._goes_by_itself():
+            self.operator.open_gate()
+        self.redraw()
+
+    @property
+    def state(self) -> RunState | None:
+        """The session's state; None while it is being opened."""
+        return None if self.session is None else self.session.state
+
+    @property
+    def running(self) -> bool:
+        """A run is under way."""
+        return self.session is not None and self.session.running
+
+    def _goes_by_itself(self) -> bool:
+        return self.state is None or str(self.state.session.mode) == "AUTO"
+
+    @property
+    def settings(self) -> Settings | None:
+        return None if self.app.opened is None else self.app.opened.settings
+
+    @property
+    def session_id(self) -> str:
+        """Id of the live session."""
+        return "" if self.session is None else self.session.id
+
+    async def open_session(
+        self, session_id: str, what: Literal["resume", "replay"], changed: frozenset[str] = frozenset()
+    ) -> None:
+        """Ask first where a run is under way."""
+        if not self.running or await self._confirm_leaving():
+            await super().open_session(session_id, what, changed)
+
+    async def _confirm_leaving(self) -> bool:
+        from tui_agent.console.screens.leave import LeaveScreen
+
+        leaving: bool | None = await self.app.push_screen_wait(LeaveScreen())
+        return bool(leaving)
+
+    # --- messages -------------------------------------------------------------------------------------------
+
+    async def submit(self, text: str) -> None:
+        """Start a run, or queue the message for the one under way."""
+        if self.session is None:
+            self._unsent.append(text)
+        else:
+            await self.session.submit(text)
+        self.redraw()
+
+    @property
+    def queue(self) -> list[Waiting]:
+        """Messages that were not delivered yet, the oldest first."""
+        from tui_agent.console.queued import Waiting
+
+        if self.session is None:
+            return [Waiting(f"unsent-{place}", text) for place, text in enumerate(self._unsent)]
+        return [Waiting(message.id, message.text) for message in self.session.state.queue]
+
+    def unqueue(self, message_id: str) -> None:
+        """Drop a message that waits."""
+        if self.session is None:
+            del self._unsent[int(message_id.removeprefix("unsent-"))]
+        else:
+            self.session.unqueue(message_id)
+        self.redraw()
+
+    # --- commands: how the run goes on ----------------------------------------------------------------------
+
+    def action_auto(self) -> None:
+        """Go on by itself; a request that waits goes out."""
+        self._with_session(lambda session: self._go("AUTO", session))
+
+    def action_step(self) -> None:
+        """One iteration: the request that waits goes out, the next one waits."""
+        self._with_session(lambda session: self._go("STEP", session))
+
+    def action_pause(self) -> None:
+        """Pause after this iteration."""
+        self._with_session(lambda session: self._set_mode("PAUSED", session))
+
+    def _go(self, mode: str, session: Session) -> None:
+        self._set_mode(mode, session)
+        if not self.operator.open_gate() and not session.running and session.go_on():
+            self.say("Going on with the run that was open.")
+
+    def _set_mode(self, mode: str, session: Session) -> None:
+        from tui_agent.core.events import Mode
+
+        session.set_mode(Mode(mode))
+
+    @work(group="commands")
+    async def interrupt(self) -> None:
+        """Interrupt the call or tool that runs; the run pauses."""
+        if self.session is not None and self.session.running:
+            await self.session.interrupt()
+            self.say("Interrupted: the run is paused. F5 goes on, F10 does one iteration, /stop ends it.")
+
+    @work(group="commands")
+    async def action_stop(self) -> None:
+        """End the run with a partial answer."""
+        session = self.session
+        # A run that an earlier process left open is taken up to be ended, before it does anything.
+        if session is None or not (session.running or session.go_on()):
+            self.say("No run is under way.")
+        else:
+            await session.stop()
+
+    @work(group="commands")
+    async def action_quit(self) -> None:
+        """Leave; ask first where a run is under way."""
+        if not self.running or await self._confirm_leaving():
+            await self.app.leave()
+
+    # --- commands: settings ---------------------------------------------------------------------------------
+
+    def action_policy(self, name: str) -> None:
+        """Judge by another policy from the next run on."""
+        self._with_session(lambda session: session.set_policy(name))
+
+    def action_model(self, name: str) -> None:
+        """Call another model from the next call on."""
+        self._with_session(lambda session: session.set_model(name))
+
+    def action_approve(self, mode: str) -> None:
+        """Change what asks the operator first."""
+        if mode not in APPROVALS:
+            self.say(f"There is no mode {mode}. The modes are {', '.join(APPROVALS)}.", "warning")
+            return
+
+        def act(session: Session) -> None:
+            from tui_agent.core.events import Approval
+
+            session.set_approve(Approval(mode))
+
+        self._with_session(act)
+
+    def action_title(self, title: str) -> None:
+        self._with_session(lambda session: session.set_title(title))
+
+    def action_breaker(self, argument: str) -> None:
+        """`TOOL open` or `TOOL close`."""
+        tool, _, what = argument.rpartition(" ")
+        if what not in {"open", "close"} or not tool:
+            self.say("Write /breaker TOOL open, or /breaker TOOL close.", "warning")
+            return
+        self._with_session(lambda session: session.set_breaker(tool.strip(), open=what == "open"))
+
+    def action_note(self, text: str = "") -> None:
+        """Open the note of the request that waits, replace it, or drop it."""
+        if text:
+            note = None if text == "drop" else text
+            if not self.operator.rewrite_note(note):
+                self._with_session(lambda session: session.edit_note(note))
+            return
+        if self.operator.waiting_gate is None:
+            self.say("The note can be edited while a request waits: F6 or F10 makes the next one wait.")
+        else:
+            self.edit_note()
+
+    def edit_note(self) -> None:
+        """Open the note of the request that waits."""
+        raise NotImplementedError
+
+    def action_unqueue(self) -> None:
+        """The newest queued message goes back into the prompt."""
+        queue = self.queue
+        if not queue:
+            self.say("No message is queued.")
+            return
+        self.unqueue(queue[-1].id)
+        self.put_in_prompt(queue[-1].text)
+
+    # --- commands: the session ------------------------------------------------------------------------------
+
+    @work(group="commands")
+    async def action_fork(self) -> None:
+        """Fork the session as it is now, and open the fork."""
+        if self.session is not None:
+            await self.fork_after(self.session.folder, self.session.state, None)
+
+    @work(group="commands")
+    async def action_rewind(self, argument: str = "") -> None:
+        """Go back to an earlier point, or take the newest rewind back; what changes is shown first."""
+        from tui_agent.console.rewind_text import choices_of, first_choice, rewound
+        from tui_agent.console.screens.rewind import RewindScreen
+        from tui_agent.store.errors import SessionError
+
+        session = self.session
+        if session is None:
+            self.say("The session is still being opened.")
+            return
+        if argument not in {"", "undo"}:
+            self.say("Write /rewind, or /rewind undo.", "warning")
+            return
+        try:
+            choices = choices_of(session)
+            cursor = first_choice(choices, undo=argument == "undo")
+            plan = await self.app.push_screen_wait(RewindScreen(session, choices, cursor))
+            if plan is not None:
+                await session.rewind(plan)
+                self.say(rewound(plan))
+                self.redraw()
+        except SessionError as error:
+            self.say(str(error), "warning")
+
+    @work(group="commands")
+    async def action_export(self, argument: str = "") -> None:
+        if self.session is not None:
+            await self.export_to_file(self.session.folder, argument)
+
+    def values_of(self, command: Command) -> Sequence[str]:
+        """What the command's argument can be; the breakers are those of the newest run's tools."""
+        if command.name != "breaker":
+            return super().values_of(command)
+        tools = () if self.state is None else self.state.run.tools
+        return [f"{tool} {what}" for tool in tools for what in ("open", "close")]
+
+    def _with_session(self, act: Callable[[Session], None]) -> None:
+        """Do it now, or as soon as the session is open; what the session refuses is said."""
+
+        def attempt(session: Session) -> None:
+            try:
+                act(session)
+            except ValueError as error:
+                self.say(str(error), "warning")
+
+        if self.session is None:
+            self._pending.append(attempt)
+        else:
+            attempt(self.session)

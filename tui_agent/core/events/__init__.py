@@ -1,0 +1,198 @@
+"""The vocabulary: every fact of a session as one versioned event.
+
+Events are the only truth. The loop makes them, the journal keeps them, `state.apply` folds them. Nothing here
+decides, reads a clock or does input or output. Fields hold exact text; what is volatile or unsafe in it is
+handled where it is compared (`recovery.signature`) or shown (`terminal_text`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, get_args
+
+from pydantic import Field, TypeAdapter
+
+from tui_agent.core.events.base import SCHEMA_VERSION, Event
+from tui_agent.core.events.judgement import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    BreakerSet,
+    EscalationAnswered,
+    EscalationRaised,
+    NotePrepared,
+    VerdictReached,
+)
+from tui_agent.core.events.model import (
+    CoherenceRepaired,
+    ModelCallStarted,
+    ModelFaulted,
+    ModelWindowLearned,
+    ReplyDelta,
+    ReplyFinished,
+    ReplyRejected,
+    WindowCut,
+)
+from tui_agent.core.events.run import (
+    Interrupted,
+    IterationFinished,
+    IterationStarted,
+    MessageQueued,
+    MessageUnqueued,
+    OperatorSpoke,
+    RunFinished,
+    RunStarted,
+    StopRequested,
+)
+from tui_agent.core.events.session import (
+    CheckpointSaved,
+    ModeChanged,
+    Notice,
+    Rewound,
+    SessionResumed,
+    SessionStarted,
+    SettingChanged,
+    TitleChanged,
+)
+from tui_agent.core.events.tools import (
+    HookReported,
+    ToolCancelled,
+    ToolFailed,
+    ToolProgress,
+    ToolRefused,
+    ToolResult,
+    ToolStarted,
+    ToolSucceeded,
+)
+from tui_agent.core.events.types import (
+    CallProblem,
+    Failure,
+    Fault,
+    ParentPoint,
+    ToolCall,
+    Value,
+    VerdictRecord,
+)
+from tui_agent.core.names import Approval, FailureKind, FaultKind, Level, Mode, Outcome
+
+__all__ = [
+    "EVENT_TYPES",
+    "SCHEMA_VERSION",
+    "AnyEvent",
+    "Approval",
+    "ApprovalAnswered",
+    "ApprovalAsked",
+    "BreakerSet",
+    "CallProblem",
+    "CheckpointSaved",
+    "CoherenceRepaired",
+    "EscalationAnswered",
+    "EscalationRaised",
+    "Event",
+    "Failure",
+    "FailureKind",
+    "Fault",
+    "FaultKind",
+    "HookReported",
+    "Interrupted",
+    "IterationFinished",
+    "IterationStarted",
+    "Level",
+    "MessageQueued",
+    "MessageUnqueued",
+    "Mode",
+    "ModeChanged",
+    "ModelCallStarted",
+    "ModelFaulted",
+    "ModelWindowLearned",
+    "NotePrepared",
+    "Notice",
+    "OperatorSpoke",
+    "Outcome",
+    "ParentPoint",
+    "ReplyDelta",
+    "ReplyFinished",
+    "ReplyRejected",
+    "Rewound",
+    "RunFinished",
+    "RunStarted",
+    "SessionResumed",
+    "SessionStarted",
+    "SettingChanged",
+    "StopRequested",
+    "TitleChanged",
+    "ToolCall",
+    "ToolCancelled",
+    "ToolFailed",
+    "ToolProgress",
+    "ToolRefused",
+    "ToolResult",
+    "ToolStarted",
+    "ToolSucceeded",
+    "Value",
+    "VerdictReached",
+    "VerdictRecord",
+    "WindowCut",
+    "event_schema",
+    "parse_event",
+]
+
+AnyEvent = Annotated[
+    SessionStarted
+    | SessionResumed
+    | TitleChanged
+    | Notice
+    | ModeChanged
+    | SettingChanged
+    | RunStarted
+    | MessageQueued
+    | MessageUnqueued
+    | OperatorSpoke
+    | IterationStarted
+    | IterationFinished
+    | RunFinished
+    | Interrupted
+    | StopRequested
+    | ModelCallStarted
+    | ReplyDelta
+    | ReplyFinished
+    | ReplyRejected
+    | ModelFaulted
+    | CoherenceRepaired
+    | ModelWindowLearned
+    | WindowCut
+    | ToolStarted
+    | ToolProgress
+    | ToolSucceeded
+    | ToolFailed
+    | ToolRefused
+    | ToolCancelled
+    | HookReported
+    | VerdictReached
+    | NotePrepared
+    | ApprovalAsked
+    | ApprovalAnswered
+    | EscalationRaised
+    | EscalationAnswered
+    | BreakerSet
+    | CheckpointSaved
+    | Rewound,
+    Field(discriminator="type"),
+]
+
+_adapter: TypeAdapter[Any] = TypeAdapter(AnyEvent)
+_validate_json = _adapter.validator.validate_json
+
+EVENT_TYPES: dict[str, type[Event]] = {
+    model.model_fields["type"].default: model for model in get_args(get_args(AnyEvent)[0])
+}
+"""Every event's class by the `type` in its line."""
+
+
+def parse_event(line: str | bytes) -> Event:
+    """One journal line back into its event. Raises `pydantic.ValidationError` for anything else."""
+    event: Event = _validate_json(line)
+    return event
+
+
+def event_schema() -> dict[str, Any]:
+    """JSON Schema of every event, for docs/."""
+    return _adapter.json_schema()

@@ -1,0 +1,35 @@
+"""What every event has: its place, its time and the version of its form."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict
+
+SCHEMA_VERSION = 2
+"""Version that new events carry in `v`; readers upgrade older ones (see `sessions.journal`)."""
+
+
+class Event(BaseModel):
+    """Base of all events. `seq` counts from 1 in a session; `at` is seconds since the epoch, UTC.
+
+    Every event's own first field is `type`, so that a line tells what it is in its first bytes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seq: int = 0
+    at: float = 0.0
+    v: int = SCHEMA_VERSION
+
+    def stamped(self, seq: int, at: float) -> Self:
+        """The same event with its place and time."""
+        copy = object.__new__(type(self))
+        # What `model_copy` does, at a third of its cost: this is done once for every event there is.
+        object.__setattr__(copy, "__dict__", {**self.__dict__, "seq": seq, "at": at})
+        for name in _BESIDE_FIELDS:
+            object.__setattr__(copy, name, getattr(self, name))
+        return copy
+
+
+_BESIDE_FIELDS = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")

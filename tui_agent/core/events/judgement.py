@@ -1,0 +1,98 @@
+"""Events of judgement: verdicts and notes, and what is asked of the operator and answered."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import JsonValue
+
+from tui_agent.core.events.base import Event
+from tui_agent.core.events.types import VerdictRecord
+from tui_agent.core.names import Level
+
+
+class VerdictReached(Event):
+    """The strongest verdict after an iteration, and every detector's own."""
+
+    type: Literal["verdict_reached"] = "verdict_reached"
+    iteration: int
+    level: Level
+    detector: str = ""
+    reason: str = ""
+    rule: str = ""
+    verdicts: tuple[VerdictRecord, ...] = ()
+
+
+class NotePrepared(Event):
+    """The note that will go with the next model call; None: nothing to say."""
+
+    type: Literal["note_prepared"] = "note_prepared"
+    text: str | None
+    rules: tuple[str, ...] = ()
+    """Ids of the rules that wrote its paragraphs, in their order."""
+    edited: bool = False
+    """The operator changed or dropped it."""
+
+
+class ApprovalAsked(Event):
+    """A call waits for the operator. `preview` shows in full what it would do; `covers` what "session" allows."""
+
+    type: Literal["approval_asked"] = "approval_asked"
+    id: str
+    call_id: str
+    tool: str
+    input: dict[str, JsonValue]
+    preview: str = ""
+    covers: str = ""
+    rule: str = ""
+    """Machine form of `covers`, remembered when the decision is `session`."""
+
+
+class ApprovalAnswered(Event):
+    """The decision; `input` holds the edited arguments when they were changed."""
+
+    type: Literal["approval_answered"] = "approval_answered"
+    id: str
+    decision: Literal["once", "session", "deny"]
+    reason: str = ""
+    input: dict[str, JsonValue] | None = None
+    by: Literal["operator", "rule", "policy"] = "operator"
+
+
+class EscalationRaised(Event):
+    """The loop needs the operator. `source` is a detector's name, `ask_operator` or `model`."""
+
+    type: Literal["escalation_raised"] = "escalation_raised"
+    id: str
+    question: str
+    source: str
+    rule: str = ""
+    tool: str = ""
+    input: dict[str, JsonValue] = {}
+    key: str = ""
+    """Identity of the call that it is about."""
+    options: tuple[str, ...] = ()
+    """Answers that the model offers with `ask_operator`."""
+
+
+class EscalationAnswered(Event):
+    """The operator's answer. `message` is what enters the history, as an operator message ("" for none)."""
+
+    type: Literal["escalation_answered"] = "escalation_answered"
+    id: str
+    choice: Literal["answer", "retry", "edit", "skip", "partial", "stop", "continue"]
+    text: str = ""
+    message: str = ""
+    rule: str = ""
+    tool: str = ""
+    input: dict[str, JsonValue] | None = None
+    """The call it was about, or the edited one (`edit`)."""
+    by: Literal["operator", "policy"] = "operator"
+
+
+class BreakerSet(Event):
+    """The operator opened or closed a tool's breaker by hand."""
+
+    type: Literal["breaker_set"] = "breaker_set"
+    tool: str
+    open: bool

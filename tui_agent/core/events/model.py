@@ -1,0 +1,114 @@
+"""Events of a model call: the request, the reply as it streams and as it ended, and what went wrong."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tui_agent.core.events.base import Event
+from tui_agent.core.events.types import Failure, Fault, ToolCall
+
+
+class ModelCallStarted(Event):
+    """A request goes out. `attempt` counts from 1 within the iteration; `note` is the note as sent, if any."""
+
+    type: Literal["model_call_started"] = "model_call_started"
+    iteration: int
+    attempt: int = 1
+    model: str = ""
+    messages: int = 0
+    tokens: int = 0
+    """Estimate for the whole request."""
+    budget: int | None = None
+    """What the request was cut to fit, in tokens; None: unknown, nothing was cut."""
+    dropped_groups: int = 0
+    """Groups of the history that the window left out."""
+    tools: tuple[str, ...] = ()
+    note: str | None = None
+
+
+class ReplyDelta(Event):
+    """A piece of the reply, coalesced to the screen's rate (never one event a token)."""
+
+    type: Literal["reply_delta"] = "reply_delta"
+    text: str = ""
+    reasoning: str = ""
+
+
+class ReplyFinished(Event):
+    """A complete, valid reply. Token counts and cost (USD) are None where unknown. `duration` in seconds."""
+
+    type: Literal["reply_finished"] = "reply_finished"
+    text: str = ""
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = ""
+    model: str = ""
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    """Of the prompt's tokens, those that the provider read from its cache."""
+    completion_tokens: int | None = None
+    cost: float | None = None
+    duration: float = 0.0
+    by: Literal["model", "operator"] = "model"
+    """operator: no model was called; the calls are those that the operator wrote with *edit and retry*."""
+
+
+class ReplyRejected(Event):
+    """A text-only reply that the policy does not take as an answer (`no_tool_call`)."""
+
+    type: Literal["reply_rejected"] = "reply_rejected"
+    failure: Failure
+    rule: str = ""
+
+
+class ModelWindowLearned(Event):
+    """How many tokens a prompt of this model may have (its window less room for the reply); None: unknown."""
+
+    type: Literal["model_window_learned"] = "model_window_learned"
+    model: str
+    tokens: int | None
+
+
+class WindowCut(Event):
+    """The oldest groups of the history leave the window; what stays is the prefix of the requests that follow."""
+
+    type: Literal["window_cut"] = "window_cut"
+    to_seq: int
+    """Groups that were closed up to this event are left out (the task and the operator's last words stay)."""
+    groups: int
+    """How many groups that are."""
+    tokens: int
+    """Estimate of what stays of the history."""
+    longest_result: int = 0
+    """Characters; longer tool results that stay are cut in the middle. 0: none is."""
+    remark: str = ""
+    """What the model reads in place of what left."""
+    rule: str = ""
+
+
+class ModelFaulted(Event):
+    """A model call failed, and what happens next. `delay` in seconds before a retry."""
+
+    type: Literal["model_faulted"] = "model_faulted"
+    fault: Fault
+    iteration: int = 0
+    attempt: int = 1
+    model: str = ""
+    action: Literal["retry", "fallback", "shrink", "next_iteration", "degrade", "stop", "ask"]
+    rule: str = ""
+    reason: str = ""
+    """Why this action, in words."""
+    delay: float = 0.0
+    next_model: str = ""
+    context_tokens: int | None = None
+    """The window's new budget, when `action` is `shrink`."""
+    partial_text: str = ""
+    """What was streamed before the fault; shown as partial, never stored in the history."""
+
+
+class CoherenceRepaired(Event):
+    """The validator repaired the request: how often, by the rule of the repair."""
+
+    type: Literal["coherence_repaired"] = "coherence_repaired"
+    iteration: int
+    repairs: dict[str, int]

@@ -1,0 +1,100 @@
+"""Events of a run and its iterations, and what the operator says in between."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import JsonValue
+
+from tui_agent.core.events.base import Event
+from tui_agent.core.names import Approval, Outcome
+
+
+class RunStarted(Event):
+    """An operator's message starts a run; its counters are fresh. `task` is stored in the history."""
+
+    type: Literal["run_started"] = "run_started"
+    run: int
+    task: str
+    policy: str
+    policy_settings: dict[str, JsonValue] = {}
+    """All parameters of the policy (`recovery.policy.RecoveryPolicy`), so that a replay judges the same way."""
+    model: str = ""
+    system_prompt: str = ""
+    tools: tuple[str, ...] = ()
+    approve: Approval = Approval.ASK
+    max_iterations: int = 50
+    max_cost: float | None = None
+    context_tokens: int | None = None
+    """Budget of the window in tokens; None: the model's, where it is known."""
+    tools_tokens: int = 0
+    """Estimate of what the specifications of the tools take of a request."""
+    fallback_models: tuple[str, ...] = ()
+    """Tried in order, for one call at a time, when the model stays out of reach."""
+    operator_present: bool = True
+
+
+class MessageQueued(Event):
+    """The operator wrote while a run went on."""
+
+    type: Literal["message_queued"] = "message_queued"
+    id: str
+    text: str
+
+
+class MessageUnqueued(Event):
+    """A queued message was taken back."""
+
+    type: Literal["message_unqueued"] = "message_unqueued"
+    id: str
+
+
+class OperatorSpoke(Event):
+    """A message of the operator enters the history of the run that goes on (`queued` names what it was)."""
+
+    type: Literal["operator_spoke"] = "operator_spoke"
+    text: str
+    queued: str | None = None
+
+
+class IterationStarted(Event):
+    """One model call and its tools begin. Counts from 1 in a run."""
+
+    type: Literal["iteration_started"] = "iteration_started"
+    iteration: int
+
+
+class IterationFinished(Event):
+    """Every call of the iteration has its result; the detectors judge now."""
+
+    type: Literal["iteration_finished"] = "iteration_finished"
+    iteration: int
+    cancelled: bool = False
+
+
+class Interrupted(Event):
+    """What was under way was cut short: by the operator, who may go on, or because the process ended."""
+
+    type: Literal["interrupted"] = "interrupted"
+    cause: Literal["operator", "process_ended"] = "operator"
+
+
+class StopRequested(Event):
+    """The run is to end now, whatever is under way; `outcome` is what it ends as."""
+
+    type: Literal["stop_requested"] = "stop_requested"
+    reason: str
+    outcome: Outcome = Outcome.INTERRUPTED
+    rule: str = ""
+
+
+class RunFinished(Event):
+    """The run's outcome. `answer` is the answer, or the partial answer for every other outcome."""
+
+    type: Literal["run_finished"] = "run_finished"
+    outcome: Outcome
+    reason: str = ""
+    answer: str = ""
+    detector: str = ""
+    rule: str = ""
+    """Id of the rule that ended the run; empty when it was answered."""

@@ -1,0 +1,90 @@
+"""Events of the session as a whole: its start, its settings, what is kept of the workspace, and going back."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tui_agent.core.events.base import Event
+from tui_agent.core.events.types import ParentPoint
+from tui_agent.core.names import Mode
+
+
+class SessionStarted(Event):
+    """First line of every journal."""
+
+    type: Literal["session_started"] = "session_started"
+    session_id: str
+    workspace: str
+    app_version: str = ""
+    title: str = ""
+    parent: ParentPoint | None = None
+    source: str = ""
+    """Where an imported session came from: the format's name; empty for our own."""
+
+
+class SessionResumed(Event):
+    """A saved session was opened to go on; `dropped_bytes` counts a torn last line."""
+
+    type: Literal["session_resumed"] = "session_resumed"
+    app_version: str = ""
+    dropped_bytes: int = 0
+    operator_present: bool | None = None
+    """Whether somebody can answer from now on; None: as before."""
+
+
+class TitleChanged(Event):
+    """The session got a name."""
+
+    type: Literal["title_changed"] = "title_changed"
+    title: str
+
+
+class Notice(Event):
+    """Something the operator should know that no other event says."""
+
+    type: Literal["notice"] = "notice"
+    severity: Literal["info", "warning", "error"] = "info"
+    text: str
+    origin: Literal["", "import", "judgement", "cost"] = ""
+    """Who says it: the importer of a foreign transcript, a policy that judged a run which went on elsewhere, or the
+    limit on the cost."""
+
+
+class ModeChanged(Event):
+    """The operator chose AUTO, STEP or PAUSED."""
+
+    type: Literal["mode_changed"] = "mode_changed"
+    mode: Mode
+
+
+class SettingChanged(Event):
+    """A setting changed in mid-session. `policy` and `model` take effect with the next run and call."""
+
+    type: Literal["setting_changed"] = "setting_changed"
+    setting: Literal["policy", "model", "approve"]
+    value: str
+
+
+class CheckpointSaved(Event):
+    """The workspace was kept outside the user's git history. `ref` names it in the shadow store."""
+
+    type: Literal["checkpoint_saved"] = "checkpoint_saved"
+    ref: str
+    iteration: int = 0
+    files: tuple[str, ...] = ()
+    before: str = ""
+    """What it precedes or follows, for the list that rewind shows."""
+
+
+class Rewound(Event):
+    """Conversation, files or both went back to an earlier point; `undo_ref` brings the files back again."""
+
+    type: Literal["rewound"] = "rewound"
+    scope: Literal["conversation", "files", "both"]
+    to_seq: int
+    """The last event that the conversation still holds; a place between iterations."""
+    undoes: int = 0
+    """`seq` of the rewind that this one takes back; 0: it takes none back."""
+    ref: str = ""
+    undo_ref: str = ""
+    files: tuple[str, ...] = ()

@@ -1,0 +1,92 @@
+"""Events of tool calls: from the start to exactly one of four results, and the hooks around them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import JsonValue
+
+from tui_agent.core.events.base import Event
+from tui_agent.core.events.types import Failure
+
+
+class ToolStarted(Event):
+    """A call begins to run. `index` is its place in the reply, from 0."""
+
+    type: Literal["tool_started"] = "tool_started"
+    call_id: str
+    tool: str
+    input: dict[str, JsonValue]
+    index: int = 0
+    key: str = ""
+    """Identity of the call as executed; another one than in the reply where the operator edited it."""
+
+
+class ToolProgress(Event):
+    """A piece of a running command's output, coalesced."""
+
+    type: Literal["tool_progress"] = "tool_progress"
+    call_id: str
+    text: str
+
+
+class ToolResult(Event):
+    """Base of the four ways in which a call ends; exactly one an issued call. `content` is what the model reads."""
+
+    type: str
+    call_id: str
+    tool: str
+    input: dict[str, JsonValue] = {}
+    index: int = 0
+    content: str = ""
+    duration: float = 0.0
+    key: str = ""
+
+
+class ToolSucceeded(ToolResult):
+    """The tool did its work."""
+
+    type: Literal["tool_succeeded"] = "tool_succeeded"
+    changed: tuple[str, ...] = ()
+    """Workspace files that the call changed (a write or edit that really altered them)."""
+    diff: str = ""
+    output_file: str = ""
+    """Where the whole output lies, when `content` was cut."""
+
+
+class ToolFailed(ToolResult):
+    """The call failed: not executed because it was wrong (`invalid_tool_call`, `unknown_tool`), or in execution."""
+
+    type: Literal["tool_failed"] = "tool_failed"
+    failure: Failure
+    output_file: str = ""
+
+
+class ToolRefused(ToolResult):
+    """The call was not executed, for a reason that is not the tool's."""
+
+    type: Literal["tool_refused"] = "tool_refused"
+    refusal: Literal["denied", "blocked", "withheld", "breaker"]
+    """denied: by the operator or `--approve`; blocked: attempts; withheld: stuck pattern; breaker: tool is open."""
+    reason: str = ""
+    rule: str = ""
+
+
+class ToolCancelled(ToolResult):
+    """The call was interrupted before it ended; its effect is unknown if it had started."""
+
+    type: Literal["tool_cancelled"] = "tool_cancelled"
+    reason: str = ""
+
+
+class HookReported(Event):
+    """A user-configured hook ran. `status`: ok, failed or timed_out; `context` goes into the note."""
+
+    type: Literal["hook_reported"] = "hook_reported"
+    hook: Literal["PreToolUse", "PostToolUse", "PostToolUseFailure"]
+    command: str
+    status: Literal["ok", "blocked", "failed", "timed_out"]
+    call_id: str = ""
+    context: str = ""
+    error: str = ""
+    duration: float = 0.0

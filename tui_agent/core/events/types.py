@@ -1,0 +1,81 @@
+"""The values inside of events. The words that they are made of are in `core.names`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from tui_agent.core.names import FailureKind, FaultKind, Level
+
+
+class Value(BaseModel):
+    """An immutable part of an event."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CallProblem(Value):
+    """Why a call cannot be executed: `invalid_tool_call` or `unknown_tool`, and what the model reads about it.
+
+    `input` holds the arguments as far as they could be read as a JSON object.
+    """
+
+    kind: FailureKind
+    message: str
+    input: dict[str, JsonValue] = {}
+
+
+class ToolCall(Value):
+    """One call as the model sent it: `arguments` is the raw JSON text, kept exactly."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+    key: str = ""
+    """Identity of the call, computed from the exact arguments when the reply was parsed."""
+    effect: Literal["", "read", "write", "command", "dialogue"] = ""
+    """What the tool may do; empty where it is not known (a recording of another agent)."""
+    problem: CallProblem | None = None
+
+
+class Failure(Value):
+    """One failure, as the detectors see it. `message` is exact; signatures are computed from it when compared."""
+
+    kind: FailureKind
+    message: str
+    tool: str = ""
+    input: dict[str, JsonValue] = {}
+    iteration: int = 0
+    transient: bool = False
+    """Infrastructure, not the model's doing: counted by the per-tool breaker, not by the attempts."""
+    unknown_effect: bool = False
+    """The call may have had an effect before it failed (a command that timed out): verify before repeating."""
+    hint: str = ""
+    """What would help with an error of this kind in this workspace; joins the note."""
+
+
+class Fault(Value):
+    """A failed model call. `advice` says what the operator can do; `retry_after` is in seconds."""
+
+    kind: FaultKind
+    message: str
+    advice: str = ""
+    status: int | None = None
+    retry_after: float | None = None
+
+
+class VerdictRecord(Value):
+    """One detector's judgement: its level, its name, its reason in words, and the id of the rule that made it."""
+
+    level: Level
+    detector: str
+    reason: str = ""
+    rule: str = ""
+
+
+class ParentPoint(Value):
+    """Where a forked session left its parent: the parent's id and the last event's `seq` it shares."""
+
+    session_id: str
+    seq: int

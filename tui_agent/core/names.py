@@ -1,0 +1,101 @@
+"""The words that events are made of and that people choose from on the command line, in files and in the console.
+
+Apart from the models that use them, so that the first paint does not wait for pydantic.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal, get_args
+
+PolicyName = Literal["forge", "gigi", "funnelcanary", "hpd", "combined"]
+POLICIES: tuple[PolicyName, ...] = get_args(PolicyName)
+"""The recovery policies, in the order of `recovery.policy.PRESETS`."""
+
+OutputForm = Literal["text", "json", "jsonl"]
+OUTPUT_FORMS: tuple[OutputForm, ...] = get_args(OutputForm)
+"""What `run` prints."""
+
+OnEscalation = Literal["partial", "continue", "stop"]
+ON_ESCALATION: tuple[OnEscalation, ...] = get_args(OnEscalation)
+"""What `run` does where an operator would be asked."""
+
+
+class FailureKind(StrEnum):
+    """What went wrong."""
+
+    NO_TOOL_CALL = "no_tool_call"
+    INVALID_TOOL_CALL = "invalid_tool_call"
+    UNKNOWN_TOOL = "unknown_tool"
+    TOOL_EXECUTION = "tool_execution"
+    MODEL_API = "model_api"
+    CANCELLED = "cancelled"
+
+
+class FaultKind(StrEnum):
+    """Kinds of a failed model call."""
+
+    RATE_LIMIT = "rate_limit"
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    SERVER = "server"
+    OVERLOADED = "overloaded"
+    STREAM_CUT = "stream_cut"
+    CONTEXT_OVERFLOW = "context_overflow"
+    BAD_OUTPUT = "bad_output"
+    AUTH = "auth"
+    PERMISSION = "permission"
+    NOT_FOUND = "not_found"
+    BAD_REQUEST = "bad_request"
+    QUOTA = "quota"
+    CONTENT_POLICY = "content_policy"
+
+
+class Level(StrEnum):
+    """Verdicts from weakest to strongest: continue < guide < pivot < escalate < degrade < stop."""
+
+    CONTINUE = "continue"
+    GUIDE = "guide"
+    PIVOT = "pivot"
+    ESCALATE = "escalate"
+    DEGRADE = "degrade"
+    STOP = "stop"
+
+    @property
+    def rank(self) -> int:
+        """Position in the ladder, 0 (continue) to 5 (stop)."""
+        return _RANKS[self]
+
+
+_RANKS = {level: rank for rank, level in enumerate(Level)}
+
+
+class Mode(StrEnum):
+    """How the loop goes on after an iteration: by itself, one at a time, or not at all."""
+
+    AUTO = "AUTO"
+    STEP = "STEP"
+    PAUSED = "PAUSED"
+
+
+class Approval(StrEnum):
+    """`--approve`: what asks the operator first."""
+
+    ASK = "ask"
+    WRITES = "writes"
+    ALL = "all"
+
+
+APPROVALS: tuple[str, ...] = tuple(Approval)
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    ANSWERED = "answered"
+    PARTIAL = "partial"
+    STOPPED = "stopped"
+    ESCALATED = "escalated"
+    MODEL_FAILED = "model_failed"
+    INTERRUPTED = "interrupted"
+    ERROR = "error"

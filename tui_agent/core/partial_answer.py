@@ -1,0 +1,103 @@
+"""The partial answer: what a run leaves behind when it ends without an answer.
+
+It is composed from the state alone; no further model call is needed for it (`partial.answer`, FunnelCanary).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui_agent.core.recovery.streak import exceeded_message
+from tui_agent.core.recovery.verdict import STREAK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tui_agent.core.state import RunState
+
+LONGEST_TEXT = 500
+"""Characters of the model's last text that are quoted."""
+
+PROBLEMS = 3
+"""Open problems that are listed, the newest."""
+
+_TRIED = 5
+_FILES = 20
+_LONGEST_LINE = 200
+_FEWEST_WORDS = 4
+"""A text with fewer words says nothing by itself ("Again.")."""
+
+
+def compose(reason: str, state: RunState, question: str = "") -> str:
+    """The partial answer of a run that ends for `reason`; `question` is what an operator would be asked."""
+    recovery, metrics = state.recovery, state.metrics
+    lines = [f"The task could not be completed: {reason.rstrip('.') or 'the run was ended'}."]
+    if recovery.policy.streak == "stop" and recovery.strongest().detector == STREAK:
+        lines.insert(0, exceeded_message(recovery.streak.limit))
+    lines += [
+        "",
+        _confidence(state),
+        f"Completed iterations: {metrics.completed_iterations}",
+    ]
+    done = [f"Changed: {name}" for name in metrics.files_changed[:_FILES]]
+    if len(metrics.files_changed) > _FILES:
+        done.append(f"… and {len(metrics.files_changed) - _FILES} more files")
+    done += [f"Ran: {command}" for command in metrics.commands_succeeded]
+    lines += _section("Done:", done)
+    lines += _section("Tried without success:", list(_tried(state)))
+    lines += _section("Open problems:", list(_problems(state)))
+    if question:
+        lines += ["", "A question for you:", _line(question)]
+    text = meaningful_text(state)
+    if text:
+        cut = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + "…"
+        lines += ["", "The agent's last words:", cut]
+    return "\n".join(lines)
+
+
+def _confidence(state: RunState) -> str:
+    cognition, policy = state.recovery.cognition, state.recovery.policy
+    if policy.cognition != "chance":
+        return f"Confidence: {cognition.confidence:.0%}"
+    chance = cognition.next_step.chance
+    return f"Chance that the next step succeeds: {'unknown' if chance is None else f'{chance:.0%}'}"
+
+
+def meaningful_text(state: RunState) -> str:
+    """The newest text of the run that says something; the newest of all where none does."""
+    newest = ""
+    for text in state.history.texts(state.run.number):
+        text = text.strip()
+        newest = newest or text
+        if len(text.split()) >= _FEWEST_WORDS:
+            return text
+    return newest
+
+
+def _section(title: str, items: list[str]) -> list[str]:
+    return ["", title, *(f"- {item}" for item in items)] if items else []
+
+
+def _tried(state: RunState) -> Iterator[str]:
+    for entry in state.recovery.attempts.newest_first()[:_TRIED]:
+        if entry.count:
+            times = "once" if entry.count == 1 else f"{entry.count} times"
+            what = next((str(value) for value in entry.input.values()), "")
+            yield _line(f"{entry.tool} {what} ({times}): {entry.last_message}")
+
+
+def _problems(state: RunState) -> Iterator[str]:
+    recovery = state.recovery
+    newest = {entry.tool: entry.last_message for entry in recovery.attempts.entries.values()}
+    newest |= {slot.tool: slot.message for slot in recovery.ring.slots if slot is not None}
+    if recovery.faults.last is not None:
+        fault = recovery.faults.last.fault
+        newest[fault.kind.value] = fault.message
+    for problem in recovery.cognition.uncertainties[-PROBLEMS:]:
+        message = newest.get(problem.rpartition(": ")[2], "")
+        yield _line(f"{problem} ({message})" if message else problem)
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"

@@ -1,0 +1,184 @@
+"""The model's history: what is stored and may be sent again, in whole groups.
+
+A group is a message of the operator alone, or an assistant message with all the results of its calls. Groups
+enter the history when they are complete, so a stored call never lacks its result.
+Messages are plain dictionaries in OpenAI's chat form, made once and shared by every request; nobody alters them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tui_agent.core import events
+from tui_agent.core.append_log import AppendLog
+from tui_agent.core.evolve import evolve
+
+Message = dict[str, Any]
+GroupKind = Literal["task", "operator", "exchange"]
+
+_ODD_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_MESSAGE_OVERHEAD = 6
+_CHARACTERS_A_TOKEN = 4
+
+
+def estimate_tokens(*texts: str) -> int:
+    """A cheap estimate of a message's tokens (about four characters a token and a few for its frame)."""
+    return (
+        _MESSAGE_OVERHEAD + sum(len(text.encode("utf-8", "replace")) for text in texts) // _CHARACTERS_A_TOKEN
+    )
+
+
+@dataclass(frozen=True)
+class Group:
+    """Messages that stay or go together; `tokens` is their estimate, `seq` that of the event that closed it."""
+
+    kind: GroupKind
+    messages: tuple[Message, ...]
+    tokens: int
+    run: int
+    seq: int
+
+
+@dataclass(frozen=True)
+class History:
+    """Closed groups in order and the exchange that is under way."""
+
+    groups: AppendLog[Group] = field(default_factory=AppendLog)
+    run: int = 0
+    reply: events.ReplyFinished | None = None
+    results: tuple[events.ToolResult, ...] = ()
+    cut: events.WindowCut | None = None
+    """The newest cut of the window: what requests leave out."""
+    rewound_from: tuple[int, History] | None = None
+    """The newest rewind's `seq` and the history before it, until the next run: what an undo brings back."""
+
+    def apply(self, event: events.Event) -> History:
+        """Fold one event."""
+        handler = _HANDLERS.get(type(event))
+        return self if handler is None else handler(self, event)
+
+    def texts(self, run: int) -> Iterator[str]:
+        """What the model said in this run, the newest first."""
+        for position in range(len(self.groups) - 1, -1, -1):
+            group = self.groups[position]
+            if group.run != run:
+                return
+            if group.kind == "exchange" and group.messages[0]["content"]:
+                yield str(group.messages[0]["content"])
+
+    def open_calls(self) -> list[tuple[int, events.ToolCall]]:
+        """Calls of the open reply that have no result, with their place in it."""
+        if self.reply is None or len(self.results) >= len(self.reply.calls):
+            return []
+        answered = {result.call_id for result in self.results}
+        return [(index, call) for index, call in enumerate(self.reply.calls) if call.id not in answered]
+
+    def _said(self, kind: GroupKind, text: str, seq: int) -> History:
+        group = Group(kind, ({"role": "user", "content": text},), estimate_tokens(text), self.run, seq)
+        return evolve(self, groups=self.groups.append(group))
+
+    def _exchange(self, seq: int) -> History:
+        """Close the exchange: the assistant message and its results in the order of its calls."""
+        reply = self.reply
+        if reply is None or (not reply.text and not reply.calls):
+            return evolve(self, reply=None, results=())
+        messages: list[Message] = [_assistant(reply)]
+        tokens = estimate_tokens(reply.text, *(call.name + call.arguments for call in reply.calls))
+        by_id = {result.call_id: result for result in self.results}
+        for call in reply.calls:
+            result = by_id.get(call.id)
+            if result is not None:
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": result.content})
+                tokens += estimate_tokens(result.content)
+        group = Group("exchange", tuple(messages), tokens, self.run, seq)
+        return evolve(self, groups=self.groups.append(group), reply=None, results=())
+
+
+def _assistant(reply: events.ReplyFinished) -> Message:
+    message: Message = {"role": "assistant", "content": reply.text or None}
+    if reply.calls:
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": _function(call)} for call in reply.calls
+        ]
+    return message
+
+
+def _function(call: events.ToolCall) -> Message:
+    """The call as a provider takes it back: many refuse a history with odd names or broken argument JSON."""
+    arguments = call.arguments
+    try:
+        sound = isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        sound = False
+    if not sound:
+        arguments = json.dumps({"malformed_arguments": arguments})
+    return {"name": _ODD_NAME.sub("_", call.name)[:64] or "unnamed", "arguments": arguments}
+
+
+def _run_started(history: History, event: events.RunStarted) -> History:
+    started = evolve(history, run=event.run, reply=None, results=(), rewound_from=None)
+    return started._said("task", event.task, event.seq)
+
+
+def _operator_spoke(history: History, event: events.OperatorSpoke) -> History:
+    return history._said("operator", event.text, event.seq)
+
+
+def _escalation_answered(history: History, event: events.EscalationAnswered) -> History:
+    return history._said("operator", event.message, event.seq) if event.message else history
+
+
+def _reply_finished(history: History, event: events.ReplyFinished) -> History:
+    return evolve(history, reply=event, results=())
+
+
+def _tool_ended(history: History, event: events.ToolResult) -> History:
+    return evolve(history, results=(*history.results, event))
+
+
+def _iteration_finished(history: History, event: events.IterationFinished) -> History:
+    return history._exchange(event.seq)
+
+
+def _window_cut(history: History, event: events.WindowCut) -> History:
+    return evolve(history, cut=event)
+
+
+def _rewound(history: History, event: events.Rewound) -> History:
+    if event.scope == "files":
+        # The model believes in its edits; that they are gone is news which no other message brings.
+        names = ", ".join(event.files)
+        text = f"The operator brought these files of the workspace back to an earlier state: {names}."
+        return history._said("operator", text, event.seq) if event.files else history
+    before = history.rewound_from
+    if event.undoes:
+        return before[1] if before is not None and before[0] == event.undoes else history
+    length = bisect_right(history.groups, event.to_seq, key=lambda group: group.seq)
+    return evolve(
+        history,
+        groups=history.groups.prefix(length),
+        reply=None,
+        results=(),
+        cut=history.cut if history.cut is not None and history.cut.seq <= event.to_seq else None,
+        rewound_from=(event.seq, history),
+    )
+
+
+_HANDLERS: dict[type[events.Event], Callable[[History, Any], History]] = {
+    events.RunStarted: _run_started,
+    events.OperatorSpoke: _operator_spoke,
+    events.EscalationAnswered: _escalation_answered,
+    events.ReplyFinished: _reply_finished,
+    events.ToolSucceeded: _tool_ended,
+    events.ToolFailed: _tool_ended,
+    events.ToolRefused: _tool_ended,
+    events.ToolCancelled: _tool_ended,
+    events.IterationFinished: _iteration_finished,
+    events.WindowCut: _window_cut,
+    events.Rewound: _rewound,
+}

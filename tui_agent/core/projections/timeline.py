@@ -1,0 +1,122 @@
+"""The run's story in lines: verdicts with detector and reason, faults, escalations, outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tui_agent.core import events
+from tui_agent.core.append_log import AppendLog
+from tui_agent.core.evolve import evolve
+
+
+@dataclass(frozen=True)
+class TimelineLine:
+    """One line. `kind` is a role for colouring: run, verdict, error, fault, refused, escalation, operator,
+    breaker, coherence, hook, notice or outcome; `level` is set for verdicts."""
+
+    seq: int
+    at: float
+    iteration: int
+    kind: str
+    text: str
+    level: events.Level | None = None
+    detector: str = ""
+    rule: str = ""
+    """Id of the rule that made the event; empty where none did."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Lines in order, oldest first."""
+
+    lines: AppendLog[TimelineLine] = field(default_factory=AppendLog)
+    iteration: int = 0
+    remark: str = ""
+    """Reason of the verdict before, if it let the run continue: what stays true is said once."""
+
+    def apply(self, event: events.Event) -> Timeline:
+        """Fold one event."""
+        describe = _DESCRIPTIONS.get(type(event))
+        if describe is None:
+            return self
+        if type(event) is events.IterationStarted:
+            return evolve(self, iteration=event.iteration)
+        found: tuple[str, str] | None = describe(event)
+        if found is None:
+            return self
+        kind, text = found
+        remark = self.remark
+        if type(event) is events.VerdictReached:
+            remark = text if event.level is events.Level.CONTINUE else ""
+            if remark and remark == self.remark:
+                return self
+            line = TimelineLine(
+                event.seq, event.at, event.iteration, kind, text, event.level, event.detector, event.rule
+            )
+        else:
+            iteration = 0 if type(event) is events.RunStarted else self.iteration
+            rule = getattr(event, "rule", "")
+            line = TimelineLine(event.seq, event.at, iteration, kind, text, rule=rule)
+        return evolve(self, lines=self.lines.append(line), iteration=line.iteration, remark=remark)
+
+
+Describe = Callable[[Any], tuple[str, str] | None]
+
+
+def _fault(event: events.ModelFaulted) -> tuple[str, str]:
+    then = {
+        "retry": f"retry {event.attempt + 1} in {event.delay:.1f} s",
+        "fallback": f"falling back to {event.next_model}",
+        "shrink": "the window is shrunk and the call retried",
+        "next_iteration": "the next iteration tries again",
+        "ask": "the operator is asked",
+    }.get(event.action, "the run ends")
+    return "fault", f"{event.fault.kind}: {event.fault.message}; {then}"
+
+
+def _verdict(event: events.VerdictReached) -> tuple[str, str] | None:
+    return None if event.level is events.Level.CONTINUE and not event.reason else ("verdict", event.reason)
+
+
+def _rewound(event: events.Rewound) -> tuple[str, str]:
+    if event.undoes:
+        return "operator", f"took back the rewind of event {event.undoes}"
+    return "operator", f"rewound {event.scope} to event {event.to_seq}"
+
+
+def _hook(event: events.HookReported) -> tuple[str, str] | None:
+    if event.status == "ok":
+        return None
+    return "hook", f"{event.hook} hook {event.status.replace('_', ' ')}: {event.error or event.command}"
+
+
+_DESCRIPTIONS: dict[type[events.Event], Describe] = {
+    events.IterationStarted: lambda _: None,
+    events.RunStarted: lambda event: ("run", f"run {event.run}, policy {event.policy}"),
+    events.VerdictReached: _verdict,
+    events.ToolFailed: lambda event: ("error", f"{event.tool}: {event.failure.message}"),
+    events.ToolRefused: lambda event: ("refused", f"{event.tool} {event.refusal}: {event.reason}"),
+    events.ReplyRejected: lambda event: ("error", event.failure.message),
+    events.ModelFaulted: _fault,
+    events.EscalationRaised: lambda event: ("escalation", event.question),
+    events.EscalationAnswered: lambda event: ("operator", event.text or event.choice),
+    events.OperatorSpoke: lambda event: ("operator", event.text),
+    events.CoherenceRepaired: lambda event: (
+        "coherence",
+        ", ".join(f"{kind} ×{count}" for kind, count in event.repairs.items()),
+    ),
+    events.BreakerSet: lambda event: (
+        "breaker",
+        f"{event.tool} {'opened' if event.open else 'closed'} by hand",
+    ),
+    events.SettingChanged: lambda event: ("operator", f"{event.setting} set to {event.value}"),
+    events.HookReported: _hook,
+    events.Notice: lambda event: ("notice", event.text),
+    events.Rewound: _rewound,
+    events.RunFinished: lambda event: (
+        "outcome",
+        f"{event.outcome}: {event.reason}" if event.reason else str(event.outcome),
+    ),
+}

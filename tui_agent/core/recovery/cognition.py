@@ -1,0 +1,218 @@
+"""Cognition: open uncertainties, the stall, and the strategy that follows from them (FunnelCanary).
+
+| counts | stall: iterations without a successful call, failed model calls included, errors of form not where they have
+|        | a ladder of their own · uncertainties: a line for each tool that failed and each kind of model fault |
+| resets | stall: a success, the operator's answer · a line: a success of that tool, an answer of the model |
+
+The strategies, in this order. `walk` is FunnelCanary's confidence, which rises with every iteration that has a success
+and falls with every one in which all failed; `chance` estimates from recorded runs whether the next step succeeds.
+
+| strategy | level | walk (FunnelCanary) | chance (combined) |
+| CONCLUDE | continue | confidence at the threshold, no uncertainty | – (the chance says nothing about being done) |
+| DEGRADE | degrade | stall and confidence below the lower threshold | too many uncertainties |
+| PIVOT | pivot | stall | stall, one of the last errors seen before in its shape, chance below the limit |
+| DEGRADE | degrade | too many uncertainties | |
+| CONTINUE | continue | else | else |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.core.events import FailureKind, Level, ModelFaulted, VerdictRecord
+from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.iteration import Iteration, Status, shape_of
+from tui_agent.core.recovery.next_step import NextStep
+from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.recovery.verdict import COGNITION, silent, verdict
+
+if TYPE_CHECKING:
+    from tui_agent.core.recovery.policy import RecoveryPolicy
+
+HISTORY = 120
+"""Points of the confidence curve that are kept."""
+
+NO_CALL = "Reply without a tool call"
+
+_LONGEST_NAME = 80
+
+_SHAPES = 50
+"""Shapes of errors that are remembered in a run."""
+
+
+class Strategy(StrEnum):
+    """What the agent should do next, by its own state."""
+
+    CONTINUE = "CONTINUE"
+    PIVOT = "PIVOT"
+    DEGRADE = "DEGRADE"
+    CONCLUDE = "CONCLUDE"
+
+
+@dataclass(frozen=True)
+class CognitiveState:
+    """Values in [0, 1]; `uncertainties` are open lines, oldest first; `stall` counts iterations."""
+
+    confidence: float = 0.3
+    """FunnelCanary's walk."""
+    next_step: NextStep = field(default_factory=NextStep)
+    """The chance that the next step succeeds."""
+    uncertainties: tuple[str, ...] = ()
+    stall: int = 0
+    strategy: Strategy = Strategy.CONTINUE
+    history: tuple[tuple[int, float], ...] = ()
+    """(iteration, value shown), one point an iteration."""
+    shapes: tuple[str, ...] = ()
+    """Shapes of the run's errors, oldest first, each once; see `repeated`."""
+    repeated: tuple[bool, ...] = ()
+    """Of the newest errors, oldest first: had its shape been seen before?"""
+    unknown_tool_lines: frozenset[str] = frozenset()
+    """Lines about tools that do not exist: they can never succeed, so any success settles them."""
+    changed_last_iteration: bool = False
+    """The last iteration brought a success or a failure."""
+    faulted: int = -1
+    """The iteration that lost confidence for a failed model call: once, however often it was retried."""
+
+    def shown(self, policy: RecoveryPolicy) -> float:
+        """The value that the policy goes by: the chance of the next step, or FunnelCanary's confidence."""
+        chance = self.next_step.chance
+        return chance if policy.cognition == "chance" and chance is not None else self.confidence
+
+    def apply(self, iteration: Iteration, policy: RecoveryPolicy) -> CognitiveState:
+        """One with denials, cancellations or an answer alone changes nothing."""
+        failing = iteration.failing(policy)
+        if not (iteration.succeeded or failing or iteration.unanswered or iteration.failed):
+            return evolve(self, changed_last_iteration=False) if self.changed_last_iteration else self
+        confidence, stall = self.confidence, self.stall
+        if iteration.succeeded:
+            confidence, stall = min(policy.confidence_cap, confidence + policy.confidence_up), 0
+        elif failing:
+            stall += 1
+            if iteration.failed:
+                confidence = max(0.0, confidence - policy.confidence_down)
+        elif iteration.unanswered:
+            stall += 1  # what the failed call costs in confidence was taken when it failed
+        uncertainties, unknown = self._lines_after(iteration)
+        shapes, repeated = self._shapes_after(iteration, policy)
+        changed = evolve(
+            self,
+            confidence=round(confidence, 6),
+            next_step=self.next_step.apply(iteration),
+            stall=stall,
+            uncertainties=uncertainties,
+            unknown_tool_lines=unknown,
+            shapes=shapes,
+            repeated=repeated,
+            changed_last_iteration=True,
+        )
+        point = (iteration.number, round(changed.shown(policy), 6))
+        return evolve(changed, history=(*self.history, point)[-HISTORY:])._with_strategy(policy)
+
+    def _shapes_after(
+        self, iteration: Iteration, policy: RecoveryPolicy
+    ) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+        """Several failures of one reply are one error, as repeated as any of them."""
+        found = {shape_of(failure) for failure in iteration.failures()}
+        if not found:
+            return self.shapes, self.repeated
+        seen = not found.isdisjoint(self.shapes)
+        shapes = (*(shape for shape in self.shapes if shape not in found), *sorted(found))
+        return shapes[-_SHAPES:], (*self.repeated, seen)[-policy.pivot_errors :]
+
+    def _lines_after(self, iteration: Iteration) -> tuple[tuple[str, ...], frozenset[str]]:
+        if not iteration.failed and not self.uncertainties:
+            return self.uncertainties, self.unknown_tool_lines
+        lines = dict.fromkeys(self.uncertainties)
+        unknown = set(self.unknown_tool_lines)
+        if iteration.rejected is not None:
+            lines[NO_CALL] = None
+        elif iteration.results:
+            lines.pop(NO_CALL, None)
+        for result in iteration.results:
+            line = _tool_line(result.tool)
+            if result.failure is not None:
+                lines[line] = None
+                if result.failure.kind is FailureKind.UNKNOWN_TOOL:
+                    unknown.add(line)
+            elif result.status is Status.SUCCEEDED:
+                for settled in (line, *unknown):
+                    lines.pop(settled, None)
+                unknown.clear()
+        return tuple(lines), frozenset(unknown)
+
+    def faulted_by(self, event: ModelFaulted, policy: RecoveryPolicy) -> CognitiveState:
+        """A model call failed: its line is open until the model answers; the confidence falls once an iteration."""
+        line = _fault_line(event.fault.kind.value)
+        changes: dict[str, Any] = {"next_step": self.next_step.model_faulted(event.iteration)}
+        if line not in self.uncertainties:
+            changes["uncertainties"] = (*self.uncertainties, line)
+        if event.iteration != self.faulted:
+            confidence = round(max(0.0, self.confidence - policy.confidence_down), 6)
+            changes |= {"confidence": confidence, "faulted": event.iteration}
+            if policy.cognition == "walk":
+                changes["history"] = (*self.history, (event.iteration, confidence))[-HISTORY:]
+        return evolve(self, **changes)._with_strategy(policy)
+
+    def model_answered(self, policy: RecoveryPolicy) -> CognitiveState:
+        """The model answered: what was open about its interface is settled."""
+        lines = tuple(line for line in self.uncertainties if not line.startswith(_FAULT_PREFIX))
+        return (
+            self if lines == self.uncertainties else evolve(self, uncertainties=lines)._with_strategy(policy)
+        )
+
+    def answered(self, policy: RecoveryPolicy) -> CognitiveState:
+        """The operator's answer ends the stall, and changes of the estimate what it is about."""
+        return evolve(self, stall=0, next_step=self.next_step.answered())._with_strategy(policy)
+
+    def _with_strategy(self, policy: RecoveryPolicy) -> CognitiveState:
+        strategy = self._strategy(policy)
+        return self if strategy is self.strategy else evolve(self, strategy=strategy)
+
+    def _strategy(self, policy: RecoveryPolicy) -> Strategy:
+        """The table at the head of this file, line by line."""
+        stalled = self.stall >= policy.stall_threshold
+        crowded = len(self.uncertainties) >= policy.uncertainty_limit
+        if policy.cognition == "chance":
+            if crowded:
+                return Strategy.DEGRADE
+            unlikely = self.shown(policy) < policy.pivot_chance
+            return Strategy.PIVOT if stalled and any(self.repeated) and unlikely else Strategy.CONTINUE
+        if self.confidence >= policy.confidence_threshold and not self.uncertainties:
+            return Strategy.CONCLUDE
+        if stalled:
+            return Strategy.DEGRADE if self.confidence < policy.degrade_threshold else Strategy.PIVOT
+        return Strategy.DEGRADE if crowded else Strategy.CONTINUE
+
+    def verdict(self, policy: RecoveryPolicy) -> VerdictRecord:
+        """The strategy as a verdict, after an iteration that changed something."""
+        if not self.changed_last_iteration or self.strategy is Strategy.CONTINUE:
+            return silent(COGNITION)
+        value = f"{_NAMES[policy.cognition]} {self.shown(policy):.2f}"
+        stalled = f"{self.stall} iterations without a success"
+        match self.strategy:
+            case Strategy.CONCLUDE:
+                reason = f"{value} and no open uncertainty: an answer is due"
+                return verdict(Level.CONTINUE, Rule.COGNITION_CONCLUDE, reason)
+            case Strategy.PIVOT:
+                again = "" if policy.cognition == "walk" else ", and the same kind of error again"
+                return verdict(Level.PIVOT, Rule.COGNITION_PIVOT, f"{stalled}{again}, {value}")
+            case _ if self.stall >= policy.stall_threshold and policy.cognition == "walk":
+                return verdict(Level.DEGRADE, Rule.COGNITION_DEGRADE, f"{stalled}, {value}")
+            case _:
+                reason = f"{len(self.uncertainties)} open uncertainties"
+                return verdict(Level.DEGRADE, Rule.COGNITION_UNCERTAIN, reason)
+
+
+_NAMES = {"walk": "confidence", "chance": "chance of the next step", "off": "confidence"}
+
+_FAULT_PREFIX = "API error: "
+
+
+def _fault_line(kind: str) -> str:
+    return f"{_FAULT_PREFIX}{kind}"
+
+
+def _tool_line(tool: str) -> str:
+    return f"Tool execution failed: {tool[:_LONGEST_NAME]}"

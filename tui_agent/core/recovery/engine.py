@@ -1,0 +1,387 @@
+"""The recovery state: every detector of one run, folded from the events, and what they say together.
+
+Tool results of the open iteration are kept until it ends; then each detector is given the whole iteration, in the
+order of the calls. All detectors fold under every policy, so that the panes can show them; only those that the
+policy switches on have a say. The state asks nobody and changes nothing: it is a value.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from tui_agent.core import events
+from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery import verdict
+from tui_agent.core.recovery.answers import choice_of
+from tui_agent.core.recovery.attempts import AttemptEntry, AttemptLedger
+from tui_agent.core.recovery.cognition import CognitiveState
+from tui_agent.core.recovery.form import FormErrors
+from tui_agent.core.recovery.iteration import CallResult, Iteration, close, result_of_call
+from tui_agent.core.recovery.model_faults import ModelFaults
+from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy, policy_of_run
+from tui_agent.core.recovery.ring import ErrorRing
+from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.recovery.signature import call_key
+from tui_agent.core.recovery.streak import ErrorStreak
+from tui_agent.core.recovery.stuck import Sighting, StuckPatterns
+from tui_agent.core.recovery.tool_breaker import BreakerPhase, ToolBreakers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+Refusal = Literal["", "blocked", "withheld", "breaker"]
+
+_QUESTION = re.compile(r"[?？؟][\"'”’»)\]*_`]*\s*$", re.MULTILINE)
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_LAST_LINES = 3
+
+
+@dataclass(frozen=True)
+class Permit:
+    """Whether a call may run now. `reason` is for the model; `earlier_result` what it reads for a withheld call."""
+
+    allowed: bool
+    refusal: Refusal = ""
+    reason: str = ""
+    earlier_result: str = ""
+    rule: str = ""
+
+
+ALLOWED = Permit(allowed=True)
+
+
+@dataclass(frozen=True)
+class RecoveryState:
+    """All detectors of one run, and what they said last."""
+
+    policy: RecoveryPolicy = PRESETS["combined"]
+    operator_present: bool = True
+    tools: tuple[str, ...] = ()
+    """Tools of the run, for the note on unknown ones."""
+    ring: ErrorRing = field(default_factory=ErrorRing)
+    attempts: AttemptLedger = field(default_factory=AttemptLedger)
+    streak: ErrorStreak = field(default_factory=ErrorStreak)
+    cognition: CognitiveState = field(default_factory=CognitiveState)
+    form: FormErrors = field(default_factory=FormErrors)
+    faults: ModelFaults = field(default_factory=ModelFaults)
+    stuck: StuckPatterns = field(default_factory=StuckPatterns)
+    breakers: ToolBreakers = field(default_factory=ToolBreakers)
+    pending: tuple[CallResult, ...] = ()
+    """Results of the open iteration, in the order in which they came."""
+    reply: events.ReplyFinished | None = None
+    """The open iteration's reply."""
+    rejected: events.Failure | None = None
+    """The open iteration's text-only reply that was not taken as an answer."""
+    last: Iteration | None = None
+    """The iteration that ended last."""
+    failed_since_success: bool = False
+    """An iteration failed, nothing succeeded since, and no text-only reply was rejected for it yet."""
+    texts_rejected: int = 0
+    """Text-only replies of the run that were not taken as an answer."""
+    raised: events.EscalationRaised | None = None
+    """The question that waits for the operator."""
+    last_verdicts: tuple[events.VerdictRecord, ...] = ()
+    """The verdicts of the active detectors after the last iteration or model fault."""
+
+    def apply(self, event: events.Event) -> RecoveryState:
+        """The state after one more event; events that do not concern recovery change nothing."""
+        handler = _HANDLERS.get(type(event))
+        return self if handler is None else handler(self, event)
+
+    # --- what it says ----------------------------------------------------------------------------------------
+
+    def strongest(self) -> events.VerdictRecord:
+        """The verdict that counts: the highest level, ties in the order of `verdict.DETECTORS`."""
+        return verdict.strongest(self.last_verdicts)
+
+    def subject(self) -> AttemptEntry | Sighting | None:
+        """The call (tool, input, key) that the strongest verdict is about, when it is about one."""
+        match self.strongest().detector:
+            case verdict.ATTEMPTS:
+                return self.attempts.subject(self.policy)
+            case verdict.STUCK:
+                return self.stuck.subject
+            case _:
+                return None
+
+    def key(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The identity of a call under the policy."""
+        return call_key(tool, arguments, self.policy.attempts_key)
+
+    def permit(self, tool: str, key: str, earlier: Mapping[str, int] | None = None) -> Permit:
+        """Whether this call may be executed. `earlier` counts, by key and by tool, the calls of the same reply that
+        were let through.
+        """
+        earlier = earlier or {}
+        refusal = self._breaker_refusal(tool, earlier)
+        if refusal is not None:
+            return refusal
+        if self.policy.attempts == "block" and self.attempts.entries:
+            entry = self.attempts.blocking(key, earlier.get(key, 0))
+            if entry is not None:
+                why = (
+                    "the operator chose to go on without it"
+                    if entry.settled == "operator"
+                    else "it waits for the operator's answer"
+                    if self.operator_present and not entry.settled
+                    else "nobody can allow it now"
+                )
+                reason = (
+                    f"This call of {tool} was not executed: it has failed {entry.count} times, and {why}. "
+                    "Reach the goal in another way."
+                )
+                return Permit(False, "blocked", reason, rule=Rule.ATTEMPTS_BLOCK)
+        if self.policy.stuck and self.stuck.patterns:
+            known = self.stuck.withheld(key)
+            if known is not None:
+                ended = "succeeded" if known.succeeded else "failed"
+                reason = (
+                    f"This call of {tool} was not executed again: it {ended} several times with the same outcome, "
+                    "and nothing has changed since. Do something else."
+                )
+                return Permit(False, "withheld", reason, known.content, Rule.STUCK_WITHHOLD)
+        return ALLOWED
+
+    def _breaker_refusal(self, tool: str, earlier: Mapping[str, int]) -> Permit | None:
+        state = self.breakers.states.get(tool)
+        if state is None or state.phase is BreakerPhase.CLOSED:
+            return None
+        rule = Rule.BREAKER_OPEN
+        if state.by_hand:
+            reason, rule = f"{tool} was switched off by the operator. Work without it.", Rule.BREAKER_BY_HAND
+        elif not self.policy.breaker:
+            return None
+        elif state.phase is BreakerPhase.OPEN:
+            reason = (
+                f"{tool} is switched off until iteration {state.reopen_at}: it failed {state.failures} times in a row "
+                "over different inputs. Work without it."
+            )
+        elif earlier.get(tool, 0):
+            reason = f"{tool} failed too often: one call of it is tried first, this one was not executed."
+            rule = Rule.BREAKER_PROBE
+        else:
+            return None
+        return Permit(False, "breaker", reason, rule=rule)
+
+    def open_tools(self) -> frozenset[str]:
+        """Tools that are left out of the tool list now."""
+        return self.breakers.open_tools(active=self.policy.breaker) if self.breakers.states else frozenset()
+
+    def rejects_text(self, text: str) -> bool:
+        """Whether a text-only reply is a `no_tool_call` failure; else it ends the run as its answer.
+
+        `combined` rejects it once for a failing step, never a question, and once a run where an operator reads it.
+        """
+        match self.policy.text_only:
+            case "failure":
+                return True
+            case "answer":
+                return False
+            case "failure_once":
+                if not self.failed_since_success or puts_question(text):
+                    return False
+                return not (self.operator_present and self.texts_rejected)
+
+    # --- joining ---------------------------------------------------------------------------------------------
+
+    def _judged(self) -> RecoveryState:
+        return evolve(self, last_verdicts=tuple(self._verdicts()))
+
+    def _verdicts(self) -> Iterator[events.VerdictRecord]:
+        policy, present = self.policy, self.operator_present
+        if policy.attempts != "off":
+            yield self.attempts.verdict(policy)
+        yield self.form.verdict(policy, present)
+        if policy.ring != "off":
+            yield self.ring.verdict(policy, present)
+        if policy.streak != "off":
+            yield self.streak.verdict(policy, present)
+        if policy.cognition != "off":
+            yield self.cognition.verdict(policy)
+        if policy.stuck:
+            yield self.stuck.verdict(present)
+        if policy.breaker:
+            yield self.breakers.verdict()
+        yield self.faults.verdict()
+
+
+def puts_question(text: str) -> bool:
+    """Whether one of the last lines of a reply, code left out, ends with a question mark."""
+    lines = [line for line in _FENCE.sub("", text[-4_000:]).splitlines() if line.strip()]
+    return any(_QUESTION.search(line) for line in lines[-_LAST_LINES:])
+
+
+def _run_started(state: RecoveryState, event: events.RunStarted) -> RecoveryState:
+    policy = policy_of_run(event.policy, event.policy_settings)
+    return RecoveryState(
+        policy=policy,
+        operator_present=event.operator_present,
+        tools=event.tools,
+        attempts=AttemptLedger(limit=policy.attempts_limit),
+        streak=ErrorStreak(limit=policy.streak_limit),
+        cognition=CognitiveState(
+            confidence=policy.confidence_start, next_step=state.cognition.next_step.next_run()
+        ),
+        breakers=state.breakers.next_run(),
+    )
+
+
+def _iteration_started(state: RecoveryState, _: events.IterationStarted) -> RecoveryState:
+    faults = state.faults.next_iteration()
+    if not (state.pending or state.rejected or state.reply or faults is not state.faults):
+        return state
+    return evolve(state, pending=(), rejected=None, reply=None, faults=faults)
+
+
+def _result(state: RecoveryState, event: events.ToolResult) -> RecoveryState:
+    return evolve(state, pending=(*state.pending, result_of_call(event, state.policy)))
+
+
+def _reply_rejected(state: RecoveryState, event: events.ReplyRejected) -> RecoveryState:
+    return evolve(state, rejected=event.failure, texts_rejected=state.texts_rejected + 1)
+
+
+def _reply_finished(state: RecoveryState, event: events.ReplyFinished) -> RecoveryState:
+    changes: dict[str, Any] = {"reply": event}
+    stuck = state.stuck.replied(with_calls=bool(event.calls))
+    if stuck is not state.stuck:
+        changes["stuck"] = stuck
+    if state.faults.last is not None:
+        changes["faults"] = state.faults.answered()
+        changes["cognition"] = state.cognition.model_answered(state.policy)
+    return evolve(state, **changes)
+
+
+def was_cut(reply: events.ReplyFinished | None) -> bool:
+    """Whether the length limit ended a reply of text alone."""
+    return reply is not None and not reply.calls and reply.finish_reason == "length"
+
+
+def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -> RecoveryState:
+    policy = state.policy
+    last = close(
+        event.iteration,
+        state.pending,
+        state.rejected,
+        seq=event.seq,
+        at=event.at,
+        cancelled=event.cancelled,
+        unanswered=state.reply is None and state.faults.last is not None and not event.cancelled,
+    )
+    failed_since_success = state.failed_since_success
+    if last.rejected is not None or last.succeeded:
+        failed_since_success = False
+    elif last.failed:
+        failed_since_success = True
+    return evolve(
+        state,
+        pending=(),
+        rejected=None,
+        reply=None,
+        last=last,
+        failed_since_success=failed_since_success,
+        ring=state.ring.apply(last, policy, state.tools),
+        attempts=state.attempts.apply(last, policy),
+        streak=state.streak.apply(last, policy),
+        cognition=state.cognition.apply(last, policy),
+        form=state.form.apply(last, cut=was_cut(state.reply)),
+        stuck=state.stuck.apply(last, policy),
+        breakers=state.breakers.apply(last, policy),
+    )._judged()
+
+
+def _model_faulted(state: RecoveryState, event: events.ModelFaulted) -> RecoveryState:
+    faults = state.faults.apply(event)
+    stuck, policy = state.stuck, state.policy
+    if event.fault.kind is events.FaultKind.CONTEXT_OVERFLOW:
+        stuck = stuck.overflowed(policy)
+    found = [faults.verdict()]
+    if policy.stuck and stuck is not state.stuck:
+        found.insert(0, stuck.verdict(state.operator_present))
+    return evolve(
+        state,
+        faults=faults,
+        stuck=stuck,
+        cognition=state.cognition.faulted_by(event, policy),
+        last_verdicts=tuple(found),
+    )
+
+
+def _operator_spoke(state: RecoveryState, _: events.OperatorSpoke) -> RecoveryState:
+    return evolve(state, stuck=state.stuck.next_era(), failed_since_success=False)
+
+
+def _escalation_raised(state: RecoveryState, event: events.EscalationRaised) -> RecoveryState:
+    return evolve(state, raised=event)
+
+
+def _escalation_answered(state: RecoveryState, event: events.EscalationAnswered) -> RecoveryState:
+    raised = state.raised if state.raised is not None and state.raised.id == event.id else None
+    if raised is not None and raised.source == "model":
+        return evolve(state, raised=None)
+    if raised is not None and raised.source == "ask_operator":
+        stuck = state.stuck.next_era() if event.by == "operator" else state.stuck
+        return evolve(state, raised=None, stuck=stuck)
+    attempts = state.attempts
+    keys = _keys_asked_about(state, event, raised)
+    if event.by == "operator" and choice_of(event) in {"retry", "edit"}:
+        attempts = attempts.allow(keys)
+    else:
+        attempts = attempts.settle(keys, event.by)
+    if event.by == "policy":
+        return evolve(state, raised=None, attempts=attempts)
+    return evolve(
+        state,
+        raised=None,
+        attempts=attempts,
+        ring=state.ring.answered(),
+        streak=state.streak.answered(),
+        cognition=state.cognition.answered(state.policy),
+        form=state.form.answered(),
+        stuck=state.stuck.next_era(),
+    )
+
+
+def _keys_asked_about(
+    state: RecoveryState, event: events.EscalationAnswered, raised: events.EscalationRaised | None
+) -> tuple[str, ...]:
+    """The calls that an answer concerns: those whose attempts asked, and the one that the operator edited."""
+    keys: tuple[str, ...] = ()
+    if raised is None or raised.source == verdict.ATTEMPTS:
+        keys = state.attempts.triggered
+    if event.choice == "edit" and event.tool and event.input is not None:
+        keys = (state.key(event.tool, event.input),)
+    elif raised is not None and raised.key:
+        keys = (raised.key,)
+    return keys
+
+
+def _session_resumed(state: RecoveryState, event: events.SessionResumed) -> RecoveryState:
+    if event.operator_present is None:
+        return state
+    return evolve(state, operator_present=event.operator_present)
+
+
+def _breaker_set(state: RecoveryState, event: events.BreakerSet) -> RecoveryState:
+    return evolve(state, breakers=state.breakers.set_by_hand(event.tool, opened=event.open))
+
+
+_HANDLERS: dict[type[events.Event], Callable[[RecoveryState, Any], RecoveryState]] = {
+    events.RunStarted: _run_started,
+    events.IterationStarted: _iteration_started,
+    events.ReplyFinished: _reply_finished,
+    events.ReplyRejected: _reply_rejected,
+    events.ModelFaulted: _model_faulted,
+    events.ToolSucceeded: _result,
+    events.ToolFailed: _result,
+    events.ToolRefused: _result,
+    events.ToolCancelled: _result,
+    events.IterationFinished: _iteration_finished,
+    events.OperatorSpoke: _operator_spoke,
+    events.EscalationRaised: _escalation_raised,
+    events.EscalationAnswered: _escalation_answered,
+    events.SessionResumed: _session_resumed,
+    events.BreakerSet: _breaker_set,
+}

@@ -1,0 +1,42 @@
+"""Forge's note for one failure: the frame around the error, and what each kind of failure asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui_agent.core.events import Failure, FailureKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ANALYZE = "Please analyze what went wrong and try a different approach."
+
+
+def closing_instruction(failure: Failure, tools: Sequence[str]) -> str:
+    """What to do about a failure of this kind, in Forge's words; the tools are sorted so that it is stable."""
+    match failure.kind:
+        case FailureKind.NO_TOOL_CALL:
+            return "You must provide a tool call in your response."
+        case FailureKind.INVALID_TOOL_CALL:
+            return "Ensure your tool call JSON is properly formatted."
+        case FailureKind.UNKNOWN_TOOL:
+            return f"Use one of the available tools: [{', '.join(sorted(tools))}]"
+        case _:
+            return f"The error was: {failure.message}"
+
+
+def forge_note(failure: Failure, tools: Sequence[str]) -> str:
+    """Forge's note for one failure, whole: its text is also what Forge compares."""
+    return framed(failure.message, closing_instruction(failure, tools))
+
+
+def framed(detail: str, closing: str) -> str:
+    """The form of the note around an error's text; `closing` may be empty."""
+    return "\n".join(
+        part
+        for part in (
+            f"The previous iteration failed with the following error:\n\n{detail}\n\n{_ANALYZE}",
+            closing,
+        )
+        if part
+    )

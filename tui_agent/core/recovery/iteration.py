@@ -1,0 +1,194 @@
+"""One finished iteration as the detectors see it: what became of each call, in the order of the reply.
+
+Results of parallel calls arrive in any order; they are kept as `CallResult`s until the iteration ends. What counts as
+a failure is said here; nothing here judges.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.core import events
+from tui_agent.core.recovery.error_shape import GAP, error_shape
+from tui_agent.core.recovery.no_match import finds_nothing
+from tui_agent.core.recovery.signature import call_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tui_agent.core.recovery.policy import RecoveryPolicy
+
+
+class Status(StrEnum):
+    """What became of a call."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    DENIED = "denied"
+    BLOCKED = "blocked"
+    WITHHELD = "withheld"
+    BREAKER = "breaker"
+    CANCELLED = "cancelled"
+
+
+REFUSED = frozenset({Status.WITHHELD, Status.BREAKER})
+"""Not executed because recovery refused, and counted as an iteration without success. A blocked call waits for the
+operator; its refusals count in the stuck patterns alone."""
+
+FORM_ERRORS = frozenset(
+    {
+        events.FailureKind.NO_TOOL_CALL,
+        events.FailureKind.INVALID_TOOL_CALL,
+        events.FailureKind.UNKNOWN_TOOL,
+    }
+)
+"""Failures of the reply's form: nothing was executed."""
+
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """One call and its end. `content` is what the model read; `changed`: files of the workspace were changed."""
+
+    status: Status
+    tool: str
+    input: Mapping[str, Any]
+    key: str
+    index: int
+    content: str
+    failure: events.Failure | None
+    changed: bool
+    seq: int
+    at: float
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """An iteration that has ended. `rejected` is the failure of a text-only reply that was not taken as an answer."""
+
+    number: int
+    results: tuple[CallResult, ...] = ()
+    rejected: events.Failure | None = None
+    seq: int = 0
+    at: float = 0.0
+    cancelled: bool = False
+    succeeded: bool = False
+    """A call succeeded."""
+    failed: bool = False
+    """A call failed or the reply was rejected."""
+    broke_form: bool = False
+    """What failed are replies or calls of a wrong form, and nothing was executed."""
+    refused: bool = False
+    """A call was refused by recovery itself (see `REFUSED`)."""
+    unanswered: bool = False
+    """No model call of it succeeded."""
+
+    def failing(self, policy: RecoveryPolicy) -> bool:
+        """Nothing succeeded, and something failed or was refused. Denials and cancellations alone are neutral, and
+        so are errors of form where they have a ladder of their own.
+        """
+        if self.succeeded or (self.broke_form and policy.form != "count"):
+            return False
+        return self.failed or self.refused
+
+    def failures(self) -> Iterator[events.Failure]:
+        """The failures in call order; a rejected reply has but one."""
+        if self.rejected is not None:
+            yield self.rejected
+        for result in self.results:
+            if result.failure is not None:
+                yield result.failure
+
+
+def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResult:
+    """What became of a call, by its result event. A search that found nothing has succeeded (`failure.no_match`), and
+    what was cancelled because a sibling failed has not failed (`failure.sibling`).
+    """
+    status, failure, changed = Status.SUCCEEDED, None, False
+    match event:
+        case events.ToolSucceeded():
+            changed = bool(event.changed)
+        case events.ToolFailed() if event.failure.kind is events.FailureKind.CANCELLED:
+            status = Status.CANCELLED
+        case events.ToolFailed():
+            if not (policy.search_results and found_nothing(event)):
+                status, failure = Status.FAILED, event.failure
+        case events.ToolRefused():
+            status = Status(event.refusal)
+        case _:
+            status = Status.CANCELLED
+    key = event.key or call_key(event.tool, event.input, policy.attempts_key)
+    return CallResult(
+        status,
+        event.tool,
+        event.input,
+        key,
+        event.index,
+        event.content,
+        failure,
+        changed,
+        event.seq,
+        event.at,
+    )
+
+
+def found_nothing(event: events.ToolFailed) -> bool:
+    """Whether the failure is only a search or comparison without a match."""
+    command = event.input.get("command", event.input.get("cmd"))
+    return (
+        event.failure.kind is events.FailureKind.TOOL_EXECUTION
+        and isinstance(command, str)
+        and finds_nothing(command, event.failure.message)
+    )
+
+
+def close(
+    number: int,
+    results: tuple[CallResult, ...],
+    rejected: events.Failure | None = None,
+    *,
+    seq: int = 0,
+    at: float = 0.0,
+    cancelled: bool = False,
+    unanswered: bool = False,
+) -> Iteration:
+    """The finished iteration, its results in the order of the calls."""
+    if len(results) > 1:
+        results = tuple(sorted(results, key=_index))
+    statuses = {result.status for result in results}
+    failures = [result.failure for result in results if result.failure is not None]
+    executed = any(
+        result.status is Status.SUCCEEDED or (result.failure and result.failure.kind not in FORM_ERRORS)
+        for result in results
+    )
+    return Iteration(
+        number,
+        results,
+        rejected,
+        seq,
+        at,
+        cancelled,
+        succeeded=Status.SUCCEEDED in statuses,
+        failed=rejected is not None or bool(failures),
+        broke_form=(rejected is not None or bool(failures)) and not executed,
+        refused=not statuses.isdisjoint(REFUSED),
+        unanswered=unanswered,
+    )
+
+
+def _index(result: CallResult) -> int:
+    return result.index
+
+
+def shape_of(failure: events.Failure) -> str:
+    """Kind, tool and the message without names, paths, numbers, and the call's own arguments."""
+    message = failure.message
+    for value in failure.input.values():
+        if isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME and value in message:
+            end = "" if len(value) > 1 else r"\s*$"
+            message = re.sub(rf"(?<!\w){re.escape(value)}(?!\w){end}", GAP, message)
+    return f"{failure.kind}|{failure.tool}|{error_shape(message)}"

@@ -1,0 +1,306 @@
+"""The recovery note: what the model reads next, once, beside the tool results.
+
+The text is composed from the state after an iteration and after the operator's answer; it is sent as the last message
+of one call and never stored. It says only what helps, and stays bounded however long the errors are and however many
+calls failed. Each paragraph comes with the id of the rule that wrote it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui_agent.core.events import EscalationAnswered, Failure, Level
+from tui_agent.core.recovery.answers import choice_of
+from tui_agent.core.recovery.forge_note import closing_instruction, forge_note, framed
+from tui_agent.core.recovery.iteration import FORM_ERRORS
+from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.recovery.verdict import ATTEMPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tui_agent.core.recovery.attempts import AttemptEntry
+    from tui_agent.core.recovery.engine import RecoveryState
+
+LONGEST_MESSAGE = 1_200
+"""Characters of one error message in the note; the whole of it stands in the tool result."""
+
+LONGEST_NOTE = 6_000
+"""Characters of a whole note."""
+
+MOST_FAILURES = 5
+"""Failures that are quoted; of more only the number is given."""
+
+NOTE_TAG = "recovery_note"
+"""Marks the note among the messages of a request."""
+
+_SYSTEM_RULE = (
+    "When a tool call fails, do not give up: read the error, understand what caused it, and either correct the call "
+    "and try again or reach the goal in another way. Never end the task after a single failure, and never repeat a "
+    "failed call unchanged.{answers} A message inside <{tag}> tags comes from the recovery engine: use it for your "
+    "next step, and neither quote nor answer it. When the task is done, say so with the finish tool."
+)
+
+
+class Paragraph(NamedTuple):
+    """One paragraph of the note and the rule that wrote it."""
+
+    rule: Rule
+    text: str
+
+
+class Note(NamedTuple):
+    """The whole note; `text` None where there is nothing to say."""
+
+    text: str | None
+    rules: tuple[str, ...]
+
+
+def tagged(note: str) -> str:
+    """The note as the message that is sent."""
+    return f"<{NOTE_TAG}>\n{note}\n</{NOTE_TAG}>"
+
+
+def system_rule(*, operator_present: bool = True) -> str:
+    """The rule about failures for the system prompt."""
+    answers = " When the operator answers a question, follow the answer." if operator_present else ""
+    return _SYSTEM_RULE.format(answers=answers, tag=NOTE_TAG)
+
+
+def shortened(text: str, longest: int = LONGEST_MESSAGE) -> str:
+    """`text`, its middle left out when it is longer than `longest` characters."""
+    if len(text) <= longest:
+        return text
+    head, tail = longest * 2 // 3, longest // 3
+    return f"{text[:head]}\n… {len(text) - head - tail} characters left out …\n{text[-tail:]}"
+
+
+def compose(
+    state: RecoveryState, answer: EscalationAnswered | None = None, hook_context: Sequence[str] = ()
+) -> Note:
+    """The note for the next model call, after `answer` where a question was put and answered.
+
+    `hook_context` is what hooks add, each as a paragraph of its own.
+    """
+    composer = _COMPOSERS.get(state.policy.note)
+    # Two calls that failed alike give the same paragraph: it is said once.
+    paragraphs = [] if composer is None else list(dict.fromkeys(composer(state, answer)))
+    if state.form.cut and state.form.changed_last_iteration and state.policy.note != "merged":
+        paragraphs.append(_cut())
+    paragraphs += [
+        Paragraph(Rule.NOTE_HOOK, shortened(text.strip()))
+        for text in hook_context[:MOST_FAILURES]
+        if text.strip()
+    ]
+    if not paragraphs:
+        return Note(None, ())
+    text = shortened("\n\n".join(paragraph.text for paragraph in paragraphs), LONGEST_NOTE)
+    return Note(text, tuple(dict.fromkeys(paragraph.rule.value for paragraph in paragraphs)))
+
+
+def _failures(state: RecoveryState) -> list[Failure]:
+    if state.last is None:
+        return []
+    unique: dict[tuple[str, str, str], Failure] = {}
+    for failure in state.last.failures():
+        unique.setdefault((failure.kind.value, failure.tool, failure.message), failure)
+    return list(unique.values())
+
+
+def _short(failure: Failure) -> Failure:
+    if len(failure.message) <= LONGEST_MESSAGE:
+        return failure
+    return failure.model_copy(update={"message": shortened(failure.message)})
+
+
+# --- Forge ---------------------------------------------------------------------------------------------------
+
+
+def _forge_style(state: RecoveryState, _: EscalationAnswered | None) -> Iterator[Paragraph]:
+    failures = _failures(state)
+    for failure in failures[:MOST_FAILURES]:
+        yield Paragraph(Rule.NOTE_ERROR, forge_note(_short(failure), state.tools))
+    if len(failures) > MOST_FAILURES:
+        yield Paragraph(Rule.NOTE_ERROR, _more(len(failures)))
+
+
+def _more(failures: int) -> str:
+    return f"{failures - MOST_FAILURES} more calls failed; their errors stand in the tool results."
+
+
+# --- Gigi ----------------------------------------------------------------------------------------------------
+
+
+def _gigi_style(state: RecoveryState, answer: EscalationAnswered | None) -> Iterator[Paragraph]:
+    for entry in _triggered(state):
+        text = f"{_attempt_lines(entry, state, answer)}\nThe error was: {shortened(entry.last_message)}"
+        yield Paragraph(Rule.NOTE_ATTEMPTS, text)
+
+
+def _triggered(state: RecoveryState) -> list[AttemptEntry]:
+    entries = state.attempts.entries
+    found = [entries[key] for key in state.attempts.triggered if key in entries]
+    return [entry for entry in found if entry.count][:MOST_FAILURES]
+
+
+def _attempt_lines(entry: AttemptEntry, state: RecoveryState, answer: EscalationAnswered | None) -> str:
+    if entry.count >= entry.limit:
+        line = f"Tool {entry.tool} has failed {entry.count} times."
+        if answer is not None or not state.operator_present:
+            return line
+        return (
+            f"{line}\nThe issue is now with the operator: do not repeat this call unless the operator's answer asks "
+            "for it."
+        )
+    line = f"Tool {entry.tool} failed (attempt {entry.count}/{entry.limit})."
+    if entry.count < entry.limit - 1:
+        return f"{line}\nRead the error, correct what caused it, then try again or choose another way."
+    last = (
+        "the operator's help will be needed"
+        if state.operator_present
+        else "it will not be executed any more"
+        if state.policy.attempts == "block"
+        else "it counts as out of reach"
+    )
+    return (
+        f"{line}\nWarning: if this call fails once more, {last}. "
+        "Do not repeat it unchanged: correct it, or reach the goal in another way."
+    )
+
+
+# --- FunnelCanary --------------------------------------------------------------------------------------------
+
+
+def _funnelcanary_style(state: RecoveryState, _: EscalationAnswered | None) -> Iterator[Paragraph]:
+    level = state.strongest().level
+    if level is Level.PIVOT:
+        yield _pivot(state)
+    elif level is Level.GUIDE and state.faults.last is not None:
+        kind = state.faults.last.fault.kind.value
+        yield Paragraph(Rule.NOTE_FAULT, f"The previous model call failed ({kind}). Go on with the task.")
+    elif state.cognition.strategy.value == "CONCLUDE":
+        yield _conclude()
+
+
+def _pivot(state: RecoveryState) -> Paragraph:
+    text = (
+        f"{state.cognition.stall} iterations have passed without a successful tool call. Leave this line of work: "
+        "step back, question what you took for granted, and try a fundamentally different approach."
+    )
+    return Paragraph(Rule.NOTE_PIVOT, text)
+
+
+def _conclude() -> Paragraph:
+    text = "No question is open and confidence is high: if the task is done, give the answer now."
+    return Paragraph(Rule.NOTE_CONCLUDE, text)
+
+
+def _cut() -> Paragraph:
+    text = (
+        "Your reply was longer than one reply may be and was cut. Go on exactly where it stopped; for a long text, "
+        "write it to a file in several steps."
+    )
+    return Paragraph(Rule.NOTE_CUT, text)
+
+
+# --- combined ------------------------------------------------------------------------------------------------
+
+
+def _merged(state: RecoveryState, answer: EscalationAnswered | None) -> Iterator[Paragraph]:
+    """What failed, what to do about it, then what the strongest verdict and the operator say."""
+    if answer is not None and answer.by == "operator":
+        # The operator has spoken: what the engine would advise could only contradict it.
+        yield from _answered(state, state.strongest().detector, answer)
+        return
+    failures = _failures(state)
+    if failures:
+        yield Paragraph(Rule.NOTE_ERROR, framed(_details(failures), _closing(state, failures)))
+    for entry in _triggered(state):
+        if not entry.settled:
+            yield Paragraph(Rule.NOTE_ATTEMPTS, _attempt_lines(entry, state, answer))
+    yield from _remarks(state, failures)
+    yield from _strongest(state, answer)
+
+
+def _details(failures: Sequence[Failure]) -> str:
+    if len(failures) == 1:
+        return _detail(failures[0])
+    quoted = [f"{place}. {_detail(failure)}" for place, failure in enumerate(failures[:MOST_FAILURES], 1)]
+    if len(failures) > MOST_FAILURES:
+        quoted.append(_more(len(failures)))
+    return "\n\n".join(quoted)
+
+
+def _detail(failure: Failure) -> str:
+    message = shortened(failure.message)
+    return f"{failure.tool}: {message}" if failure.tool else message
+
+
+def _closing(state: RecoveryState, failures: Sequence[Failure]) -> str:
+    """What each kind of failure asks for; the message of an execution is not repeated."""
+    return "\n".join(
+        dict.fromkeys(
+            closing_instruction(failure, state.tools) for failure in failures if failure.kind in FORM_ERRORS
+        )
+    )
+
+
+def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Paragraph]:
+    policy = state.policy
+    for hint in dict.fromkeys(failure.hint for failure in failures[:MOST_FAILURES] if failure.hint):
+        yield Paragraph(Rule.NOTE_HINT, shortened(hint))
+    for tool in dict.fromkeys(failure.tool for failure in failures if failure.unknown_effect):
+        text = (
+            f"It is not known whether {tool} had its effect before it was cut off: "
+            "verify the state before you repeat it."
+        )
+        yield Paragraph(Rule.NOTE_UNKNOWN_EFFECT, text)
+    pattern = state.stuck.moving if policy.stuck else None
+    if pattern is not None:
+        text = f"You are going in circles: {pattern.words}. Nothing will change by doing it again: choose another step."
+        yield Paragraph(Rule.NOTE_REPEATED, text)
+    if policy.breaker:
+        for tool in state.breakers.opened:
+            span = state.breakers.states[tool].span
+            text = f"Tool {tool} failed too often and is not available for the next {span} iterations."
+            yield Paragraph(Rule.NOTE_BREAKER, text)
+    if state.form.cut and state.form.changed_last_iteration:
+        yield _cut()
+
+
+def _strongest(state: RecoveryState, answer: EscalationAnswered | None) -> Iterator[Paragraph]:
+    """The instruction of the strongest verdict. An answered question replaces what was to be asked."""
+    verdict = state.strongest()
+    if verdict.level is Level.ESCALATE:
+        if answer is not None:
+            yield from _answered(state, verdict.detector, answer)
+    elif verdict.level is Level.PIVOT:
+        yield _pivot(state)
+
+
+def _answered(state: RecoveryState, detector: str, answer: EscalationAnswered) -> Iterator[Paragraph]:
+    if answer.by == "policy":
+        if not state.operator_present:
+            yield Paragraph(Rule.OPERATOR_ABSENT, _NOBODY)
+        return
+    choice = choice_of(answer)
+    about_call = detector == ATTEMPTS and choice in _ANSWERED
+    text = _ANSWERED[choice] if about_call else "The operator answered: follow the answer."
+    yield Paragraph(Rule.NOTE_OPERATOR, text)
+
+
+_NOBODY = "Nobody can answer now: work round what is blocked, and reach the goal in another way."
+
+_ANSWERED = {
+    "retry": "The operator allows this call to run once more.",
+    "skip": "The operator chose to go on without this call: it stays blocked. Reach the goal in another way.",
+    "answer": "The operator answered: follow the answer. The call that failed stays blocked; do not repeat it.",
+}
+"""By the operator's choice, what the model reads about a call that has failed too often."""
+
+_COMPOSERS = {
+    "merged": _merged,
+    "forge": _forge_style,
+    "gigi": _gigi_style,
+    "funnelcanary": _funnelcanary_style,
+}

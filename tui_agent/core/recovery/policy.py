@@ -1,0 +1,227 @@
+"""The parameters of recovery and the five presets.
+
+Everything that a detector may do differently from one policy to another is a field here; detectors hold no
+constants of their own. A policy is data: it travels in `RunStarted`, so that a replay judges as the run did.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+Count = Annotated[int, Field(ge=1)]
+CountFrom0 = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Seconds = Annotated[float, Field(ge=0)]
+
+
+class RecoveryPolicy(BaseModel):
+    """One way to recover. Each detector has a switch; a detector that is off is still shown, but has no say."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = "combined"
+    """The preset it was made from."""
+
+    text_only: Literal["failure", "answer", "failure_once"] = "failure_once"
+    """A reply without a call: a failure (Forge), the answer, or a failure once after a failing iteration."""
+    cut_replies: CountFrom0 = 3
+    """Replies in a row that the length limit cut and that are continued; the next one ends the run as partial."""
+    search_results: bool = True
+    """A search or comparison that finds nothing (exit code 1 without an error text) is a result, not a failure."""
+    error_prefix: Literal["every_tool", "mute_tools"] = "mute_tools"
+    """Whose text that starts with `Error:` is a failure: every tool's (HPD), or of those that cannot say it better."""
+    note: Literal["merged", "forge", "gigi", "funnelcanary", "none"] = "merged"
+    """What the model reads after a failure, beside the tool results."""
+
+    ring: Literal["off", "stop", "ask"] = "ask"
+    """Five identical failures in a row: not judged, stop (Forge), or ask the operator where one is there, else stop."""
+    ring_signature: Literal["normalised", "exact_note"] = "normalised"
+    """What makes failures identical: kind, tool and normalised message, or the exact text of the note (Forge)."""
+    batch_once: bool = True
+    """The same call twice in one reply counts once in the attempts. (In the ring a reply counts once in any case.)"""
+
+    attempts: Literal["off", "advise", "block"] = "block"
+    """Repeated failures of one call: not judged, escalated (Gigi), or escalated and the call blocked."""
+    attempts_limit: Count = 3
+    """Failures of one call at which the operator is asked."""
+    attempts_key: Literal["canonical", "as_sent"] = "canonical"
+    """What makes calls the same: canonical input, or the JSON in the order as sent (Gigi)."""
+    attempts_reset: Literal["progress", "never"] = "progress"
+    """Success of the call clears it and another error restarts it at 1, or nothing does within the run (Gigi)."""
+    attempts_of: Literal["executions", "every_call"] = "executions"
+    """Failures in execution that are the model's, or every failed call (Gigi)."""
+    denials_limit: CountFrom0 = 3
+    """Denials of one call at which the operator is asked; 0: never."""
+
+    streak: Literal["off", "stop", "escalate"] = "escalate"
+    """Too many failing iterations in a row: not judged, stop (HPD), or ask, else give a partial answer."""
+    streak_limit: Count = 3
+    """Failing iterations in a row that are allowed; the next one exceeds it."""
+
+    form: Literal["off", "count", "ladder"] = "ladder"
+    """Replies that break the form: counted as failures like others, or by a ladder of their own; "off": not judged."""
+    form_limit: Count = 3
+    """Replies in a row that may break the form; the next one asks the operator, else ends the run as partial."""
+
+    cognition: Literal["off", "walk", "chance"] = "chance"
+    """Strategies: shown only, by FunnelCanary's walk of confidence, or by the chance that the next step succeeds."""
+    pivot_errors: Count = 3
+    """Newest errors of which one must have been seen before, in its shape, for PIVOT under `chance`."""
+    pivot_chance: Share = 0.5
+    """PIVOT under `chance` only where the next step is less likely to succeed than this."""
+    confidence_start: Share = 0.3
+    """Confidence at the start of a run."""
+    confidence_up: Share = 0.1
+    """Gained by an iteration with a successful call."""
+    confidence_down: Share = 0.1
+    """Lost by an iteration in which all failed, and by a failed model call."""
+    confidence_cap: Share = 0.9
+    """Highest confidence."""
+    confidence_threshold: Share = 0.7
+    """CONCLUDE from here on, when no uncertainty is open."""
+    degrade_threshold: Share = 0.3
+    """A stall below it is DEGRADE, else PIVOT."""
+    stall_threshold: Count = 3
+    """Iterations without a success that make a stall."""
+    uncertainty_limit: Count = 5
+    """Open uncertainties that make DEGRADE."""
+
+    model_faults: Literal["terminal", "next_iteration", "retry"] = "retry"
+    """A failed model call ends the run, is left to the next iteration (FunnelCanary), or is retried."""
+    model_tries: Count = 5
+    """Calls made in all for a transient fault, before the next model."""
+    model_patience: Seconds = 60.0
+    """Seconds for which a server that cannot be reached or restarts is waited for, in all, before the next model."""
+    bad_output_retries: CountFrom0 = 2
+    """Retries for empty or malformed output."""
+    shrinks: CountFrom0 = 2
+    """Shrinkings of the window for a prompt that is too long, before the partial answer."""
+    backoff_base: Seconds = 1.0
+    """Seconds; upper bound of the first wait, doubled with each try."""
+    backoff_cap: Seconds = 60.0
+    """Seconds; upper bound of every wait that the provider did not ask for."""
+    retry_after_cap: Seconds = 300.0
+    """Seconds; a provider that asks for a longer wait counts as out of retries."""
+
+    stuck: bool = True
+    """Patterns of calls that bring nothing new: warned of, then withheld, then escalated or stopped."""
+    stuck_window: Annotated[int, Field(ge=6)] = 20
+    """Calls that are looked back upon."""
+    stuck_repeats: Annotated[int, Field(ge=2)] = 4
+    """The same call with the same outcome, this often."""
+    stuck_alternation: Annotated[int, Field(ge=4)] = 6
+    """Calls in a row that alternate between two, with the same outcomes."""
+    stuck_monologue: Annotated[int, Field(ge=2)] = 3
+    """Assistant messages in a row without a call."""
+    stuck_overflows: Count = 2
+    """Overflow retries in a row without effect."""
+
+    breaker: bool = True
+    """A tool that fails over different inputs is left out for a while."""
+    breaker_failures: Count = 5
+    """Failures in a row that open it."""
+    breaker_iterations: Count = 3
+    """Iterations for which it is left out the first time; doubled when the probe fails."""
+
+
+_OFF: dict[str, Any] = {
+    "ring": "off",
+    "attempts": "off",
+    "denials_limit": 0,
+    "streak": "off",
+    "form": "count",
+    "search_results": False,
+    "cognition": "off",
+    "model_faults": "terminal",
+    "stuck": False,
+    "breaker": False,
+    "text_only": "answer",
+    "batch_once": False,
+}
+
+PRESETS: MappingProxyType[str, RecoveryPolicy] = MappingProxyType(
+    {
+        "forge": RecoveryPolicy(
+            **{**_OFF, "text_only": "failure", "ring": "stop", "ring_signature": "exact_note"},
+            name="forge",
+            note="forge",
+        ),
+        "gigi": RecoveryPolicy(
+            **{**_OFF, "attempts": "advise"},
+            name="gigi",
+            note="gigi",
+            attempts_key="as_sent",
+            attempts_reset="never",
+            attempts_of="every_call",
+        ),
+        "funnelcanary": RecoveryPolicy(
+            **{**_OFF, "cognition": "walk", "model_faults": "next_iteration"},
+            name="funnelcanary",
+            note="funnelcanary",
+        ),
+        "hpd": RecoveryPolicy(
+            **{**_OFF, "streak": "stop"}, name="hpd", note="none", error_prefix="every_tool"
+        ),
+        "combined": RecoveryPolicy(),
+    }
+)
+"""The five policies by name."""
+
+
+_SWITCHES = {
+    name: field.annotation
+    for name, field in RecoveryPolicy.model_fields.items()
+    if "off" in get_args(field.annotation)
+}
+"""Parameters that can be switched off by `false`; `true` means as the preset has it."""
+
+_VERSION_1: dict[str, dict[Any, str]] = {
+    "ring": {True: "stop"},
+    "cognition": {"act": "walk", "pivot": "chance"},
+}
+"""Values that journals of version 1 hold, and what they are called now."""
+
+
+def preset(name: str, **overrides: Any) -> RecoveryPolicy:
+    """The preset `name` with some parameters of one's own; a detector's may be `False` (off) or `True` (as it is).
+
+    Raises `ValueError` for an unknown name, and for an unknown or impossible parameter.
+    """
+    if name not in PRESETS:
+        raise ValueError(f"There is no policy {name!r}; there are {', '.join(PRESETS)}.")
+    base = PRESETS[name]
+    if not overrides:
+        return base
+    return RecoveryPolicy.model_validate({**base.model_dump(), **_switched(base, overrides)})
+
+
+def _switched(base: RecoveryPolicy, overrides: dict[str, Any]) -> dict[str, Any]:
+    changed = dict(overrides)
+    for name in _SWITCHES.keys() & changed.keys():
+        if changed[name] is False:
+            changed[name] = "off"
+        elif changed[name] is True:
+            own = getattr(base, name)
+            changed[name] = getattr(PRESETS["combined"], name) if own == "off" else own
+    return changed
+
+
+def policy_of_run(name: str, settings: dict[str, Any]) -> RecoveryPolicy:
+    """The policy that a `RunStarted` names: its settings, else the preset, else `combined`. Never raises.
+
+    Settings that this version does not know (a journal of a newer one) fall back to the preset.
+    """
+    base = PRESETS.get(name, PRESETS["combined"])
+    if not settings:
+        return base
+    known = {
+        key: _VERSION_1[key].get(value, value) if key in _VERSION_1 else value
+        for key, value in settings.items()
+    }
+    try:
+        return RecoveryPolicy.model_validate({**base.model_dump(), **_switched(base, known)})
+    except ValidationError:
+        return base

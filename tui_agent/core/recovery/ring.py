@@ -1,0 +1,129 @@
+"""The error ring: the last five failures, and whether they are one and the same (Forge).
+
+| counts | one slot for each reply that failed, whatever number of its calls failed |
+| resets | any successful call empties it, and the answer to its own question; a different failure only breaks the row |
+| levels | guide: a failure below five in a row · five identical: ask where an operator is there, else stop |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui_agent.core.events import Failure, FailureKind, Level, VerdictRecord
+from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.forge_note import forge_note
+from tui_agent.core.recovery.iteration import Iteration, Status
+from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.recovery.signature import exact_signature, failure_signature
+from tui_agent.core.recovery.verdict import RING, silent, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_agent.core.recovery.policy import RecoveryPolicy
+
+SLOTS = 5
+"""Forge: five identical signatures trip the breaker."""
+
+
+@dataclass(frozen=True)
+class RingSlot:
+    """The failure of one reply, the first of them where several calls failed.
+
+    `signature` is what is compared, of all failures of the reply; `at` is in seconds since the epoch.
+    """
+
+    kind: FailureKind
+    tool: str
+    message: str
+    signature: str
+    iteration: int
+    at: float
+    seq: int
+
+
+@dataclass(frozen=True)
+class ErrorRing:
+    """The slots, filled from the left; None is an empty one."""
+
+    slots: tuple[RingSlot | None, ...] = (None,) * SLOTS
+    changed_last_iteration: bool = False
+    """A call of the last iteration failed."""
+
+    @property
+    def filled(self) -> int:
+        """Number of filled slots, 0 to 5."""
+        return sum(slot is not None for slot in self.slots)
+
+    @property
+    def identical(self) -> int:
+        """How many of the newest failures in a row equal the newest, itself included; 0 when empty."""
+        newest: RingSlot | None = None
+        count = 0
+        for slot in reversed(self.slots):
+            if slot is None:
+                continue
+            if newest is None:
+                newest = slot
+            elif slot.signature != newest.signature:
+                break
+            count += 1
+        return count
+
+    @property
+    def tripped(self) -> bool:
+        """All five are filled and identical."""
+        return self.identical == SLOTS
+
+    def apply(self, iteration: Iteration, policy: RecoveryPolicy, tools: tuple[str, ...]) -> ErrorRing:
+        """A success empties the ring; the failures after it fill one slot (`failure.batch`)."""
+        failures: list[Failure] = [] if iteration.rejected is None else [iteration.rejected]
+        cleared = False
+        for result in iteration.results:
+            if result.status is Status.SUCCEEDED:
+                failures.clear()
+                cleared = True
+            elif result.failure is not None:
+                failures.append(result.failure)
+        if not iteration.failed and not (cleared and self.slots[0]):
+            return evolve(self, changed_last_iteration=False) if self.changed_last_iteration else self
+        slots = [] if cleared else [slot for slot in self.slots if slot is not None]
+        if failures:
+            slots.append(_slot(failures, iteration, policy, tools))
+        kept = slots[-SLOTS:]
+        return ErrorRing((*kept, *(None for _ in range(SLOTS - len(kept)))), iteration.failed)
+
+    def answered(self) -> ErrorRing:
+        """The operator answered the ring's question: it starts anew."""
+        return ErrorRing() if self.tripped else self
+
+    def verdict(self, policy: RecoveryPolicy, operator_present: bool) -> VerdictRecord:
+        """By the newest slot, after an iteration in which a call failed."""
+        if not self.changed_last_iteration:
+            return silent(RING)
+        newest = next((slot for slot in reversed(self.slots) if slot is not None), None)
+        if newest is None:
+            reason = "A failure, and a success after it in the same reply"
+            return verdict(Level.GUIDE, Rule.RING_GUIDE, reason)
+        what = f"{newest.kind.value}{f' of {newest.tool}' if newest.tool else ''}"
+        if not self.tripped:
+            reason = f"{what}: {self.identical} of {SLOTS} identical errors in a row"
+            return verdict(Level.GUIDE, Rule.RING_GUIDE, reason)
+        reason = f"{SLOTS} identical consecutive errors ({what})"
+        if policy.ring == "ask" and operator_present:
+            return verdict(Level.ESCALATE, Rule.RING_ASK, reason)
+        return verdict(Level.STOP, Rule.RING_STOP, reason)
+
+
+def _slot(
+    failures: Sequence[Failure], iteration: Iteration, policy: RecoveryPolicy, tools: tuple[str, ...]
+) -> RingSlot:
+    if policy.ring_signature == "exact_note":
+        signature = exact_signature("\n\n".join(forge_note(failure, tools) for failure in failures))
+    else:
+        signature = "\n".join(dict.fromkeys(failure_signature(failure) for failure in failures))
+    first = failures[0]
+    return RingSlot(
+        first.kind, first.tool, first.message, signature, iteration.number, iteration.at, iteration.seq
+    )

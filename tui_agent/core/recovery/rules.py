@@ -1,0 +1,109 @@
+"""The ids of the recovery rules. Every verdict, refusal, note paragraph and outcome carries the id of its rule.
+
+What each rule does, why, and with which numbers stands in docs/RECOVERY.md under the id as a heading.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Rule(StrEnum):
+    """`subject.rule`: the subject is a detector, or the place in the loop where the rule acts."""
+
+    # What counts as a failure
+    FAILURE_NO_MATCH = "failure.no_match"
+    FAILURE_ERROR_PREFIX = "failure.error_prefix"
+    FAILURE_SIBLING = "failure.sibling"
+    FAILURE_BATCH = "failure.batch"
+
+    # Error ring
+    RING_GUIDE = "ring.guide"
+    RING_ASK = "ring.ask"
+    RING_STOP = "ring.stop"
+
+    # Attempts of one call
+    ATTEMPTS_GUIDE = "attempts.guide"
+    ATTEMPTS_PROGRESS = "attempts.progress"
+    ATTEMPTS_ESCALATE = "attempts.escalate"
+    ATTEMPTS_BLOCK = "attempts.block"
+    ATTEMPTS_DENIED = "attempts.denied"
+
+    # Failing iterations in a row
+    STREAK_GUIDE = "streak.guide"
+    STREAK_ASK = "streak.ask"
+    STREAK_DEGRADE = "streak.degrade"
+    STREAK_STOP = "streak.stop"
+
+    # Cognition
+    COGNITION_PIVOT = "cognition.pivot"
+    COGNITION_DEGRADE = "cognition.degrade"
+    COGNITION_UNCERTAIN = "cognition.uncertain"
+    COGNITION_CONCLUDE = "cognition.conclude"
+
+    # Replies that break the form
+    FORM_GUIDE = "form.guide"
+    FORM_ASK = "form.ask"
+    FORM_DEGRADE = "form.degrade"
+    FORM_CUT = "form.cut"
+
+    # Replies of text alone
+    REPLY_REJECTED = "reply.rejected"
+
+    # Stuck patterns
+    STUCK_GUIDE = "stuck.guide"
+    STUCK_WITHHOLD = "stuck.withhold"
+    STUCK_ASK = "stuck.ask"
+    STUCK_STOP = "stuck.stop"
+
+    # Circuit breaker of a tool
+    BREAKER_OPEN = "breaker.open"
+    BREAKER_PROBE = "breaker.probe"
+    BREAKER_BY_HAND = "breaker.by_hand"
+
+    # Failed model calls
+    MODEL_RETRY = "model.retry"
+    MODEL_FALLBACK = "model.fallback"
+    MODEL_SHRINK = "model.shrink"
+    MODEL_NEXT_ITERATION = "model.next_iteration"
+    MODEL_ASK = "model.ask"
+    MODEL_DEGRADE = "model.degrade"
+    MODEL_STOP = "model.stop"
+
+    # Coherent messages and the window
+    COHERENCE_ORPHAN_RESULT = "coherence.orphan_result"
+    COHERENCE_DUPLICATE_RESULT = "coherence.duplicate_result"
+    COHERENCE_MISSING_RESULT = "coherence.missing_result"
+    COHERENCE_EMPTY_ASSISTANT = "coherence.empty_assistant"
+    WINDOW_CUT = "window.cut"
+
+    # Paragraphs of the note
+    NOTE_ERROR = "note.error"
+    NOTE_ATTEMPTS = "note.attempts"
+    NOTE_HINT = "note.hint"
+    NOTE_UNKNOWN_EFFECT = "note.unknown_effect"
+    NOTE_REPEATED = "note.repeated"
+    NOTE_BREAKER = "note.breaker"
+    NOTE_PIVOT = "note.pivot"
+    NOTE_CONCLUDE = "note.conclude"
+    NOTE_FAULT = "note.fault"
+    NOTE_OPERATOR = "note.operator"
+    NOTE_CUT = "note.cut"
+    NOTE_HOOK = "note.hook"
+
+    # The operator
+    OPERATOR_RETRY = "operator.retry"
+    OPERATOR_EDIT = "operator.edit"
+    OPERATOR_SKIP = "operator.skip"
+    OPERATOR_ANSWER = "operator.answer"
+    OPERATOR_PARTIAL = "operator.partial"
+    OPERATOR_STOP = "operator.stop"
+    OPERATOR_DENIED = "operator.denied"
+    OPERATOR_ABSENT = "operator.absent"
+
+    # Bounds of a run, and what ends it from outside
+    LIMIT_ITERATIONS = "limit.iterations"
+    LIMIT_COST = "limit.cost"
+    RUN_INTERRUPTED = "run.interrupted"
+    RUN_ERROR = "run.error"
+    PARTIAL_ANSWER = "partial.answer"

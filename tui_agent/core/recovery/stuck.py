@@ -1,0 +1,269 @@
+"""Stuck patterns: runs of calls that bring nothing new, successes included.
+
+| counts | the same call with the same outcome · two calls in turn with the same outcomes · replies in a row without a
+|        | call · overflows of the window in a row; calls within a progress epoch, refusals of a blocked call included |
+| resets | a change of files, a new outcome, a new call with a new outcome, the operator's words begin an epoch, so that
+|        | re-reading after an edit, re-running tests, paging and polling are work and not loops |
+| levels | guide when seen · the call is withheld · still on: ask where an operator is there, else stop |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.core.events import Level, VerdictRecord
+from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.iteration import FORM_ERRORS, CallResult, Iteration, Status
+from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.recovery.signature import same_text
+from tui_agent.core.recovery.verdict import STUCK, silent, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tui_agent.core.recovery.policy import RecoveryPolicy
+
+REPEAT = "repeat"
+ALTERNATION = "alternation"
+MONOLOGUE = "monologue"
+OVERFLOW = "overflow"
+
+_LOOKING_ONLY = frozenset({"read_file", "glob", "grep", "list_dir", "ask_operator", "finish"})
+"""Tools that cannot change anything; a new call of any other may have, also when it says nothing new."""
+
+_COUNTED = frozenset({Status.SUCCEEDED, Status.FAILED, Status.BLOCKED})
+
+_LAST_ROUND = 2
+"""Rounds for which a pattern went on after it was seen: in the first its calls are withheld, the second is one too
+many. A round of an alternation is both of its calls."""
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """One executed call in the window. `content` is the outcome: the result, or the failure's message."""
+
+    key: str
+    tool: str
+    input: Mapping[str, Any]
+    succeeded: bool
+    content: str
+    epoch: int
+    era: int
+
+    def same_outcome(self, other: Sighting) -> bool:
+        """Ended alike, volatile parts of the text left out."""
+        return self.succeeded == other.succeeded and same_text(self.content, other.content)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern that was seen in this epoch.
+
+    `extensions`: calls by which it went on since it was seen. `changed_last_iteration`: it was seen or went on in the
+    last iteration.
+    """
+
+    name: str
+    keys: frozenset[str] = frozenset()
+    tools: tuple[str, ...] = ()
+    extensions: int = 0
+    changed_last_iteration: bool = True
+
+    @property
+    def exhausted(self) -> bool:
+        """It was warned of, its call was withheld, and it still goes on."""
+        return self.extensions >= _LAST_ROUND * max(1, len(self.keys))
+
+    @property
+    def words(self) -> str:
+        """The pattern in words."""
+        if self.name == REPEAT:
+            return f"the same call of {self.tools[0]} with the same outcome again and again"
+        if self.name == ALTERNATION:
+            return f"two calls ({' and '.join(self.tools)}) in turn with the same outcomes"
+        if self.name == MONOLOGUE:
+            return "several messages in a row without a tool call"
+        return "the prompt stays too long although the window was shrunk"
+
+
+@dataclass(frozen=True)
+class StuckPatterns:
+    """The last calls with their outcomes, the epoch that counts, and the patterns seen in it."""
+
+    window: tuple[Sighting, ...] = ()
+    epoch: int = 0
+    era: int = 0
+    """Epochs that a change of the workspace or the operator began. Calls of one alternation share it, while the first
+    of each, being new, begins an epoch of its own."""
+    patterns: tuple[Pattern, ...] = ()
+    silent_replies: int = 0
+    """Assistant messages in a row without a call."""
+    overflows: int = 0
+    """Overflow faults in a row."""
+
+    # --- folding ---------------------------------------------------------------------------------------------
+
+    def apply(self, iteration: Iteration, policy: RecoveryPolicy) -> StuckPatterns:
+        """Fold a finished iteration, in call order; the same call twice in it counts once."""
+        state = self._rested()
+        seen: set[str] = set()
+        for result in iteration.results:
+            if result.key in seen:
+                if result.changed:
+                    state = state.next_era()
+                continue
+            seen.add(result.key)
+            if result.status is Status.WITHHELD:
+                state = state._extended(result.key)
+            elif result.failure is not None and (
+                result.failure.transient or result.failure.kind in FORM_ERRORS
+            ):
+                continue  # infrastructure is the breaker's; what was never executed says nothing of progress
+            elif result.status in _COUNTED:
+                state = state._with_call(result, policy)
+        return state._with_monologue(policy)
+
+    def replied(self, *, with_calls: bool) -> StuckPatterns:
+        """The model answered: overflows in a row end, messages without a call are counted."""
+        silent_replies = 0 if with_calls else self.silent_replies + 1
+        if silent_replies == self.silent_replies and not self.overflows:
+            return self
+        patterns = self.patterns
+        if with_calls and any(pattern.name == MONOLOGUE for pattern in patterns):
+            patterns = tuple(pattern for pattern in patterns if pattern.name != MONOLOGUE)
+        return evolve(self, silent_replies=silent_replies, overflows=0, patterns=patterns)
+
+    def overflowed(self, policy: RecoveryPolicy) -> StuckPatterns:
+        """The prompt was too long, again or for the first time."""
+        state = evolve(self._rested(), overflows=self.overflows + 1)
+        beyond = state.overflows - policy.stuck_overflows
+        return state if beyond < 0 else state._noted(Pattern(OVERFLOW, extensions=beyond))
+
+    def next_era(self) -> StuckPatterns:
+        """A change of the workspace or an operator's message: what was counted says nothing any more."""
+        return evolve(self._next_epoch(), era=self.era + 1, silent_replies=0)
+
+    def _next_epoch(self) -> StuckPatterns:
+        return evolve(self, epoch=self.epoch + 1, patterns=())
+
+    def _rested(self) -> StuckPatterns:
+        if not any(pattern.changed_last_iteration for pattern in self.patterns):
+            return self
+        return evolve(
+            self, patterns=tuple(evolve(pattern, changed_last_iteration=False) for pattern in self.patterns)
+        )
+
+    def _with_call(self, result: CallResult, policy: RecoveryPolicy) -> StuckPatterns:
+        content = result.content if result.failure is None else result.failure.message
+        call = Sighting(
+            result.key,
+            result.tool,
+            result.input,
+            result.status is Status.SUCCEEDED,
+            content,
+            self.epoch,
+            self.era,
+        )
+        earlier = [other for other in self.window if other.key == call.key]
+        state = self
+        if result.changed:
+            state = self.next_era()
+        elif self._moves(call, earlier) if earlier else self._is_new(call):
+            state = self._next_epoch()
+        progress = state is not self
+        if progress:
+            call = evolve(call, epoch=state.epoch, era=state.era)
+        state = evolve(state, window=(*state.window, call)[-policy.stuck_window :])
+        if not earlier or progress:
+            return state
+        if any(call.key in pattern.keys for pattern in state.patterns):
+            return state._extended(call.key)
+        found = state._repeat(call, policy) or state._alternation(policy)
+        return state if found is None else state._noted(found)
+
+    @staticmethod
+    def _moves(call: Sighting, earlier: Iterable[Sighting]) -> bool:
+        """An outcome that this call has not had in the window (polling)."""
+        return not any(call.same_outcome(other) for other in earlier)
+
+    def _is_new(self, call: Sighting) -> bool:
+        """A call not in the window with an outcome not in it, or one that may have done something unseen."""
+        if call.succeeded and call.tool not in _LOOKING_ONLY:
+            return True
+        content, succeeded = call.content, call.succeeded
+        return not any(other.content == content and other.succeeded == succeeded for other in self.window)
+
+    def _repeat(self, call: Sighting, policy: RecoveryPolicy) -> Pattern | None:
+        alike = sum(
+            other.epoch == call.epoch and other.key == call.key and other.same_outcome(call)
+            for other in self.window
+        )
+        if alike < policy.stuck_repeats:
+            return None
+        return Pattern(REPEAT, frozenset({call.key}), (call.tool,))
+
+    def _alternation(self, policy: RecoveryPolicy) -> Pattern | None:
+        length = policy.stuck_alternation
+        tail = self.window[-length:]
+        if len(tail) < length or any(call.era != self.era for call in tail):
+            return None
+        first, second = tail[0], tail[1]
+        if first.key == second.key:
+            return None
+        for place, call in enumerate(tail[2:]):
+            model = second if place % 2 else first
+            if call.key != model.key or not call.same_outcome(model):
+                return None
+        return Pattern(ALTERNATION, frozenset({first.key, second.key}), (first.tool, second.tool))
+
+    def _with_monologue(self, policy: RecoveryPolicy) -> StuckPatterns:
+        beyond = self.silent_replies - policy.stuck_monologue
+        return self if beyond < 0 else self._noted(Pattern(MONOLOGUE, extensions=beyond))
+
+    def _extended(self, key: str) -> StuckPatterns:
+        patterns = tuple(
+            evolve(pattern, extensions=pattern.extensions + 1, changed_last_iteration=True)
+            if key in pattern.keys
+            else pattern
+            for pattern in self.patterns
+        )
+        return evolve(self, patterns=patterns)
+
+    def _noted(self, found: Pattern) -> StuckPatterns:
+        others = tuple(
+            pattern for pattern in self.patterns if (pattern.name, pattern.keys) != (found.name, found.keys)
+        )
+        return evolve(self, patterns=(*others, found))
+
+    # --- judging ---------------------------------------------------------------------------------------------
+
+    def withheld(self, key: str) -> Sighting | None:
+        """The newest result of a call that is not worth executing again; None where it may run."""
+        if not any(key in pattern.keys for pattern in self.patterns):
+            return None
+        return next((call for call in reversed(self.window) if call.key == key), None)
+
+    @property
+    def moving(self) -> Pattern | None:
+        """The pattern that was seen or went on in the last iteration, the most stubborn one."""
+        changed_last_iteration = [pattern for pattern in self.patterns if pattern.changed_last_iteration]
+        return max(changed_last_iteration, key=lambda pattern: pattern.extensions, default=None)
+
+    @property
+    def subject(self) -> Sighting | None:
+        """The newest call of the pattern that moves."""
+        pattern = self.moving
+        keys = frozenset[str]() if pattern is None else pattern.keys
+        return next((call for call in reversed(self.window) if call.key in keys), None)
+
+    def verdict(self, operator_present: bool) -> VerdictRecord:
+        """`guide` when seen and while its call is withheld; then `escalate` with an operator, `stop` without."""
+        pattern = self.moving
+        if pattern is None:
+            return silent(STUCK)
+        if not pattern.exhausted:
+            return verdict(Level.GUIDE, Rule.STUCK_GUIDE, f"Stuck: {pattern.words}")
+        if operator_present:
+            return verdict(Level.ESCALATE, Rule.STUCK_ASK, f"Still stuck: {pattern.words}")
+        return verdict(Level.STOP, Rule.STUCK_STOP, f"Still stuck: {pattern.words}")

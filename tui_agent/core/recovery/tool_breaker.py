@@ -1,0 +1,155 @@
+"""The circuit breaker of each tool: closed, open for some iterations, half-open for one probe.
+
+| counts | failures in a row of one tool over different inputs, infrastructure faults included; one call that fails
+|        | again and again is the attempts ledger's |
+| resets | a success of the tool; another error after a change of the workspace; by hand |
+| levels | guide when it opens: the tool is left out of the list, then one call is tried, then closed or open again for
+|        | twice as long |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from tui_agent.core.events import FailureKind, Level, VerdictRecord
+from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.iteration import CallResult, Iteration, Status
+from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.recovery.signature import failure_signature
+from tui_agent.core.recovery.verdict import BREAKER, silent, verdict
+
+if TYPE_CHECKING:
+    from tui_agent.core.recovery.policy import RecoveryPolicy
+
+NEVER_OPEN = frozenset({"finish", "ask_operator"})
+"""Without these an agent can neither end nor ask."""
+
+
+class BreakerPhase(StrEnum):
+    """Closed: works; open: left out of the tool list; half-open: one call is let through as a probe."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+@dataclass(frozen=True)
+class BreakerState:
+    """One tool's breaker. `reopen_at` is the iteration from which a probe is let through (0: not by itself)."""
+
+    phase: BreakerPhase = BreakerPhase.CLOSED
+    failures: int = 0
+    """Failures in a row that count."""
+    reopen_at: int = 0
+    span: int = 0
+    """Iterations for which it is or was left out; doubles with each failed probe."""
+    by_hand: bool = False
+    keys: frozenset[str] = frozenset()
+    """Inputs that failed since the last success."""
+    signature: str = ""
+    changes: int = 0
+    """Changes of the workspace seen when it failed last."""
+
+
+@dataclass(frozen=True)
+class ToolBreakers:
+    """Breakers by tool; a tool without one is closed. `opened` are those that opened in the last iteration."""
+
+    states: dict[str, BreakerState] = field(default_factory=dict)
+    opened: tuple[str, ...] = ()
+    changes: int = 0
+
+    def open_tools(self, *, active: bool) -> frozenset[str]:
+        """Tools left out of the list now. Where the policy has no breaker, only those opened by hand."""
+        return frozenset(
+            tool
+            for tool, state in self.states.items()
+            if state.phase is BreakerPhase.OPEN and (active or state.by_hand)
+        )
+
+    def apply(self, iteration: Iteration, policy: RecoveryPolicy) -> ToolBreakers:
+        """Fold a finished iteration: results in call order, then the waits that end."""
+        states, opened, changes = self.states, dict[str, None](), self.changes
+        for result in iteration.results:
+            changes += result.changed
+            old = states.get(result.tool)
+            new = _after(old, result, iteration.number, policy, changes)
+            if new is old:
+                continue
+            states = {**states, result.tool: new} if new else _without(states, result.tool)
+            if new and new.phase is BreakerPhase.OPEN:
+                opened[result.tool] = None
+        for tool, state in states.items():
+            due = 0 < state.reopen_at <= iteration.number + 1
+            if state.phase is BreakerPhase.OPEN and due and not state.by_hand:
+                states = {**states, tool: evolve(state, phase=BreakerPhase.HALF_OPEN)}
+        if states is self.states and not opened and not self.opened and changes == self.changes:
+            return self
+        return ToolBreakers(states, tuple(opened), changes)
+
+    def set_by_hand(self, tool: str, *, opened: bool) -> ToolBreakers:
+        """The operator opens a breaker, until they close it, or closes it."""
+        if tool in NEVER_OPEN:
+            return self
+        if not opened:
+            return evolve(self, states=_without(self.states, tool)) if tool in self.states else self
+        state = self.states.get(tool, BreakerState())
+        by_hand = evolve(state, phase=BreakerPhase.OPEN, by_hand=True, reopen_at=0)
+        return evolve(self, states={**self.states, tool: by_hand})
+
+    def next_run(self) -> ToolBreakers:
+        """What a new run begins with: what the operator opened stays open, everything counted is forgotten."""
+        kept = {tool: state for tool, state in self.states.items() if state.by_hand}
+        return ToolBreakers({tool: BreakerState(BreakerPhase.OPEN, by_hand=True) for tool in kept})
+
+    def verdict(self) -> VerdictRecord:
+        """`guide` when a breaker opened: the model must know that the tool is gone, and for how long."""
+        if not self.opened:
+            return silent(BREAKER)
+        reason = "; ".join(
+            f"{tool} is left out for {self.states[tool].span} iterations" for tool in self.opened
+        )
+        return verdict(Level.GUIDE, Rule.BREAKER_OPEN, reason)
+
+
+def _after(
+    old: BreakerState | None, result: CallResult, iteration: int, policy: RecoveryPolicy, changes: int
+) -> BreakerState | None:
+    if result.tool in NEVER_OPEN or (old is not None and old.by_hand):
+        return old
+    if result.status is Status.SUCCEEDED:
+        return None
+    failure = result.failure
+    if failure is None or failure.kind is not FailureKind.TOOL_EXECUTION:
+        return old
+    state = old or BreakerState()
+    if state.phase is BreakerPhase.OPEN:
+        return old
+    if state.phase is BreakerPhase.HALF_OPEN:
+        return _opened(state, iteration, state.span * 2)
+    signature = failure_signature(failure)
+    if not failure.transient:
+        if state.failures and changes > state.changes and signature != state.signature:
+            state = BreakerState()  # an edit, and it fails in another way: work, not a broken tool
+        elif result.key in state.keys:
+            return evolve(state, signature=signature, changes=changes)
+    state = evolve(
+        state,
+        failures=state.failures + 1,
+        keys=state.keys | {result.key},
+        signature=signature,
+        changes=changes,
+    )
+    if state.failures >= policy.breaker_failures:
+        return _opened(state, iteration, policy.breaker_iterations)
+    return state
+
+
+def _opened(state: BreakerState, iteration: int, span: int) -> BreakerState:
+    return evolve(state, phase=BreakerPhase.OPEN, span=span, reopen_at=iteration + span + 1)
+
+
+def _without(states: dict[str, BreakerState], tool: str) -> dict[str, BreakerState]:
+    return {other: state for other, state in states.items() if other != tool}

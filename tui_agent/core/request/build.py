@@ -1,0 +1,43 @@
+"""The messages of the next request: system prompt, the window of the history, and the recovery note at the end.
+
+The note is ephemeral: it stands in this request only and never enters the history. Standing last, it leaves the prefix
+unchanged, so that a provider's prompt cache holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui_agent.core.decide import overhead
+from tui_agent.core.projections.history import Message
+from tui_agent.core.recovery.note import tagged
+from tui_agent.core.request import window
+
+if TYPE_CHECKING:
+    from tui_agent.core.request.coherence import Validator
+    from tui_agent.core.state import RunState
+
+
+@dataclass(frozen=True)
+class BuiltRequest:
+    """Messages in OpenAI's chat form; `tokens` is an estimate of all of them, the tools included."""
+
+    messages: list[Message]
+    tokens: int
+    dropped_groups: int
+    repairs: Mapping[str, int]
+
+
+def build(state: RunState, note: str | None, validator: Validator) -> BuiltRequest:
+    """The request that a model call would send now with `note`."""
+    history = state.history
+    groups = window.messages_in_window(history, state.run.number)
+    stored, repairs = validator.messages(groups)
+    messages: list[Message] = [{"role": "system", "content": state.run.system_prompt}, *stored]
+    if note:
+        messages.append({"role": "user", "content": tagged(note)})
+    tokens = overhead(state, note) + window.tokens_of(groups)
+    dropped = history.cut.groups if history.cut is not None else 0
+    return BuiltRequest(messages, tokens, dropped, repairs)

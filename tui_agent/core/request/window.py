@@ -1,0 +1,175 @@
+"""The sliding window: which groups of the history go into a request, and when the oldest leave it.
+
+Only whole groups stay or go. The run's first message, the operator's last one and the newest group always stay: without
+them the model would not know what it is doing. A cut frees much at once, so that the requests after it begin alike and
+a provider's prompt cache holds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.core.events import WindowCut
+from tui_agent.core.projections.history import Group, History, Message, estimate_tokens
+from tui_agent.core.recovery.rules import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+KEPT_SHARE = 0.6
+"""Of the budget, what a cut leaves filled."""
+
+_SHORTEST_RESULT = 400
+"""Characters that a tool result keeps, however small the budget."""
+
+
+def groups_in_window(history: History, run: int) -> list[Group]:
+    """The groups that a request of this run holds, in order: those after the newest cut, and the pinned ones."""
+    groups = history.groups[:]
+    if history.cut is None:
+        return groups
+    to_seq = history.cut.to_seq
+    pinned = _pinned(groups, run)
+    return [group for position, group in enumerate(groups) if group.seq > to_seq or position in pinned]
+
+
+def messages_in_window(history: History, run: int) -> list[Group]:
+    """The same with the cut's remark in its place and long results shortened, as the model reads them."""
+    groups = groups_in_window(history, run)
+    cut = history.cut
+    if cut is None:
+        return groups
+    limit = cut.longest_result
+    shown = [_shortened(group, limit) for group in groups] if limit else groups
+    place = next((at for at, group in enumerate(shown) if group.seq > cut.to_seq), len(shown))
+    remark = Group(
+        "operator", ({"role": "user", "content": cut.remark},), estimate_tokens(cut.remark), run, cut.seq
+    )
+    return [*shown[:place], remark, *shown[place:]] if cut.remark else shown
+
+
+def tokens_of(groups: Sequence[Group]) -> int:
+    """Estimate for all of them."""
+    return sum(group.tokens for group in groups)
+
+
+def cut(history: History, run: int, budget: int, changed_files: Sequence[str] = ()) -> WindowCut | None:
+    """The cut that brings the history to `KEPT_SHARE` of `budget` tokens; None where it fits or nothing can go.
+
+    Results are shortened where whole groups alone do not make it fit.
+    """
+    before = messages_in_window(history, run)
+    if tokens_of(before) <= budget:
+        return None
+    groups = history.groups[:]
+    pinned = _pinned(groups, run)
+    room = int(budget * KEPT_SHARE) - sum(groups[position].tokens for position in pinned)
+    first = len(groups)
+    for position in range(len(groups) - 1, -1, -1):
+        if position in pinned:
+            first = position
+            continue
+        room -= groups[position].tokens
+        if room < 0:
+            break
+        first = position
+    old = history.cut
+    to_seq = max(groups[first - 1].seq if first > 0 else 0, old.to_seq if old is not None else 0)
+    left = [g for at, g in enumerate(groups) if g.seq <= to_seq and at not in pinned]
+    kept = [g for at, g in enumerate(groups) if g.seq > to_seq or at in pinned]
+    longest = old.longest_result if old is not None else 0
+    if tokens_of([_shortened(g, longest) for g in kept] if longest else kept) > budget:
+        longest = _longest_result(kept, budget, longest)
+    if old is not None and (to_seq, longest) == (old.to_seq, old.longest_result):
+        return None
+    if not left and longest == (old.longest_result if old is not None else 0):
+        return None
+    return WindowCut(
+        to_seq=to_seq,
+        groups=len(left),
+        tokens=tokens_of([_shortened(g, longest) for g in kept] if longest else kept),
+        longest_result=longest,
+        remark=_remark(left, changed_files),
+        rule=Rule.WINDOW_CUT,
+    )
+
+
+def _longest_result(groups: Sequence[Group], budget: int, before: int) -> int:
+    """The limit at which the groups fit, halved from the longest result down; the smallest one where none does."""
+    lengths = [len(str(m["content"])) for g in groups for m in g.messages if m["role"] == "tool"]
+    limit = before or max(lengths, default=0)
+    if limit <= _SHORTEST_RESULT:
+        return before
+    while limit > _SHORTEST_RESULT:
+        limit = max(_SHORTEST_RESULT, limit // 2)
+        if tokens_of([_shortened(group, limit) for group in groups]) <= budget:
+            break
+    return limit
+
+
+def _shortened(group: Group, limit: int) -> Group:
+    if all(m["role"] != "tool" or len(str(m["content"])) <= limit for m in group.messages):
+        return group
+    messages = tuple(_shortened_message(m, limit) if m["role"] == "tool" else m for m in group.messages)
+    saved = sum(
+        estimate_tokens(str(old["content"])) - estimate_tokens(str(new["content"]))
+        for old, new in zip(group.messages, messages, strict=True)
+        if old is not new
+    )
+    return Group(group.kind, messages, group.tokens - saved, group.run, group.seq)
+
+
+def _shortened_message(message: Message, limit: int) -> Message:
+    text = str(message["content"])
+    if len(text) <= limit:
+        return message
+    half = limit // 2
+    return {
+        **message,
+        "content": f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}",
+    }
+
+
+def _remark(left: Sequence[Group], changed_files: Sequence[str]) -> str:
+    """What the model reads of what left: how many steps, which tools they used, which files were changed."""
+    if not left:
+        return ""
+    tools: Counter[str] = Counter(
+        _tool_name(call)
+        for group in left
+        for message in group.messages
+        for call in message.get("tool_calls") or ()
+    )
+    used = ", ".join(f"{name} ×{count}" for name, count in tools.most_common(8))
+    parts = [
+        f"[{len(left)} earlier steps of this conversation are not shown any more, to keep it within the window."
+    ]
+    if used:
+        parts.append(f"They called: {used}.")
+    if changed_files:
+        more = f" and {len(changed_files) - 20} more" if len(changed_files) > 20 else ""
+        parts.append(f"Files changed so far: {', '.join(changed_files[:20])}{more}.")
+    return " ".join(parts) + " Read again what you need.]"
+
+
+def _tool_name(call: dict[str, Any]) -> str:
+    return str(call["function"]["name"])
+
+
+def _pinned(groups: Sequence[Group], run: int) -> set[int]:
+    pinned: set[int] = set()
+    if groups:
+        pinned.add(len(groups) - 1)
+    operator_seen = False
+    for position in range(len(groups) - 1, -1, -1):
+        group = groups[position]
+        if group.kind == "exchange":
+            continue
+        if not operator_seen:
+            pinned.add(position)
+            operator_seen = True
+        if group.kind == "task" and group.run == run:
+            pinned.add(position)
+            break
+    return pinned

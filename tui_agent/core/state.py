@@ -1,0 +1,501 @@
+"""The state: everything that screens, files and reports show, folded from the events and from nothing else.
+
+`apply` is pure and total: any event on any state gives a state, in constant time. Live, replay, resume and
+fork are this function over the same events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from tui_agent.core.append_log import AppendLog
+from tui_agent.core.events import (
+    Approval,
+    ApprovalAnswered,
+    ApprovalAsked,
+    CheckpointSaved,
+    EscalationAnswered,
+    EscalationRaised,
+    Event,
+    HookReported,
+    Interrupted,
+    IterationFinished,
+    IterationStarted,
+    MessageQueued,
+    MessageUnqueued,
+    Mode,
+    ModeChanged,
+    ModelCallStarted,
+    ModelFaulted,
+    ModelWindowLearned,
+    NotePrepared,
+    Notice,
+    OperatorSpoke,
+    Outcome,
+    ParentPoint,
+    ReplyFinished,
+    Rewound,
+    RunFinished,
+    RunStarted,
+    SessionResumed,
+    SessionStarted,
+    SettingChanged,
+    StopRequested,
+    TitleChanged,
+    ToolCancelled,
+    ToolFailed,
+    ToolRefused,
+    ToolStarted,
+    ToolSucceeded,
+    VerdictReached,
+)
+from tui_agent.core.evolve import evolve
+from tui_agent.core.projections.conversation import Conversation
+from tui_agent.core.projections.history import History
+from tui_agent.core.projections.metrics import Metrics
+from tui_agent.core.projections.timeline import Timeline
+from tui_agent.core.recovery.engine import RecoveryState, was_cut
+
+FINISH, ASK_OPERATOR = "finish", "ask_operator"
+"""Tools that the loop itself carries out: the answer that ends the run, and a question to the operator."""
+
+
+class Phase(StrEnum):
+    """What the run is doing now."""
+
+    IDLE = "idle"
+    READY = "ready"
+    """Between iterations, or held by STEP or PAUSED."""
+    MODEL = "model"
+    BACKOFF = "backoff"
+    TOOLS = "tools"
+    APPROVAL = "approval"
+    ESCALATION = "escalation"
+    DONE = "done"
+
+
+@dataclass(frozen=True)
+class SessionFacts:
+    """What holds for the whole session."""
+
+    id: str = ""
+    workspace: str = ""
+    title: str = ""
+    parent: ParentPoint | None = None
+    source: str = ""
+    started_at: float = 0.0
+    mode: Mode = Mode.AUTO
+    policy: str = ""
+    model: str = ""
+    approve: Approval | None = None
+    """What the next run uses, where it was chosen already; approvals apply at once."""
+    rules: frozenset[str] = frozenset()
+    """What the operator allowed for this session (`ApprovalAsked.rule`)."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The newest run. `iteration` counts from 1; `outcome` is None while it goes on."""
+
+    number: int = 0
+    task: str = ""
+    policy: str = ""
+    model: str = ""
+    system_prompt: str = ""
+    tools: tuple[str, ...] = ()
+    iteration: int = 0
+    max_iterations: int = 50
+    max_cost: float | None = None
+    context_tokens: int | None = None
+    tools_tokens: int = 0
+    fallback_models: tuple[str, ...] = ()
+    operator_present: bool = True
+    attempt: int = 0
+    """Of the model call in this iteration, from 1."""
+    retry_at: float = 0.0
+    """When the wait before the next attempt ends (`Phase.BACKOFF`)."""
+    window_dropped: int = 0
+    request_tokens: int = 0
+    request_budget: int | None = None
+    outcome: Outcome | None = None
+    reason: str = ""
+    answer: str = ""
+    rule: str = ""
+
+
+@dataclass(frozen=True)
+class RunState:
+    """One value for all panes, reports and the loop itself."""
+
+    seq: int = 0
+    at: float = 0.0
+    phase: Phase = Phase.IDLE
+    session: SessionFacts = SessionFacts()
+    run: RunFacts = RunFacts()
+    conversation: Conversation = field(default_factory=Conversation)
+    history: History = field(default_factory=History)
+    recovery: RecoveryState = field(default_factory=RecoveryState)
+    metrics: Metrics = field(default_factory=Metrics)
+    timeline: Timeline = field(default_factory=Timeline)
+    windows: dict[str, int | None] = field(default_factory=dict)
+    """Tokens that a prompt may have, by model, as far as they are known; None: the model does not say."""
+    note: str | None = None
+    """The note that will go with the next model call."""
+    note_edited: bool = False
+    note_rules: tuple[str, ...] = ()
+    """Ids of the rules that wrote the newest note."""
+    sent_note: str | None = None
+    """The note that went with the newest model call."""
+    verdict: VerdictReached | None = None
+    """The newest verdict of the run."""
+    judged: bool = True
+    """The iteration that ended last has its verdict."""
+    fault: ModelFaulted | None = None
+    """The model call that failed last, until another is made."""
+    answer: EscalationAnswered | None = None
+    """What was answered to the question of this verdict or fault."""
+    text_answer: str | None = None
+    """The answer that the model has given, once the run is to end with it."""
+    cut_text: str = ""
+    """Text replies that the length limit cut: the beginning of the answer."""
+    interrupted: bool = False
+    """What was under way was cut short and is to be closed."""
+    unpriced_noticed: bool = False
+    """The operator knows that the cost of this run is known in part only."""
+    stop: StopRequested | None = None
+    """The run is to end, or none is to begin by itself."""
+    queue: tuple[MessageQueued, ...] = ()
+    approvals: tuple[ApprovalAsked, ...] = ()
+    escalation: EscalationRaised | None = None
+    iteration_open: bool = False
+    """Between `IterationStarted` and `IterationFinished`."""
+    rewound: Rewound | None = None
+    """The newest rewind, as long as it can be taken back."""
+    hook_context: tuple[str, ...] = ()
+    """What hooks said in this iteration; it joins the note."""
+
+    @property
+    def checkpoints(self) -> AppendLog[CheckpointSaved]:
+        """Kept states of the workspace, oldest first."""
+        return self.conversation.checkpoints
+
+    @property
+    def running(self) -> bool:
+        """A run goes on (also while it waits)."""
+        return self.phase not in {Phase.IDLE, Phase.DONE}
+
+
+def apply(state: RunState, event: Event) -> RunState:
+    """The state after one more event."""
+    kind = type(event)
+    attempt = _attempt(state, event) if kind in _OF_A_CALL else 1
+    changes: dict[str, Any] = {
+        "seq": event.seq,
+        "at": event.at,
+        "conversation": state.conversation.apply(event, attempt),
+        "history": state.history.apply(event),
+        "recovery": state.recovery.apply(event),
+        "metrics": state.metrics.apply(event),
+        "timeline": state.timeline.apply(event),
+    }
+    handler = _HANDLERS.get(kind)
+    if handler is not None:
+        changes.update(handler(state, event))
+    return evolve(state, **changes)
+
+
+# A set of types, since `isinstance` on pydantic models costs more than all else that is done here.
+_OF_A_CALL = frozenset({ToolStarted, ApprovalAsked, ToolSucceeded, ToolFailed, ToolRefused, ToolCancelled})
+
+
+def _attempt(state: RunState, event: Any) -> int:
+    """The attempt that the event's call makes; the conversation keeps it from the call's start on."""
+    if type(event) is not ToolStarted:
+        call = state.conversation.call(event.call_id)
+        if call is not None and call.started is not None:
+            return call.attempt
+    recovery = state.recovery
+    key = getattr(event, "key", "") or recovery.key(event.tool, event.input)
+    return recovery.attempts.count(key) + 1
+
+
+def fold(events: Iterable[Event], state: RunState | None = None) -> RunState:
+    """The state after all `events`, from an empty one or from `state`."""
+    state = RunState() if state is None else state
+    for event in events:
+        state = apply(state, event)
+    return state
+
+
+Changes = dict[str, Any]
+
+
+def _session_started(_: RunState, event: SessionStarted) -> Changes:
+    facts = SessionFacts(event.session_id, event.workspace, event.title, event.parent, event.source, event.at)
+    return {"session": facts}
+
+
+def _title_changed(state: RunState, event: TitleChanged) -> Changes:
+    return {"session": evolve(state.session, title=event.title)}
+
+
+def _mode_changed(state: RunState, event: ModeChanged) -> Changes:
+    return {"session": evolve(state.session, mode=event.mode)}
+
+
+def _setting_changed(state: RunState, event: SettingChanged) -> Changes:
+    value = Approval(event.value) if event.setting == "approve" else event.value
+    changes: Changes = {"session": evolve(state.session, **{event.setting: value})}
+    if event.setting == "model":
+        changes["run"] = evolve(state.run, model=event.value)
+    return changes
+
+
+def _run_started(state: RunState, event: RunStarted) -> Changes:
+    run = RunFacts(
+        event.run,
+        event.task,
+        event.policy,
+        event.model,
+        event.system_prompt,
+        event.tools,
+        max_iterations=event.max_iterations,
+        max_cost=event.max_cost,
+        context_tokens=event.context_tokens,
+        tools_tokens=event.tools_tokens,
+        fallback_models=event.fallback_models,
+        operator_present=event.operator_present,
+    )
+    session = evolve(
+        state.session,
+        policy=event.policy,
+        model=event.model,
+        approve=event.approve,
+        title=state.session.title or title_of(event.task),
+    )
+    return {
+        "run": run,
+        "session": session,
+        "phase": Phase.READY,
+        "note": None,
+        "note_edited": False,
+        "sent_note": None,
+        "verdict": None,
+        "approvals": (),
+        "escalation": None,
+        "iteration_open": False,
+        "hook_context": (),
+        "judged": True,
+        "fault": None,
+        "answer": None,
+        "text_answer": None,
+        "cut_text": "",
+        "interrupted": False,
+        "unpriced_noticed": False,
+        "stop": None,
+    }
+
+
+def title_of(task: str, limit: int = 72) -> str:
+    """A session's title where nobody gave one: the task's first line, shortened to `limit` characters."""
+    line = next((line.strip() for line in task.splitlines() if line.strip()), "")
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def _message_queued(state: RunState, event: MessageQueued) -> Changes:
+    return {"queue": (*state.queue, event)}
+
+
+def _without(state: RunState, queued_id: str | None) -> tuple[MessageQueued, ...]:
+    return tuple(message for message in state.queue if message.id != queued_id)
+
+
+def _message_unqueued(state: RunState, event: MessageUnqueued) -> Changes:
+    return {"queue": _without(state, event.id)}
+
+
+def _operator_spoke(state: RunState, event: OperatorSpoke) -> Changes:
+    return {"queue": _without(state, event.queued)}
+
+
+def _iteration_started(state: RunState, event: IterationStarted) -> Changes:
+    return {
+        "phase": Phase.READY,
+        "run": evolve(state.run, iteration=event.iteration, attempt=0),
+        "iteration_open": True,
+        "hook_context": (),
+        "answer": None,
+        "text_answer": None,
+        "fault": None,
+    }
+
+
+def _model_call_started(state: RunState, event: ModelCallStarted) -> Changes:
+    run = evolve(
+        state.run,
+        attempt=event.attempt,
+        model=state.run.model or event.model,
+        window_dropped=event.dropped_groups,
+        request_tokens=event.tokens,
+        request_budget=event.budget,
+    )
+    return {
+        "phase": Phase.MODEL,
+        "run": run,
+        "sent_note": event.note,
+        "note": None,
+        "note_edited": False,
+        "fault": None,
+        "answer": None,
+    }
+
+
+def _model_window_learned(state: RunState, event: ModelWindowLearned) -> Changes:
+    return {"windows": {**state.windows, event.model: event.tokens}}
+
+
+def _model_faulted(state: RunState, event: ModelFaulted) -> Changes:
+    budget = state.run.context_tokens if event.context_tokens is None else event.context_tokens
+    run = evolve(state.run, retry_at=event.at + event.delay, context_tokens=budget)
+    phase = Phase.BACKOFF if event.action in {"retry", "fallback", "shrink"} else Phase.READY
+    return {"phase": phase, "run": run, "note": state.sent_note, "fault": event, "answer": None}
+
+
+def _reply_finished(state: RunState, event: ReplyFinished) -> Changes:
+    return {"phase": Phase.TOOLS if event.calls else Phase.READY}
+
+
+def _tool_succeeded(state: RunState, event: ToolSucceeded) -> Changes:
+    return {"text_answer": str(event.input.get("answer", ""))} if event.tool == FINISH else {}
+
+
+def _iteration_finished(state: RunState, event: IterationFinished) -> Changes:
+    changes: Changes = {
+        "phase": Phase.READY,
+        "approvals": (),
+        "iteration_open": False,
+        "judged": False,
+        "interrupted": False,
+        "answer": None,
+    }
+    reply, rejected = state.recovery.reply, state.recovery.rejected
+    if reply is None:
+        # The call that carried the note never came back, so the model has not read it.
+        changes["note"] = state.note or state.sent_note
+    elif was_cut(reply):
+        changes["cut_text"] = state.cut_text + reply.text
+    elif not reply.calls and rejected is None and not event.cancelled:
+        changes["text_answer"] = state.cut_text + reply.text
+    else:
+        changes["cut_text"] = ""
+    return changes
+
+
+def _hook_reported(state: RunState, event: HookReported) -> Changes:
+    return {"hook_context": (*state.hook_context, event.context)} if event.context else {}
+
+
+def _verdict_reached(_: RunState, event: VerdictReached) -> Changes:
+    return {"verdict": event, "judged": True}
+
+
+def _note_prepared(_: RunState, event: NotePrepared) -> Changes:
+    return {"note": event.text, "note_edited": event.edited, "note_rules": event.rules}
+
+
+def _approval_asked(state: RunState, event: ApprovalAsked) -> Changes:
+    return {"phase": Phase.APPROVAL, "approvals": (*state.approvals, event)}
+
+
+def _approval_answered(state: RunState, event: ApprovalAnswered) -> Changes:
+    asked = next((asked for asked in state.approvals if asked.id == event.id), None)
+    waiting = tuple(other for other in state.approvals if other.id != event.id)
+    changes: Changes = {"approvals": waiting, "phase": Phase.APPROVAL if waiting else Phase.TOOLS}
+    if asked is not None and event.decision == "session" and asked.rule:
+        changes["session"] = evolve(state.session, rules=state.session.rules | {asked.rule})
+    return changes
+
+
+def _escalation_raised(_: RunState, event: EscalationRaised) -> Changes:
+    return {"phase": Phase.ESCALATION, "escalation": event}
+
+
+def _escalation_answered(state: RunState, event: EscalationAnswered) -> Changes:
+    in_tools = bool(state.conversation.calls)
+    return {
+        "phase": Phase.TOOLS if in_tools else Phase.READY,
+        "escalation": None,
+        "answer": event,
+        "interrupted": state.interrupted and state.iteration_open,
+    }
+
+
+def _interrupted(state: RunState, event: Interrupted) -> Changes:
+    asked = state.escalation is not None and event.cause == "operator"
+    return {"interrupted": state.running and (state.iteration_open or asked)}
+
+
+def _session_resumed(state: RunState, event: SessionResumed) -> Changes:
+    if event.operator_present is None:
+        return {}
+    return {"run": evolve(state.run, operator_present=event.operator_present)}
+
+
+def _notice(_: RunState, event: Notice) -> Changes:
+    return {"unpriced_noticed": True} if event.origin == "cost" else {}
+
+
+def _stop_requested(_: RunState, event: StopRequested) -> Changes:
+    return {"stop": event}
+
+
+def _rewound(_: RunState, event: Rewound) -> Changes:
+    return {"rewound": None if event.undoes else event}
+
+
+def _run_finished(state: RunState, event: RunFinished) -> Changes:
+    run = evolve(state.run, outcome=event.outcome, reason=event.reason, answer=event.answer, rule=event.rule)
+    return {
+        "phase": Phase.DONE,
+        "run": run,
+        "note": None,
+        "approvals": (),
+        "escalation": None,
+        "iteration_open": False,
+        "interrupted": False,
+    }
+
+
+_HANDLERS: dict[type[Event], Callable[[RunState, Any], Changes]] = {
+    SessionStarted: _session_started,
+    TitleChanged: _title_changed,
+    ModeChanged: _mode_changed,
+    SettingChanged: _setting_changed,
+    RunStarted: _run_started,
+    MessageQueued: _message_queued,
+    MessageUnqueued: _message_unqueued,
+    OperatorSpoke: _operator_spoke,
+    IterationStarted: _iteration_started,
+    ModelCallStarted: _model_call_started,
+    ModelWindowLearned: _model_window_learned,
+    ModelFaulted: _model_faulted,
+    ToolSucceeded: _tool_succeeded,
+    Interrupted: _interrupted,
+    StopRequested: _stop_requested,
+    Notice: _notice,
+    SessionResumed: _session_resumed,
+    ReplyFinished: _reply_finished,
+    IterationFinished: _iteration_finished,
+    HookReported: _hook_reported,
+    VerdictReached: _verdict_reached,
+    NotePrepared: _note_prepared,
+    ApprovalAsked: _approval_asked,
+    ApprovalAnswered: _approval_answered,
+    EscalationRaised: _escalation_raised,
+    EscalationAnswered: _escalation_answered,
+    RunFinished: _run_finished,
+    Rewound: _rewound,
+}

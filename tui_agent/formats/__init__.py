@@ -1,0 +1,1 @@
+"""Session files of this and of other agents: importers and exporters."""

@@ -1,0 +1,102 @@
+"""How exports for people name things: times, calls, origins of verdicts, lines of the timeline."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tui_agent.core.events import Level
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tui_agent.core.projections.conversation import CallEntry
+    from tui_agent.core.projections.metrics import Metrics
+    from tui_agent.core.projections.timeline import TimelineLine
+
+
+def clock(seconds: float) -> str:
+    """Time since the start, as `+h:mm:ss.s`."""
+    tenths = round(max(seconds, 0.0) * 10)
+    minutes, tenths = divmod(tenths, 600)
+    hours, minutes = divmod(minutes, 60)
+    return f"+{hours}:{minutes:02}:{tenths // 10:02}.{tenths % 10}"
+
+
+def rate(part: int, whole: int) -> str:
+    """A share in per cent; empty where there is nothing to divide by."""
+    return f"{part / whole:.0%}" if whole else ""
+
+
+def counts(metrics: Metrics) -> str:
+    """What failed in a run and what became of it; after calls and failures, counters at zero are left out."""
+    calls = _counted(metrics.tool_calls, "call")
+    if metrics.tool_errors:
+        calls += f" ({rate(metrics.tool_errors, metrics.tool_calls)} failed)"
+    failures = _counted(metrics.failures, "failure")
+    if metrics.failures:
+        failures += f" ({rate(metrics.recoveries, metrics.failures)} recovered)"
+    rest = {
+        "recovered by the same call": metrics.recovered_same_call,
+        "worked round": metrics.recovered_worked_round,
+        "unrecovered": metrics.unrecovered,
+        "model retries": metrics.model_retries,
+        "repairs of requests": metrics.coherence_violations,
+    }
+    return " · ".join([calls, failures, *(f"{name}: {number:,}" for name, number in rest.items() if number)])
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def by_rule(*rules: str) -> str:
+    """Ids of rules in brackets; nothing for journals that name none."""
+    named = ", ".join(rule for rule in rules if rule)
+    return f" [{named}]" if named else ""
+
+
+def without_repeats(lines: Iterable[TimelineLine]) -> list[TimelineLine]:
+    """The timeline without repeats of `continue`: it is shown when it begins, not in every iteration."""
+    kept: list[TimelineLine] = []
+    calm = False
+    for line in lines:
+        if line.level is not None:
+            was_calm, calm = calm, line.level is Level.CONTINUE
+            if was_calm and calm:
+                continue
+        kept.append(line)
+    return kept
+
+
+def call_state(call: CallEntry) -> str:
+    """A call's end in one word, for people."""
+    return {"denied": "denied", "blocked": call.refusal or "blocked"}.get(str(call.state), str(call.state))
+
+
+_SUBJECTS = (
+    "command",
+    "cmd",
+    "file_path",
+    "path",
+    "pattern",
+    "query",
+    "url",
+    "question",
+    "arguments",
+    "lines",
+)
+
+
+def subject(call: CallEntry) -> str:
+    """What a call is about, for one line: its command, path or the like, else its whole input."""
+    for name in _SUBJECTS:
+        value = call.input.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return json.dumps(call.input, ensure_ascii=False, sort_keys=True) if call.input else call.arguments
+
+
+def input_text(call: CallEntry) -> str:
+    """A call's whole input: as JSON on many lines, or as the model sent it where it could not be read."""
+    return json.dumps(call.input, ensure_ascii=False, indent=2) if call.input else call.arguments

@@ -1,0 +1,343 @@
+"""Codex CLI rollouts: `{timestamp, type, payload}` a line, in the items of OpenAI's Responses.
+
+Texts are there twice, as items and as events: items are taken, events only where the items lack them. No result has
+a flag of failure: the rules below read Codex's own framing of outputs (codex-rs, `core/src/tools/mod.rs`: an exit code
+in JSON metadata or in a header line), never the output itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.core.events import FailureKind
+from tui_agent.formats.importers.changes import changed_files
+from tui_agent.formats.importers.faults import classified
+from tui_agent.formats.importers.step_reader import StepReader
+from tui_agent.formats.importers.transcript import (
+    Call,
+    Faulted,
+    ImportReport,
+    Interrupted,
+    Remarked,
+    Result,
+    Said,
+    Transcript,
+    Turn,
+)
+from tui_agent.formats.importers.values import (
+    content_text,
+    count_at,
+    exit_message,
+    joined,
+    json_text,
+    number_at,
+    object_at,
+    parse_arguments,
+    plain,
+    text_at,
+    time_at,
+    value_at,
+)
+
+if TYPE_CHECKING:
+    from tui_agent.formats.importers.reading import Record, Recording
+
+NAME = "Codex CLI"
+
+_ENVELOPES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
+_CALLS = {"function_call", "local_shell_call", "custom_tool_call", "web_search_call", "tool_search_call"}
+_OUTPUTS = {
+    "function_call_output",
+    "custom_tool_call_output",
+    "local_shell_call_output",
+    "tool_search_output",
+}
+_ITEMS = _CALLS | _OUTPUTS | {"message", "reasoning"}
+_INJECTED = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions",
+    "<turn_aborted>",
+    "<skill",
+    "<collaboration_mode>",
+    "<model_switch>",
+    "# AGENTS.md instructions",
+)
+
+
+def matches(recording: Recording) -> bool:
+    """Envelopes with a payload, or the bare items of the first versions behind a head with `instructions`."""
+    head = recording.records[:50]
+    if any(text_at(one, "type") in _ENVELOPES and isinstance(one.get("payload"), dict) for one in head):
+        return True
+    bare = sum(1 for one in head if text_at(one, "type") in _ITEMS and "sessionId" not in one)
+    return bool(bare) and (
+        "instructions" in head[0] or any(one.get("record_type") == "state" for one in head)
+    )
+
+
+def read(recording: Recording, report: ImportReport) -> list[Transcript]:
+    """One transcript."""
+    report.records += len(recording.records)
+    entries = [_entry(record) for record in recording.records]
+    roles = {
+        text_at(payload, "role")
+        for kind, payload, _ in entries
+        if kind == "item" and payload.get("type") == "message"
+    }
+    typed = {
+        text_at(payload, "message").strip()
+        for kind, payload, _ in entries
+        if kind == "event_msg" and payload.get("type") == "user_message"
+    }
+    reader = _Reader(report, roles, typed - {""})
+    for kind, payload, at in entries:
+        reader.take(kind, payload, at)
+    return [reader.transcript]
+
+
+def _entry(record: Record) -> tuple[str, Record, float | None]:
+    """Kind, payload and time of a line: `item` for messages, calls and their outputs."""
+    at = time_at(record, "timestamp")
+    kind = text_at(record, "type")
+    payload = record.get("payload")
+    if isinstance(payload, dict):
+        return ("item" if kind == "response_item" else kind or "line without a type"), payload, at
+    if kind in _ITEMS:
+        return "item", record, at
+    if "instructions" in record and "id" in record:
+        return "session_meta", record, at
+    return kind or text_at(record, "record_type") or "line without a type", {}, at
+
+
+class _Reader(StepReader):
+    """Items of one rollout. A reply ends where an output, a user's message or a token count follows."""
+
+    def __init__(self, report: ImportReport, roles: set[str], typed: set[str]) -> None:
+        super().__init__(report)
+        self.roles = roles
+        self.typed = typed
+        self.turn: Turn | None = None
+        self.closed = True
+
+    def take(self, kind: str, payload: Record, at: float | None) -> None:
+        """Read one line."""
+        self.report.understood += 1
+        match kind:
+            case "session_meta":
+                self._meta(payload)
+            case "turn_context":
+                self.transcript.model = text_at(payload, "model") or self.transcript.model
+                self.transcript.workspace = self.transcript.workspace or text_at(payload, "cwd")
+            case "compacted":
+                self.add(Remarked("The conversation was compacted here.", at))
+            case "item":
+                self._item(payload, at)
+            case "event_msg":
+                self._event(payload, at)
+            case _:
+                self.leave_out(kind)
+
+    def _meta(self, payload: Record) -> None:
+        transcript = self.transcript
+        transcript.id = transcript.id or text_at(payload, "id")
+        transcript.workspace = text_at(payload, "cwd") or transcript.workspace
+        prompt = text_at(payload, "instructions") or text_at(payload, "base_instructions", "text")
+        transcript.system_prompt = transcript.system_prompt or prompt
+
+    def _open(self, at: float | None) -> Turn:
+        if self.closed or self.turn is None:
+            self.turn = Turn(at, model=self.transcript.model)
+            self.add(self.turn)
+            self.closed = False
+        return self.turn
+
+    # --- items --------------------------------------------------------------------------------------------
+
+    def _item(self, item: Record, at: float | None) -> None:
+        kind = text_at(item, "type")
+        if kind == "message":
+            self._message(item, at)
+        elif kind == "reasoning":
+            parts = [content_text(item.get("summary")), content_text(item.get("content"))]
+            if any(parts):
+                turn = self._open(at)
+                turn.reasoning = "\n\n".join(part for part in (turn.reasoning, *parts) if part)
+        elif kind in _CALLS:
+            self._call(kind, item, at)
+        elif kind in _OUTPUTS:
+            self._output(item, at)
+        else:
+            self.leave_out(f"response_item {kind or 'without a type'}")
+
+    def _message(self, item: Record, at: float | None) -> None:
+        text = content_text(item.get("content"))
+        match item.get("role"):
+            case "assistant":
+                turn = self._open(at)
+                turn.text = joined(turn.text, text)
+            case "user" if text.strip() in self.typed or not (
+                self.typed or text.lstrip().startswith(_INJECTED)
+            ):
+                self._said(text, at)
+            case "user":
+                self.leave_out("text added by Codex")
+            case _:
+                self.leave_out(f"message of role {text_at(item, 'role') or '?'}")
+
+    def _said(self, text: str, at: float | None) -> None:
+        self.closed = True
+        self.add(Said(text, at))
+
+    def _call(self, kind: str, item: Record, at: float | None) -> None:
+        turn = self._open(at)
+        key = text_at(item, "call_id") or text_at(item, "id") or f"call-{len(self.calls)}"
+        self.call(turn, _as_call(kind, item, key))
+        if kind == "web_search_call":
+            self.closed = True  # it ran on the provider's side: what follows reads its result
+            failed = text_at(item, "status") == "failed"
+            turn.results[key] = Result(
+                "failed" if failed else "ok", "", at, "the search failed" if failed else ""
+            )
+
+    def _output(self, item: Record, at: float | None) -> None:
+        self.closed = True
+        if (waiting := self.waiting(text_at(item, "call_id"))) is not None:
+            turn, call = waiting
+            turn.results[call.id] = _result(call, item.get("output", item.get("tools")), at)
+
+    # --- events -------------------------------------------------------------------------------------------
+
+    def _event(self, payload: Record, at: float | None) -> None:
+        match payload.get("type"):
+            case "token_count":
+                self._usage(payload)
+            case "user_message" if "user" not in self.roles:
+                self._said(text_at(payload, "message"), at)
+            case "agent_message" if "assistant" not in self.roles:
+                self._open(at).text = text_at(payload, "message")
+                self.closed = True
+            case "user_message" | "agent_message" | "agent_reasoning" | "agent_reasoning_raw_content":
+                pass  # the same text stands in an item
+            case "turn_aborted" | "error" | "stream_error" as kind:
+                self.closed = True
+                self._broke(kind, text_at(payload, "message"), at)
+            case other:
+                self.leave_out(f"event_msg {other if isinstance(other, str) else 'without a type'}")
+
+    def _broke(self, kind: str, message: str, at: float | None) -> None:
+        if kind == "turn_aborted":
+            self.add(Interrupted("interrupted by the operator", at))
+        else:
+            fault = classified(message)
+            self.add(Faulted(fault, at, retried=kind == "stream_error"))
+
+    def _usage(self, payload: Record) -> None:
+        """One count a model call; the first lines of a rollout have none."""
+        usage = object_at(payload, "info", "last_token_usage")
+        if not usage or self.turn is None:
+            return
+        self.turn.prompt_tokens = count_at(usage, "input_tokens")
+        self.turn.completion_tokens = count_at(usage, "output_tokens")
+        self.closed = True
+
+
+def _as_call(kind: str, item: Record, key: str) -> Call:
+    match kind:
+        case "function_call":
+            arguments = text_at(item, "arguments")
+            return Call(key, text_at(item, "name") or "unnamed", arguments, parse_arguments(arguments))
+        case "custom_tool_call":
+            raw = text_at(item, "input")
+            return Call(key, text_at(item, "name") or "unnamed", json_text({"input": raw}), {"input": raw})
+        case "local_shell_call":
+            action = plain(object_at(item, "action"))
+            return Call(key, "local_shell", json_text(action), action)
+        case _:
+            action = plain(object_at(item, "action") or object_at(item, "arguments"))
+            return Call(key, kind.removesuffix("_call"), json_text(action), action)
+
+
+_EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)\s*$", re.MULTILINE)
+_HEADER = re.compile(r"^Output:\s*$", re.MULTILINE)
+_WALL = re.compile(r"^Wall time: ([\d.]+) seconds", re.MULTILINE)
+_INVALID = ("failed to parse function arguments", "invalid arguments", "missing field")
+_UNKNOWN = ("unsupported call:", "unsupported custom tool call:", "unknown tool")
+_DENIED = (
+    "exec command rejected by user",
+    "rejected by user",
+    "patch rejected by user",
+    "user cancelled MCP tool call",
+)
+_ABORTED = ("aborted by user", "aborted", "command interrupted")
+_FAILED = (
+    "apply_patch verification failed",
+    "execution error:",
+    "failed in sandbox",
+    "sandbox error",
+    "exec_command failed",
+    "write_stdin failed",
+    "tool call error:",
+    "failed to ",
+    "collab spawn failed",
+)
+
+
+def _result(call: Call, output: Any, at: float | None) -> Result:
+    success = value_at(output, "success")
+    if isinstance(output, dict) and "content" in output:
+        output = output["content"]
+    text = content_text(output)
+    text, code, seconds = _framed(text)
+    lowered = text[:400].lower().strip()
+    if lowered.startswith(_DENIED):
+        return Result("denied", text, at, text.strip()[:500])
+    if lowered.startswith(_ABORTED):
+        return Result("cancelled", text, at, "interrupted by the operator")
+    if code == 0 or (
+        code is None and success is not False and not lowered.startswith((*_INVALID, *_UNKNOWN, *_FAILED))
+    ):
+        return Result("ok", text, at, changed=changed_files(call.name, call.input), duration=seconds)
+    kind = FailureKind.TOOL_EXECUTION
+    if call.input is None or lowered.startswith(_INVALID):
+        kind = FailureKind.INVALID_TOOL_CALL
+    elif lowered.startswith(_UNKNOWN):
+        kind = FailureKind.UNKNOWN_TOOL
+    message = text.strip() if code is None else exit_message(code, text)
+    timed_out = code == 124 or "command timed out after" in lowered
+    return Result("failed", text, at, message, kind, duration=seconds, unknown_effect=timed_out)
+
+
+def _framed(text: str) -> tuple[str, int | None, float | None]:
+    """The output itself, its exit code and its seconds, out of either of Codex's two frames."""
+    if text.startswith("{"):
+        try:
+            frame = json.loads(text)
+        except (ValueError, RecursionError):
+            frame = None
+        metadata = object_at(frame, "metadata")
+        code = number_at(metadata, "exit_code")
+        if code is not None:
+            seconds = number_at(metadata, "duration_seconds")
+            return (
+                content_text(value_at(frame, "output")),
+                int(code),
+                seconds if seconds and seconds > 0 else None,
+            )
+    mark = _HEADER.search(text, 0, 2_000)
+    if mark is None:
+        head = text[:200]
+        match = _EXIT.match(head)
+        return text, int(match[1][:10]) if match else None, None
+    head = text[: mark.start()]
+    match, wall = _EXIT.search(head), _WALL.search(head)
+    body = text[mark.end() :].removeprefix("\n")
+    if match is None:
+        return (body, None, None) if wall else (text, None, None)
+    try:
+        seconds = float(wall[1]) if wall else None
+    except ValueError:
+        seconds = None
+    return body, int(match[1][:10]), seconds

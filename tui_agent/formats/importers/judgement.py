@@ -1,0 +1,230 @@
+"""Our detectors over a run that happened elsewhere: what a policy would have said, asked and stopped.
+
+Facts stay as recorded; verdicts and notes are those that `decide` demands, exactly where the live loop asks it. Nobody
+was asked and nothing was stopped, so no question and no outcome is invented: what would have happened is in the
+verdict, a notice marks it, and the detectors go on with what the recording says came next.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import TYPE_CHECKING
+
+from tui_agent.core import events
+from tui_agent.core.decide import Finish, Record, arguments_of, as_error, decide
+from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
+from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.state import RunState, apply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydantic import JsonValue
+
+_WOULD: dict[events.Level, str] = {
+    events.Level.ESCALATE: "would have asked the operator here",
+    events.Level.DEGRADE: "would have ended the run here with a partial answer",
+    events.Level.STOP: "would have stopped the run here",
+}
+
+_WITHHELD: dict[str, str] = {
+    "blocked": "would have blocked this call of {}: it waits for the operator's answer",
+    "withheld": "would have withheld this call of {}: its outcome was the same each time",
+    "breaker": "would have left {} out of the tools here: it failed too often",
+}
+
+
+def judged(
+    facts: Iterable[events.Event],
+    policy: str | RecoveryPolicy = "combined",
+    *,
+    operator_present: bool | None = None,
+) -> list[events.Event]:
+    """The events with the verdicts, notes and marks of `policy`, numbered anew.
+
+    Verdicts, notes and marks that `facts` hold already are dropped, so that a session can be judged again by
+    another policy. `operator_present` overrides what the recording says (an operator present is asked, where
+    otherwise the run would end). Raises `ValueError` for an unknown policy.
+    """
+    judge = _Judge(preset(policy) if isinstance(policy, str) else policy, operator_present)
+    listed = [event for event in facts if not _is_judgement(event)]
+    for place, event in enumerate(listed):
+        if isinstance(event, events.ReplyFinished):
+            judge.inputs = _inputs(listed, place + 1)
+        judge.take(event, listed[place + 1] if place + 1 < len(listed) else None)
+    return judge.events
+
+
+def _inputs(listed: list[events.Event], first: int) -> dict[str, dict[str, JsonValue]]:
+    """The arguments of a reply's calls by their ids, as their results have them."""
+    inputs: dict[str, dict[str, JsonValue]] = {}
+    for event in itertools.islice(listed, first, None):
+        if isinstance(event, events.IterationFinished | events.ReplyFinished):
+            break
+        if isinstance(event, events.ToolStarted | events.ToolResult):
+            inputs[event.call_id] = event.input
+    return inputs
+
+
+def _is_judgement(event: events.Event) -> bool:
+    """Made by a policy, not by the run: left out before judging again."""
+    match event:
+        case events.VerdictReached() | events.NotePrepared():
+            return True
+        case events.Notice(origin="judgement"):
+            return True
+        case events.ReplyRejected(rule=Rule.REPLY_REJECTED):
+            return True
+    return False
+
+
+class _Judge:
+    """The state beside the events, as the live loop has it."""
+
+    def __init__(self, policy: RecoveryPolicy, operator_present: bool | None) -> None:
+        self.policy = policy
+        self.operator_present = operator_present
+        self.settings = policy.model_dump(mode="json")
+        self.state = RunState()
+        self.events: list[events.Event] = []
+        self.mark: tuple[events.Level, str] = (events.Level.CONTINUE, "")
+        self.withheld: set[str] = set()
+        self.rekey = False
+        self.inputs: dict[str, dict[str, JsonValue]] = {}
+
+    def put(self, event: events.Event) -> None:
+        """Number the event, keep it and fold it."""
+        seq = len(self.events) + 1
+        event = event if event.seq == seq else event.stamped(seq, event.at)
+        self.events.append(event)
+        self.state = apply(self.state, event)
+
+    def make(self, event: events.Event) -> None:
+        """A new event at this moment."""
+        self.put(event.stamped(len(self.events) + 1, self.state.at))
+
+    def remark(self, text: str, severity: str = "warning") -> None:
+        """A mark that the policy would have acted otherwise than the run."""
+        words = f"{self.policy.name} {text}"
+        self.make(events.Notice.model_validate({"severity": severity, "text": words, "origin": "judgement"}))
+
+    def take(self, event: events.Event, following: events.Event | None) -> None:
+        """One fact, with what the policy adds before and after it."""
+        match event:
+            case events.RunStarted():
+                self._run(event)
+            case events.ReplyFinished():
+                self.put(self._keyed(event))
+                self._refusals()
+            case events.ToolStarted() | events.ToolResult() if self.rekey and event.key:
+                self.rekey = False
+                self.take(event.model_copy(update={"key": ""}), following)
+                self.rekey = True
+            case events.ToolSucceeded() if self._reports_error(event):
+                self.put(_as_failed(event, self.state.run.iteration))
+            case events.IterationFinished():
+                self._iteration(event, following)
+            case _:
+                self.put(event)
+
+    def _run(self, event: events.RunStarted) -> None:
+        present = event.operator_present if self.operator_present is None else self.operator_present
+        changes = {"policy": self.policy.name, "policy_settings": self.settings, "operator_present": present}
+        self.mark, self.withheld = (events.Level.CONTINUE, ""), set()
+        recorded = policy_of_run(event.policy, event.policy_settings)
+        self.rekey = recorded.attempts_key != self.policy.attempts_key
+        self.put(event.model_copy(update=changes))
+        # The run had the limits of its own harness: ours would end long runs that went on.
+        unlimited = evolve(self.state.run, max_iterations=sys.maxsize, max_cost=None)
+        self.state = evolve(self.state, run=unlimited)
+
+    def _keyed(self, event: events.ReplyFinished) -> events.ReplyFinished:
+        """Calls of a recording have no keys yet, or those of another policy."""
+        if not event.calls or (not self.rekey and all(call.key for call in event.calls)):
+            return event
+        key = self.state.recovery.key
+        calls = tuple(
+            call.model_copy(update={"key": key(call.name, self.inputs.get(call.id) or arguments_of(call))})
+            for call in event.calls
+        )
+        return event.model_copy(update={"calls": calls})
+
+    def _reports_error(self, event: events.ToolSucceeded) -> bool:
+        return self.policy.error_prefix == "every_tool" and event.content.startswith("Error:")
+
+    def _refusals(self) -> None:
+        """Calls that would not have run although the recording says that they did; each is marked once."""
+        step = decide(self.state)
+        for event in step.events if isinstance(step, Record) else ():
+            if isinstance(event, events.ToolRefused):
+                key = f"{event.refusal} {event.key}"
+                if key not in self.withheld:
+                    self.withheld.add(key)
+                    self.remark(_WITHHELD[event.refusal].format(event.tool))
+
+    def _iteration(self, event: events.IterationFinished, following: events.Event | None) -> None:
+        if self.state.recovery.rejected is None and not event.cancelled:
+            step = decide(self.state)
+            for made in step.events if isinstance(step, Record) else ():
+                if isinstance(made, events.ReplyRejected):
+                    self.make(made)
+        self.put(event)
+        goes_on = not isinstance(following, events.RunFinished | None)
+        while isinstance(step := decide(self.state), Record):
+            for made in step.events:
+                if isinstance(made, events.EscalationRaised):
+                    self._mark(following)
+                    # Nobody was asked: what comes next is what follows a question that nobody answers.
+                    self.state = evolve(self.state, answer=_unanswered(made))
+                elif isinstance(made, events.VerdictReached | events.NotePrepared):
+                    self.make(made)
+                else:
+                    return
+        if isinstance(step, Finish):
+            if step.finished.outcome is not events.Outcome.ANSWERED:
+                self._mark(following)
+            elif goes_on:
+                self.remark("would have taken this reply as the run's answer", "info")
+        reached = self.state.verdict
+        if reached is not None:
+            self.mark = (reached.level, reached.detector)
+
+    def _mark(self, following: events.Event | None) -> None:
+        """Say once what the verdict would have done, unless the recording did it."""
+        reached = self.state.verdict
+        if reached is None or reached.level not in _WOULD or (reached.level, reached.detector) == self.mark:
+            return
+        happened = isinstance(following, events.EscalationRaised) or (
+            isinstance(following, events.RunFinished) and following.detector == reached.detector != ""
+        )
+        if not happened:
+            self.remark(f"{_WOULD[reached.level]} ({reached.detector}): {reached.reason}")
+
+
+def _unanswered(asked: events.EscalationRaised) -> events.EscalationAnswered:
+    return events.EscalationAnswered(id=asked.id, choice="continue", by="policy")
+
+
+def _as_failed(event: events.ToolSucceeded, iteration: int) -> events.ToolFailed:
+    """The same result, failed: for a policy to which text that begins with `Error:` is a failure."""
+    failure = events.Failure(
+        kind=events.FailureKind.TOOL_EXECUTION,
+        message=event.content,
+        tool=event.tool,
+        input=event.input,
+        iteration=iteration,
+    )
+    return events.ToolFailed(
+        seq=event.seq,
+        at=event.at,
+        call_id=event.call_id,
+        tool=event.tool,
+        input=event.input,
+        index=event.index,
+        content=as_error(event.content),
+        duration=event.duration,
+        failure=failure,
+        output_file=event.output_file,
+    )

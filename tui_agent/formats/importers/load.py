@@ -1,0 +1,283 @@
+"""A file of any known format becomes our events, judged by a policy, or a saved session.
+
+Reading, detecting, normalising and judging are elsewhere; this file calls them in order and saves the result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.core.events import Event, SessionStarted
+from tui_agent.formats.importers import own
+from tui_agent.formats.importers.detect import detect
+from tui_agent.formats.importers.judgement import judged
+from tui_agent.formats.importers.labels import LABEL_FILE, grade_beside
+from tui_agent.formats.importers.normalise import facts
+from tui_agent.formats.importers.reading import read_recording
+from tui_agent.formats.importers.transcript import (
+    ImportReport,
+    Transcript,
+    TranscriptError,
+    no_such_run,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tui_agent.core.recovery.policy import RecoveryPolicy
+    from tui_agent.store.redaction import Redactor
+
+JOURNAL_NAME = "events.jsonl"
+DEFAULT_POLICY = "combined"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """One run of a file. `events` are judged where a policy was named; `reward` is the run's grade, if it has one."""
+
+    events: list[Event]
+    report: ImportReport
+    source: str
+    """The format's name; `agent-tui` for our own."""
+    title: str = ""
+    reward: float | None = None
+    subagent: bool = False
+    index: int = 0
+    """Its place in the file, from 0."""
+
+
+def load_transcripts(path: Path) -> list[Imported]:
+    """All runs of a file or of a session's folder, as facts that no policy has judged yet.
+
+    Our own sessions come with the verdicts that they had. Raises `TranscriptError`.
+    """
+    recording = read_recording(path)
+    module = detect(recording)
+    report = ImportReport(str(module.NAME), str(path), damaged=list(recording.damaged), torn=recording.torn)
+    if module is own:
+        events = own.read_events(recording, report)
+        report.runs = 1
+        first = events[0]
+        title = first.title if isinstance(first, SessionStarted) else ""
+        return [Imported(events, report, own.NAME, title)]
+    transcripts: list[Transcript] = module.read(recording, report)
+    report.runs = len(transcripts)
+    report.empty = sum(transcript.empty() for transcript in transcripts)
+    if report.empty == report.runs:
+        why = f"it looks like {module.NAME}, and nothing was said or done in it."
+        raise TranscriptError(str(path), why, report.summary())
+    seed = _seed(path, report)
+    return [
+        Imported(
+            facts(
+                transcript,
+                session_id=_session_id(transcript, seed, index, recording.modified),
+                source=report.format,
+                summary=_summary(report, index),
+                base_at=recording.modified,
+            ),
+            report,
+            report.format,
+            transcript.title,
+            transcript.reward if transcript.reward is not None else grade_beside(path, transcript.id),
+            transcript.subagent,
+            index,
+        )
+        for index, transcript in enumerate(transcripts)
+        if not transcript.empty()
+    ]
+
+
+def choose_run(runs: Sequence[Imported], run: int | None) -> Imported:
+    """The run with the number `run` in its file, from 1; None: the first that is not empty.
+
+    Raises `TranscriptError` where the file has no such run, or an empty one.
+    """
+    if run is None:
+        return runs[0]
+    report = runs[0].report
+    if not 1 <= run <= report.runs:
+        raise no_such_run(report.path, run, report.runs)
+    for one in runs:
+        if one.index == run - 1:
+            return one
+    why = f"run {run} is empty: nothing was said or done in it."
+    raise TranscriptError(report.path, why, f"Run {runs[0].index + 1} is the first that is not.")
+
+
+def load_transcript(
+    path: Path,
+    policy: str | RecoveryPolicy | None = None,
+    run: int | None = None,
+    *,
+    operator_present: bool | None = None,
+) -> Imported:
+    """One run of a file, judged by `policy`.
+
+    Without a policy foreign runs are judged by `combined` and our own keep the verdicts that they had.
+    `run` counts from 1; without it the first is taken. Raises `TranscriptError`, and `ValueError` for an
+    unknown policy.
+    """
+    return judge(choose_run(load_transcripts(path), run), policy, operator_present=operator_present)
+
+
+def judge(
+    imported: Imported, policy: str | RecoveryPolicy | None = None, *, operator_present: bool | None = None
+) -> Imported:
+    """The same run under `policy` (see `load_transcript`)."""
+    if policy is None and imported.source == own.NAME:
+        return imported
+    events = judged(imported.events, policy or DEFAULT_POLICY, operator_present=operator_present)
+    return replace(imported, events=events)
+
+
+def _seed(path: Path, report: ImportReport) -> str:
+    return f"{report.format} {report.records} {path.name} {path.stat().st_size}"
+
+
+def _session_id(transcript: Transcript, seed: str, index: int, base_at: float) -> str:
+    """A sortable name that is the same each time the same run is imported."""
+    first = next((step.at for step in transcript.steps if step.at is not None), base_at)
+    digest = hashlib.sha256(f"{seed} {transcript.id} {index}".encode()).hexdigest()[:8]
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(first))}-{digest}"
+
+
+def _summary(report: ImportReport, index: int) -> str:
+    part = f" Run {index + 1} of {report.runs} in the file." if report.runs > 1 else ""
+    return report.summary() + part
+
+
+# --- into the store --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The result for one file: the sessions made of it, or why there are none."""
+
+    path: Path
+    sessions: tuple[str, ...] = ()
+    present: int = 0
+    """Sessions that had been imported before and were left as they are."""
+    report: ImportReport | None = None
+    error: TranscriptError | None = None
+
+
+def import_sessions(
+    paths: Sequence[Path],
+    sessions: Path,
+    policy: str | RecoveryPolicy | None = None,
+    redactor: Redactor | None = None,
+) -> list[str]:
+    """Save the runs of all files as sessions in the folder `sessions`; returns their ids, in order.
+
+    Folders are searched for transcripts. Raises the first `TranscriptError`; what was saved before it stays.
+    """
+    ids: list[str] = []
+    for path in find_transcripts(paths):
+        saved = save(path, sessions, policy, redactor)
+        if saved.error is not None:
+            raise saved.error
+        ids.extend(saved.sessions)
+    return ids
+
+
+def save(
+    path: Path, sessions: Path, policy: str | RecoveryPolicy | None = None, redactor: Redactor | None = None
+) -> Saved:
+    """Save every run of one file as a session of its own. A `TranscriptError` is in the result, not raised."""
+    try:
+        runs = load_transcripts(path)
+        ids: list[str] = []
+        present = 0
+        for run in runs:
+            session, new = _write(judge(run, policy), sessions, redactor)
+            ids.append(session)
+            present += not new
+    except TranscriptError as error:
+        return Saved(path, error=error)
+    return Saved(path, tuple(ids), present, runs[0].report)
+
+
+def _write(imported: Imported, sessions: Path, redactor: Redactor | None) -> tuple[str, bool]:
+    """The session's id, and whether it is new. Written aside and renamed: a half-written session is never seen."""
+    from tui_agent.store.lines import encode
+
+    if redactor is None:
+        from tui_agent.store.redaction import Redactor
+
+        redactor = Redactor.from_environment(os.environ)
+    started = imported.events[0]
+    name = started.session_id if isinstance(started, SessionStarted) else ""
+    path = imported.report.path
+    if not name or Path(name).name != name or name.startswith("."):
+        raise TranscriptError(
+            path, f"its session id {name[:60]!r} cannot name a folder.", "Export it again.", 1
+        )
+    lines = b"".join(encode(redactor.redact(event)) for event in imported.events)
+    folder = sessions / name
+    if folder.exists():
+        if imported.source != own.NAME or _same(folder / JOURNAL_NAME, lines):
+            return name, False
+        why = f"a session {name} exists already, and it is another one."
+        raise TranscriptError(path, why, "Delete or rename that one first.")
+    aside = sessions / f".importing-{name}-{os.getpid()}"
+    try:
+        aside.mkdir(parents=True, mode=0o700)
+        (aside / JOURNAL_NAME).write_bytes(lines)
+        aside.rename(folder)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        why = f"its session cannot be written to {sessions} ({error.strerror or error})."
+        raise TranscriptError(path, why, "Check the folder's permissions and the free space.") from error
+    return name, True
+
+
+def _same(journal: Path, lines: bytes) -> bool:
+    try:
+        return journal.read_bytes() == lines
+    except OSError:
+        return False
+
+
+# --- files and folders -----------------------------------------------------------------------------
+
+_SUFFIXES = (".jsonl", ".json", ".traj")
+
+
+def find_transcripts(paths: Iterable[Path]) -> list[Path]:
+    """Files as named, folders of one session as they are, and the files in other folders, in order of their names.
+
+    In a folder only the suffix of a file counts; whether it is a transcript shows when it is read.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir() or _is_session(path):
+            found.append(path)
+        else:
+            found.extend(_within(path))
+    return list(dict.fromkeys(found))
+
+
+def _is_session(folder: Path) -> bool:
+    if (folder / JOURNAL_NAME).is_file() or (folder / "messages.jsonl").is_file():
+        return True
+    events = folder if folder.name == "events" else folder / "events"
+    return events.is_dir() and next(events.glob("*.json"), None) is not None
+
+
+def _within(folder: Path) -> list[Path]:
+    found: list[Path] = []
+    for child in sorted(folder.iterdir()):
+        if child.name.startswith("."):
+            continue
+        if child.is_dir() and not child.is_symlink():
+            found.extend([child] if _is_session(child) else _within(child))
+        elif child.name.endswith(_SUFFIXES) and child.name != LABEL_FILE and child.is_file():
+            found.append(child)
+    return found

@@ -1,0 +1,236 @@
+"""mini-swe-agent trajectories: version 1.1 (`info`, `messages`), and the bare list of messages before it.
+
+Every reply holds one shell command, in a fenced block or as a tool call; its result says `<returncode>N`. What
+the harness answers to a reply that breaks the form has no return code, and from version 2 on the rejected reply
+itself is not kept: a format error then follows the result of the call before.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.core.events import FailureKind
+from tui_agent.formats.importers.faults import rejection_kind
+from tui_agent.formats.importers.openai_messages import MessageReader, message_time, text_verdict
+from tui_agent.formats.importers.transcript import (
+    Call,
+    ImportReport,
+    Interrupted,
+    Result,
+    Said,
+    Transcript,
+    Turn,
+)
+from tui_agent.formats.importers.values import (
+    content_text,
+    count_at,
+    exit_message,
+    json_text,
+    list_at,
+    number_at,
+    object_at,
+    objects_at,
+    says_timed_out,
+    text_at,
+    value_at,
+)
+
+if TYPE_CHECKING:
+    from tui_agent.formats.importers.reading import Record, Recording
+
+NAME = "mini-swe-agent"
+
+_BLOCK = re.compile(r"```(?:mswea_bash_command|bash)[ \t]*\n(.*?)\n```", re.DOTALL)
+_RETURN_CODE = re.compile(r"<returncode>\s*(-?\d{1,10})\s*</returncode>")
+_SUBMIT = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
+_NOT_EXECUTED = "action was not executed"
+"""Of a call that was left out because an earlier one of its reply ended the run."""
+_WARNING = re.compile(r"<warning>.*?</warning>\n?", re.DOTALL)
+_FRAME = re.compile(r"</?output(?:_head|_tail)?>\n?")
+SEVERAL_COMMANDS = "not executed: the harness takes one command a reply"
+_FORMAT_ERRORS = ("Please always provide EXACTLY ONE action", "Tool call error:")
+"""How the harness's default answers to a rejected reply begin; `interrupt_type` says it from version 2 on."""
+
+
+def matches(recording: Recording) -> bool:
+    """The format's own name, or messages where a fenced command is answered by a return code."""
+    document = recording.document
+    if text_at(document, "trajectory_format").startswith("mini-swe-agent"):
+        return True
+    messages = _messages(document)
+    fenced = any(
+        isinstance(one, dict)
+        and one.get("role") == "assistant"
+        and _BLOCK.search(content_text(one.get("content")))
+        for one in messages[:40]
+    )
+    answered = any(
+        isinstance(one, dict)
+        and one.get("role") == "user"
+        and _RETURN_CODE.match(content_text(one.get("content")))
+        for one in messages[:40]
+    )
+    return fenced and answered
+
+
+def _messages(document: Any) -> list[Any]:
+    if isinstance(document, list):
+        return document
+    return list_at(document, "messages")
+
+
+def read(recording: Recording, report: ImportReport) -> list[Transcript]:
+    """One transcript."""
+    document = recording.document
+    messages = _messages(document)
+    report.records += len(messages)
+    transcript = Transcript(operator_present=False)
+    reader = _Reader(report, transcript)
+    for message in messages:
+        if isinstance(message, dict):
+            reader.take(message)
+        else:
+            report.skip("message that is not an object")
+    info = object_at(document, "info")
+    transcript.id = text_at(document, "instance_id")
+    transcript.ending = text_at(info, "exit_status") or transcript.ending
+    transcript.finished = transcript.finished or transcript.ending.lower() == "submitted"
+    transcript.answer = text_at(info, "submission") or transcript.answer
+    transcript.model = text_at(info, "config", "model", "model_name") or transcript.model
+    transcript.workspace = text_at(info, "config", "environment", "cwd")
+    return [transcript]
+
+
+class _Reader(MessageReader):
+    """Messages whose user lines are results where a call waits for one."""
+
+    def __init__(self, report: ImportReport, transcript: Transcript) -> None:
+        super().__init__(report, _verdict, transcript)
+
+    def take(self, message: Record) -> None:
+        """Read one message."""
+        role = message.get("role")
+        if role == "user":
+            self.report.understood += 1
+            self._user(message)
+        elif role == "exit":
+            self.report.understood += 1
+            self.transcript.ending = text_at(message, "extra", "exit_status") or content_text(
+                message.get("content")
+            )
+            self.transcript.answer = text_at(message, "extra", "submission")
+        elif message.get("object") == "response":
+            self.report.understood += 1
+            self._response(message)
+        elif message.get("type") == "function_call_output":
+            self.report.understood += 1
+            self.result({**message, "tool_call_id": message.get("call_id"), "content": message.get("output")})
+        else:
+            super().take(message)
+
+    def reply(self, message: Record) -> Turn:
+        """An assistant's message: its tool calls, its recorded actions, or its fenced command."""
+        turn = super().reply(message)
+        cost = number_at(message, "extra", "cost")
+        turn.cost = cost if cost is not None and cost > 0 else None
+        if not turn.calls:
+            self._commands(turn, message)
+        return turn
+
+    def _commands(self, turn: Turn, message: Record) -> None:
+        commands = [text_at(action, "command") for action in objects_at(message, "extra", "actions")]
+        commands = [command for command in commands if command] or _BLOCK.findall(turn.text)
+        if len(commands) > 1 and not objects_at(message, "extra", "actions"):
+            return  # the harness refuses a reply with several blocks
+        for position, command in enumerate(commands):
+            key = f"step-{len(self.transcript.steps)}-{position}"
+            call = Call(key, "bash", json_text({"command": command}), {"command": command})
+            self.call(turn, call)
+
+    def _response(self, message: Record) -> None:
+        """A reply in the form of OpenAI's Responses."""
+        text, calls = [], []
+        for item in objects_at(message, "output"):
+            if item.get("type") == "message":
+                text.append(content_text(item.get("content")))
+            elif item.get("type") == "function_call":
+                function = {"name": text_at(item, "name"), "arguments": text_at(item, "arguments")}
+                calls.append({"id": text_at(item, "call_id"), "function": function})
+        usage = object_at(message, "usage")
+        tokens = {"prompt_tokens": usage.get("input_tokens"), "completion_tokens": usage.get("output_tokens")}
+        self.reply({**message, "content": "\n\n".join(text), "tool_calls": calls, "usage": tokens})
+
+    def _user(self, message: Record) -> None:
+        text = content_text(message.get("content"))
+        at = message_time(message)
+        steps = self.transcript.steps
+        last = steps[-1] if steps and isinstance(steps[-1], Turn) else None
+        waiting = [call for call in last.calls if call.id not in last.results] if last else []
+        interrupt = text_at(message, "extra", "interrupt_type")
+        if interrupt == "UserInterruption":
+            steps.append(Interrupted("interrupted by the operator", at))
+            steps.append(Said(text, at))
+        elif interrupt == "FormatError" or text.startswith(_FORMAT_ERRORS):
+            self._rejected(last, message)
+        elif last and waiting:
+            last.results[waiting[0].id] = _verdict(waiting[0], text, message)
+            self._submitted(waiting[0], text)
+        elif last and not last.calls:
+            self._rejected(last, message)
+        else:
+            steps.append(Said(text, at))
+
+    def _rejected(self, last: Turn | None, message: Record) -> None:
+        """The harness did not take the last reply, or one that it did not keep; no result is touched."""
+        if last is None or last.results or last.rejected:
+            last = Turn(message_time(message), content_text(value_at(message, "extra", "model_response")))
+            self.add(last)
+        refusal = content_text(message.get("content")) or "The reply held no single command."
+        last.calls.clear()
+        commands = _BLOCK.findall(last.text)
+        if len(commands) > 1:
+            # The harness takes one command a reply; to an engine that takes several they are no error of form.
+            for position, command in enumerate(commands):
+                key = f"step-{len(self.transcript.steps)}-{position}"
+                self.call(last, Call(key, "bash", json_text({"command": command}), {"command": command}))
+                last.results[key] = Result("cancelled", refusal, message_time(message), SEVERAL_COMMANDS)
+            return
+        last.rejected = refusal
+        several = (count_at(message, "extra", "n_actions") or 0) > 1
+        last.rejected_as = FailureKind.INVALID_TOOL_CALL if several else rejection_kind(last.rejected)
+
+    def _submitted(self, call: Call, text: str) -> None:
+        command = (call.input or {}).get("command")
+        if (
+            isinstance(command, str)
+            and any(mark in command for mark in _SUBMIT)
+            and not _RETURN_CODE.match(text)
+        ):
+            self.transcript.finished = True
+            self.transcript.answer = text
+
+
+def _output(content: str) -> str:
+    """A result's output out of its frame; of a long one the head and the tail are kept."""
+    text = _RETURN_CODE.sub("", content, count=1)
+    return _FRAME.sub("", _WARNING.sub("", text, count=1)).strip()
+
+
+def _verdict(call: Call, content: str, record: Record) -> Result:
+    at = message_time(record)
+    recorded = number_at(record, "extra", "returncode")
+    match = _RETURN_CODE.search(content[:2_000])
+    code = int(recorded) if recorded is not None else int(match[1]) if match else None
+    raised = content_text(value_at(record, "extra", "exception_info"))
+    if raised == _NOT_EXECUTED:
+        return Result("cancelled", content, at, raised)
+    if code is not None:
+        output = text_at(record, "extra", "raw_output") or _output(content)
+        if code == 0:
+            return Result("ok", content, at)
+        message = exit_message(code, raised or output)
+        return Result("failed", content, at, message, unknown_effect=says_timed_out(message))
+    if says_timed_out(content) and "<command>" in content[:600]:
+        return Result("failed", content, at, content.strip(), unknown_effect=True)
+    return text_verdict(call, content, record)

@@ -1,0 +1,89 @@
+"""mistral-vibe sessions: a folder of `messages.jsonl` and `meta.json`, or the older single file of both.
+
+Failures are wrapped in `<tool_error>`, refusals and interrupts in `<user_cancellation>`
+(mistral-vibe, `core/agent_loop.py`); everything else is a success.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.core.events import FailureKind
+from tui_agent.formats.importers.openai_messages import ROLES, judged, message_time, read_messages
+from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Transcript
+from tui_agent.formats.importers.values import (
+    content_text,
+    exit_message,
+    object_at,
+    objects_at,
+    text_at,
+    value_at,
+)
+
+if TYPE_CHECKING:
+    from tui_agent.formats.importers.reading import Record, Recording
+
+NAME = "mistral-vibe"
+
+_TOOL_ERROR = re.compile(r"^\s*<tool_error>(.*?)(?:</tool_error>\s*)?$", re.DOTALL)
+_CANCELLED = "<user_cancellation>"
+_UNDERSTOOD_KEYS = {"message_id", "injected", "reasoning_message_id", "reasoning_state"}
+_RETURN_CODE = re.compile(r"^returncode: (-?\d{1,10})$", re.MULTILINE)
+
+
+def matches(recording: Recording) -> bool:
+    """Metadata with vibe's `environment` beside messages, or lines of messages with vibe's own keys."""
+    meta, messages = _parts(recording)
+    if not any(isinstance(message, dict) and text_at(message, "role") in ROLES for message in messages[:20]):
+        return False
+    if isinstance(meta.get("environment"), dict) and ("session_id" in meta or "start_time" in meta):
+        return True
+    return any(isinstance(one, dict) and bool(_UNDERSTOOD_KEYS & one.keys()) for one in messages[:20])
+
+
+def read(recording: Recording, report: ImportReport) -> list[Transcript]:
+    """One transcript."""
+    meta, messages = _parts(recording)
+    messages_sent = [one for one in messages if not (isinstance(one, dict) and one.get("injected") is True)]
+    injected = len(messages) - len(messages_sent)
+    if injected:
+        report.records += injected
+        report.skip("message added by mistral-vibe", injected)
+    transcript = read_messages(messages_sent, report, _verdict)
+    transcript.id = text_at(meta, "session_id")
+    transcript.title = text_at(meta, "title")
+    transcript.workspace = text_at(meta, "environment", "working_directory")
+    prompt = value_at(meta, "system_prompt")
+    transcript.system_prompt = transcript.system_prompt or content_text(value_at(prompt, "content") or "")
+    names = (text_at(tool, "function", "name") for tool in objects_at(meta, "tools_available"))
+    transcript.tools = tuple(name for name in names if name)
+    transcript.model = text_at(meta, "config", "active_model") or text_at(
+        meta, "agent_config", "active_model"
+    )
+    return [transcript]
+
+
+def _parts(recording: Recording) -> tuple[Record, list[Any]]:
+    document = recording.document
+    if isinstance(document, dict) and isinstance(document.get("messages"), list):
+        return object_at(document, "metadata"), document["messages"]
+    return recording.meta, list(recording.records)
+
+
+def _verdict(call: Call, content: str, record: Record) -> Result:
+    at = message_time(record)
+    if content.lstrip().startswith(_CANCELLED):
+        text = content.strip().removeprefix(_CANCELLED).removesuffix("</user_cancellation>")
+        return Result("cancelled" if "interrupt" in text.lower() else "denied", content, at, text)
+    error = _TOOL_ERROR.match(content)
+    if error is None:
+        code = _RETURN_CODE.search(content) if call.name == "bash" else None
+        message = exit_message(int(code[1]), content) if code and code[1] != "0" else None
+        return judged(call, content, at, message)
+    message = error[1].strip()
+    if "Unknown tool" in message[:200]:
+        return Result("failed", content, at, message, FailureKind.UNKNOWN_TOOL)
+    if "Invalid arguments" in message[:300] or "validation error" in message[:300]:
+        return Result("failed", content, at, message, FailureKind.INVALID_TOOL_CALL)
+    return judged(call, content, at, message)

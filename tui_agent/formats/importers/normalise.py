@@ -1,0 +1,305 @@
+"""The shared builder: a neutral transcript becomes the events that our own loop would have made of the same run.
+
+Only facts are made here: messages, calls, results, faults, outcomes. The verdicts of a policy are added by `judgement`,
+so that one import serves all policies.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.core import events
+from tui_agent.core.request.coherence import NO_RESULT
+from tui_agent.formats.importers.transcript import (
+    Call,
+    Faulted,
+    Interrupted,
+    Remarked,
+    Result,
+    Said,
+    Step,
+    Transcript,
+    Turn,
+)
+from tui_agent.formats.importers.values import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NO_TASK = "(The recording begins without the operator's message.)"
+RECORDING_ENDS = "The recording ends here."
+NO_MESSAGE = "failed without a message"
+NO_TIMES = "The recording keeps no times; its steps are set one second apart."
+_NEVER_RAN = {events.FailureKind.INVALID_TOOL_CALL, events.FailureKind.UNKNOWN_TOOL}
+_STEP_SECONDS = 1.0
+"""Between two steps of a recording that keeps no times."""
+
+
+def facts(
+    transcript: Transcript, *, session_id: str, source: str, summary: str, base_at: float
+) -> list[events.Event]:
+    """The events of one transcript. `base_at` dates a recording that keeps no times (seconds since the epoch)."""
+    builder = _Builder(transcript, base_at)
+    builder.emit(
+        events.SessionStarted,
+        session_id=session_id,
+        workspace=transcript.workspace,
+        title=transcript.title,
+        source=source,
+    )
+    if not builder.timed:
+        summary = f"{summary} {NO_TIMES}".strip()
+    if summary:
+        builder.emit(events.Notice, severity="info", text=summary, origin="import")
+    builder.build()
+    return builder.events
+
+
+class _Builder:
+    """Walks the steps once. `at` never goes back, whatever the recording says."""
+
+    def __init__(self, transcript: Transcript, base_at: float) -> None:
+        self.transcript = transcript
+        self.steps = _merged(transcript.steps)
+        self.timed = any(step.at is not None for step in self.steps)
+        first = next((step.at for step in self.steps if step.at is not None), base_at)
+        self.at = first
+        self.events: list[events.Event] = []
+        self.run = 0
+        self.iteration = 0
+        self.attempt = 0
+        self.running = False
+        self.open_iteration = False
+        self.model = transcript.model
+
+    def emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
+        self.events.append(kind(seq=len(self.events) + 1, at=self.at, **fields))
+
+    def move(self, at: float | None) -> None:
+        """Time goes on: to `at`, or by a step where the recording keeps no times."""
+        if at is not None:
+            self.at = max(self.at, at)
+        elif not self.timed:
+            self.at += _STEP_SECONDS
+
+    def build(self) -> None:
+        for position, step in enumerate(self.steps):
+            following = self._following(position)
+            match step:
+                case Said():
+                    self._said(step)
+                case Turn():
+                    self._turn(step, following)
+                case Faulted():
+                    self._faulted(step, following)
+                case Interrupted():
+                    self._interrupted(step)
+                case Remarked():
+                    self.move(step.at)
+                    self.emit(events.Notice, text=step.text, origin="import")
+        self._end()
+
+    def _following(self, position: int) -> Step | None:
+        rest = self.steps[position + 1 : position + 50]
+        return next((step for step in rest if not isinstance(step, Remarked)), None)
+
+    # --- the operator -------------------------------------------------------------------------------------
+
+    def _said(self, said: Said) -> None:
+        self.move(said.at)
+        if self.running:
+            self.emit(events.OperatorSpoke, text=said.text)
+        else:
+            self._start(said.text)
+
+    def _start(self, task: str) -> None:
+        self.run += 1
+        self.iteration = 0
+        self.running = True
+        transcript = self.transcript
+        self.emit(
+            events.RunStarted,
+            run=self.run,
+            task=task,
+            policy="",
+            model=self.model,
+            system_prompt=transcript.system_prompt if self.run == 1 else "",
+            tools=transcript.tools,
+            approve=events.Approval.ALL,
+            operator_present=transcript.operator_present,
+        )
+
+    def _interrupted(self, step: Interrupted) -> None:
+        self.move(step.at)
+        if self.running:
+            self._finish(events.Outcome.INTERRUPTED, step.reason)
+        else:
+            self.emit(events.Notice, text=f"The recording says: {step.reason}.", origin="import")
+
+    def _finish(self, outcome: events.Outcome, reason: str = "", answer: str = "") -> None:
+        if self.open_iteration:
+            self._close_iteration(cancelled=True)
+        self.emit(events.RunFinished, outcome=outcome, reason=reason, answer=answer)
+        self.running = False
+
+    # --- the model ----------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        if not self.running:
+            self._start(NO_TASK)
+        if not self.open_iteration:
+            self.iteration += 1
+            self.attempt = 0
+            self.open_iteration = True
+            self.emit(events.IterationStarted, iteration=self.iteration)
+        self.attempt += 1
+        self.emit(
+            events.ModelCallStarted,
+            iteration=self.iteration,
+            attempt=self.attempt,
+            model=self.model,
+            tools=self.transcript.tools,
+        )
+
+    def _close_iteration(self, *, cancelled: bool = False) -> None:
+        self.open_iteration = False
+        self.emit(events.IterationFinished, iteration=self.iteration, cancelled=cancelled)
+
+    def _faulted(self, step: Faulted, following: Step | None) -> None:
+        self._open()
+        self.move(step.at)
+        went_on = isinstance(following, Turn | Faulted)
+        self.emit(
+            events.ModelFaulted,
+            fault=step.fault,
+            iteration=self.iteration,
+            attempt=self.attempt,
+            model=self.model,
+            action="retry" if went_on else "stop",
+            delay=step.delay if went_on else 0.0,
+        )
+        if not went_on:
+            self._close_iteration()
+            self._finish(events.Outcome.MODEL_FAILED, f"{step.fault.kind}: {step.fault.message}")
+
+    def _turn(self, turn: Turn, following: Step | None) -> None:
+        self.model = turn.model or self.model
+        self._open()
+        asked = self.at
+        self.move(turn.at)
+        calls = _unique(turn.calls)
+        self.emit(
+            events.ReplyFinished,
+            text=turn.text,
+            reasoning=turn.reasoning,
+            calls=tuple(
+                events.ToolCall(id=key, name=call.name, arguments=call.arguments) for key, call in calls
+            ),
+            finish_reason=turn.finish_reason,
+            model=self.model,
+            prompt_tokens=turn.prompt_tokens,
+            completion_tokens=turn.completion_tokens,
+            cost=turn.cost,
+            duration=max(self.at - asked, 0.0) if self.timed else 0.0,
+        )
+        cancelled = self._results(turn, calls)
+        if turn.rejected and not calls:
+            failure = events.Failure(kind=turn.rejected_as, message=turn.rejected, iteration=self.iteration)
+            self.emit(events.ReplyRejected, failure=failure)
+        self._close_iteration(cancelled=cancelled)
+        answers = not calls and not turn.rejected and bool(turn.text.strip())
+        if answers and (following is None or isinstance(following, Said)):
+            self._finish(events.Outcome.ANSWERED, answer=turn.text)
+
+    # --- tools --------------------------------------------------------------------------------------------
+
+    def _results(self, turn: Turn, calls: list[tuple[str, Call]]) -> bool:
+        """All calls start, then their results follow in the order of their times. True: all were cancelled."""
+        ends: list[tuple[str, Call, int, Result]] = []
+        for index, (key, call) in enumerate(calls):
+            result = turn.results.get(call.id) or Result("cancelled", "", None, NO_RESULT)
+            ends.append((key, call, index, result))
+            if result.status != "denied" and not (result.status == "failed" and result.kind in _NEVER_RAN):
+                self.emit(
+                    events.ToolStarted, call_id=key, tool=call.name, input=call.input or {}, index=index
+                )
+        started = self.at
+        ends.sort(key=lambda end: (end[3].at is None, end[3].at or 0.0, end[2]))
+        for key, call, index, result in ends:
+            self._result(key, call, index, result, started)
+        return bool(ends) and all(result.status == "cancelled" for *_, result in ends)
+
+    def _result(self, key: str, call: Call, index: int, result: Result, started: float) -> None:
+        self.move(result.at)
+        if result.at is None and not self.timed and result.duration:
+            self.at += min(result.duration, 86_400.0)
+        duration = result.duration
+        if duration is None:
+            duration = max(self.at - started, 0.0) if self.timed else 0.0
+        common: dict[str, Any] = {
+            "call_id": key,
+            "tool": call.name,
+            "input": call.input or {},
+            "index": index,
+            "content": result.content,
+            "duration": duration,
+        }
+        match result.status:
+            case "ok":
+                self.emit(events.ToolSucceeded, **common, changed=result.changed, diff=result.diff)
+            case "failed":
+                failure = events.Failure(
+                    kind=result.kind,
+                    message=clean(result.message) or result.content or NO_MESSAGE,
+                    tool=call.name,
+                    input=call.input or {},
+                    iteration=self.iteration,
+                    unknown_effect=result.unknown_effect,
+                )
+                self.emit(events.ToolFailed, **common, failure=failure)
+            case "denied":
+                self.emit(events.ToolRefused, **common, refusal="denied", reason=result.message)
+            case "cancelled":
+                self.emit(events.ToolCancelled, **common, reason=result.message)
+
+    def _end(self) -> None:
+        """The recording is over: the run ends as the recording says, or as cut off."""
+        if not self.running:
+            return
+        transcript = self.transcript
+        if transcript.finished:
+            self._finish(events.Outcome.ANSWERED, transcript.ending, transcript.answer or self._last_text())
+        elif transcript.ending:
+            reason = f"Ended elsewhere: {transcript.ending}."
+            self._finish(events.Outcome.PARTIAL, reason, transcript.answer or self._last_text())
+        else:
+            self._finish(events.Outcome.INTERRUPTED, RECORDING_ENDS, self._last_text())
+
+    def _last_text(self) -> str:
+        texts = (step.text for step in reversed(self.steps) if isinstance(step, Turn))
+        return next((text for text in texts if text.strip()), "")
+
+
+def _merged(steps: list[Step]) -> list[Step]:
+    """Messages of the operator that directly follow one another are one message."""
+    merged: list[Step] = []
+    for step in steps:
+        last = merged[-1] if merged else None
+        if isinstance(step, Said) and isinstance(last, Said):
+            merged[-1] = Said(f"{last.text}\n\n{step.text}", last.at)
+        else:
+            merged.append(step)
+    return merged
+
+
+def _unique(calls: list[Call]) -> list[tuple[str, Call]]:
+    """Each call with an id of its own within its reply; foreign recordings repeat ids or leave them out."""
+    seen: set[str] = set()
+    unique = []
+    for position, call in enumerate(calls):
+        key = call.id or f"call-{position}"
+        while key in seen:
+            key = f"{key}+"
+        seen.add(key)
+        unique.append((key, call))
+    return unique

@@ -1,0 +1,207 @@
+"""SWE-agent trajectories: one JSON document with a step a reply, each an action in text and its observation.
+
+A step has no flag of success: whether it failed is read from its observation. The patterns below are SWE-agent's own
+messages (refused edits and submissions, time-outs) and what a shell or an interpreter prints when a program ends in an
+error; the latter count only where the step ran a program, so that reading a log is not a failure.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tui_agent.core.events import FailureKind
+from tui_agent.formats.importers.changes import changed_files
+from tui_agent.formats.importers.faults import rejection_kind
+from tui_agent.formats.importers.labels import grade_in
+from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Said, Transcript, Turn
+from tui_agent.formats.importers.values import (
+    content_text,
+    count_at,
+    json_text,
+    list_at,
+    number_at,
+    objects_at,
+    program_raised,
+    says_timed_out,
+    text_at,
+)
+
+if TYPE_CHECKING:
+    from tui_agent.formats.importers.reading import Record, Recording
+
+NAME = "SWE-agent"
+
+_ACI = frozenset(
+    {
+        "open", "goto", "scroll_up", "scroll_down", "create", "edit", "insert", "append", "search_dir",
+        "search_file", "find_file", "submit", "str_replace_editor", "view_code", "filemap",
+        "exit_cost", "exit_context", "exit_forfeit",
+    }
+)  # fmt: skip
+"""SWE-agent's own commands; anything else is a shell command."""
+_READERS = frozenset(
+    {
+        "cat", "head", "tail", "less", "more", "grep", "rg", "sed", "awk", "find", "ls", "tree", "diff",
+        "git", "nl", "wc",
+    }
+)  # fmt: skip
+
+_REFUSALS = (
+    "Your edit was not applied",
+    "Invalid line number",
+    "No replacement was performed",
+    "Text not found:",
+    "Error: ",
+    "ERROR",
+    "Usage:",
+    "No file open",
+    "File not found",
+)
+_EDITOR = re.compile(
+    r"The path .{1,400}? (?:does not exist|is a directory)|File already exists at|No edit history"
+    r"|(?:Invalid|Parameter) `",
+    re.DOTALL,
+)
+"""How `str_replace_editor` refuses."""
+_NOT_RUN = (
+    "Your proposed edit has introduced new syntax error",
+    "Your bash command contained syntax errors and was NOT executed",
+)
+_UNSUPPORTED = re.compile(r"Operation '.{0,400}' is not supported by this environment", re.DOTALL)
+_WRONG_SUBMISSION = "Wrong flag!"
+_MISSING = re.compile(r"^File (?:\S+ )?not found|^Error: File .* (?:already exists|not found)", re.MULTILINE)
+_TIMED_OUT = re.compile(
+    r"^(?:EXECUTION TIMED OUT|COMMAND TIMED OUT|The command .{0,400} was cancelled because it took more)",
+    re.DOTALL,
+)
+_SHELL = re.compile(
+    r"^(?:/\S+: |bash: |sh: |-bash: )"
+    r".*(?:command not found|No such file or directory|Permission denied|syntax error)",
+    re.MULTILINE,
+)
+_PYTEST = re.compile(r"^=+ .*\b[1-9]\d* (?:failed|error)", re.MULTILINE)
+
+
+def matches(recording: Recording) -> bool:
+    """A document with `trajectory`, whose steps have `action` and `observation`."""
+    document = recording.document
+    steps = objects_at(document, "trajectory")
+    return bool(steps) and any("action" in step and "observation" in step for step in steps[:20])
+
+
+def read(recording: Recording, report: ImportReport) -> list[Transcript]:
+    """One transcript."""
+    document = recording.document if isinstance(recording.document, dict) else {}
+    steps = list_at(document, "trajectory")
+    report.records += len(steps)
+    transcript = Transcript(operator_present=False)
+    _head(document, transcript)
+    for step in steps:
+        if isinstance(step, dict):
+            report.understood += 1
+            transcript.steps.append(_turn(step, len(transcript.steps)))
+        else:
+            report.skip("step that is not an object")
+    transcript.id = text_at(document, "instance_id") or text_at(document, "info", "instance_id")
+    transcript.reward = grade_in(document, "info")
+    transcript.ending = text_at(document, "info", "exit_status")
+    transcript.finished = transcript.ending.startswith("submitted")
+    transcript.answer = content_text(text_at(document, "info", "submission"))
+    return [transcript]
+
+
+def _head(document: Record, transcript: Transcript) -> None:
+    """System prompt and task from the history; demonstrations are no part of the run."""
+    for message in objects_at(document, "history"):
+        text = content_text(message.get("content"))
+        if message.get("is_demo") is True:
+            continue
+        if message.get("role") == "system" and not transcript.system_prompt:
+            transcript.system_prompt = text
+        elif message.get("role") == "user" and text:
+            transcript.steps.append(Said(text))
+            return
+        elif message.get("role") == "assistant":
+            return
+
+
+def _turn(step: Record, position: int) -> Turn:
+    action = text_at(step, "action").strip()
+    thought = text_at(step, "thought").strip() or text_at(step, "response").strip()
+    observation = content_text(step.get("observation"))
+    turn = Turn(text=thought, completion_tokens=count_at(step, "tokens_received"))
+    if not action:
+        turn.rejected = observation or "The reply held no action."
+        turn.rejected_as = rejection_kind(observation)
+        return turn
+    call = _call(action, f"step-{position}")
+    turn.calls.append(call)
+    turn.results[call.id] = _result(call, observation, number_at(step, "execution_time"))
+    return turn
+
+
+def _call(action: str, key: str) -> Call:
+    word, _, rest = action.partition(" ")
+    first, _, more = word.partition("\n")
+    if first not in _ACI:
+        return Call(key, "bash", json_text({"command": action}), {"command": action})
+    given: dict[str, str] = {}
+    arguments = f"{more} {rest}".strip() if more else rest.strip()
+    if first == "str_replace_editor":
+        parts = arguments.split(None, 2)
+        given = dict(zip(("command", "path", "arguments"), parts, strict=False))
+    elif first == "edit":
+        span, _, text = arguments.partition("\n")
+        given = {"lines": span.strip(), "text": text}
+    elif arguments:
+        given = {"arguments": arguments}
+    return Call(key, first, json_text(given), dict(given))
+
+
+def _result(call: Call, observation: str, seconds: float | None) -> Result:
+    seconds = seconds if seconds is not None and seconds >= 0 else None
+    message = _failure(call, observation)
+    if message is None:
+        return Result("ok", observation, changed=changed_files(call.name, call.input), duration=seconds)
+    unknown = bool(_TIMED_OUT.match(observation)) or (call.name == "bash" and says_timed_out(message[:200]))
+    return Result(
+        "failed",
+        observation,
+        None,
+        message,
+        FailureKind.TOOL_EXECUTION,
+        duration=seconds,
+        unknown_effect=unknown,
+    )
+
+
+def _failure(call: Call, observation: str) -> str | None:
+    """The failure in an observation; None for a success."""
+    text = observation.strip()
+    if not text:
+        return None
+    if _TIMED_OUT.match(text) or text.startswith(_NOT_RUN) or _UNSUPPORTED.match(text):
+        return text
+    if call.name == "submit" and text.startswith(_WRONG_SUBMISSION):
+        return text
+    if call.name == "str_replace_editor" and _EDITOR.match(text):
+        return text
+    if call.name != "bash":
+        if _MISSING.search(text[:500]):
+            return text
+        return text if text.startswith(_REFUSALS) else None
+    command = str((call.input or {}).get("command", ""))
+    if _program(command) in _READERS:
+        return text if _SHELL.match(text) or re.match(r"^\w+: .*No such file or directory", text) else None
+    failed = program_raised(text) or _SHELL.search(text[:2_000]) or _PYTEST.search(text[-2_000:])
+    return text if failed else None
+
+
+def _program(command: str) -> str:
+    """The first program of a command, past directories changed and variables set."""
+    for part in re.split(r"&&|;|\n", command[:2_000]):
+        words = [word for word in part.split() if not re.match(r"^\w+=", word)]
+        if words and words[0] not in {"cd", "export", "source", "."}:
+            return words[0]
+    return ""

@@ -1,0 +1,201 @@
+"""The neutral form between a foreign record and our events: who said what, which calls, how each one ended.
+
+A format's module fills it in; `normalise` is its only reader. What a recording does not say stays None here
+and is never guessed. No event is made in this file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tui_agent.core.events import FailureKind, Fault
+from tui_agent.formats.importers.values import clean
+from tui_agent.store.errors import SessionError
+from tui_agent.terminal_text import visible
+
+Status = Literal["ok", "failed", "denied", "cancelled"]
+
+
+class TranscriptError(SessionError):
+    """A file cannot be read as a transcript: what happened, why, what to do. `line` counts from 1.
+
+    All parts are safe to print, whatever the file or its name contains.
+    """
+
+    def __init__(self, path: str, why: str, advice: str = "", line: int | None = None) -> None:
+        place = path if line is None else f"{path}, line {line}"
+        super().__init__(visible(place), visible(why).rstrip("."), visible(advice))
+        self.path = path
+        self.advice = advice
+        self.line = line
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TranscriptError, (self.path, self.why, self.advice, self.line)
+
+
+def no_such_run(path: str, run: int, runs: int) -> TranscriptError:
+    """Run `run` was asked for, and the file holds `runs`."""
+    if runs == 1:
+        why = f"it holds one run, and run {run} was asked for."
+        return TranscriptError(path, why, "Leave out --run; --at N opens at event N.")
+    return TranscriptError(
+        path, f"it holds {runs} runs, and run {run} was asked for.", f"Name one from 1 to {runs} with --run."
+    )
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call as recorded: `arguments` is the raw JSON text; `input` None where it is not an object."""
+
+    id: str
+    name: str
+    arguments: str
+    input: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a call ended. `message` is the failure's text, or the reason of a denial; `duration` in seconds."""
+
+    status: Status
+    content: str
+    at: float | None = None
+    message: str = ""
+    kind: FailureKind = FailureKind.TOOL_EXECUTION
+    changed: tuple[str, ...] = ()
+    diff: str = ""
+    duration: float | None = None
+    unknown_effect: bool = False
+
+
+@dataclass
+class Turn:
+    """One reply of the model and the results of its calls, by call id."""
+
+    at: float | None = None
+    text: str = ""
+    reasoning: str = ""
+    calls: list[Call] = field(default_factory=list)
+    results: dict[str, Result] = field(default_factory=dict)
+    model: str = ""
+    finish_reason: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+    rejected: str = ""
+    """What the foreign harness said when it did not take this reply; such a reply has no calls."""
+    rejected_as: FailureKind = FailureKind.NO_TOOL_CALL
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message of the operator (or of whoever plays that part)."""
+
+    text: str
+    at: float | None = None
+
+
+@dataclass(frozen=True)
+class Faulted:
+    """A failed model call. `retried`: the recording says that the call was tried again."""
+
+    fault: Fault
+    at: float | None = None
+    attempt: int = 1
+    retried: bool = False
+    delay: float = 0.0
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """The operator stopped what was going on."""
+
+    reason: str
+    at: float | None = None
+
+
+@dataclass(frozen=True)
+class Remarked:
+    """Something the recording says about itself that is neither a message nor a call."""
+
+    text: str
+    at: float | None = None
+
+
+Step = Turn | Said | Faulted | Interrupted | Remarked
+
+
+@dataclass
+class Transcript:
+    """One recorded run, or one conversation of many runs.
+
+    `finished`: the recording itself says that the work ended with a submission (a text-only last reply says
+    so too); `ending` is its word for how. `reward` is the recording's own grade, 1.0 for solved.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    id: str = ""
+    title: str = ""
+    workspace: str = ""
+    model: str = ""
+    system_prompt: str = ""
+    tools: tuple[str, ...] = ()
+    finished: bool = False
+    ending: str = ""
+    answer: str = ""
+    reward: float | None = None
+    operator_present: bool = True
+    subagent: bool = False
+
+    def empty(self) -> bool:
+        """Nothing was said or done in it."""
+        return not any(isinstance(step, Turn | Said) for step in self.steps)
+
+
+@dataclass
+class ImportReport:
+    """What was read, understood and left out. Counts are records of the file, not events."""
+
+    format: str
+    path: str
+    records: int = 0
+    understood: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Records that were left out, by their type."""
+    damaged: list[int] = field(default_factory=list)
+    """Lines (from 1) that are not JSON or not an object."""
+    torn: bool = False
+    """The last line was cut off."""
+    remarks: list[str] = field(default_factory=list)
+    runs: int = 0
+    """Runs of the file, the empty ones too."""
+    empty: int = 0
+    """Of these, runs in which nothing was said or done: they become no session."""
+
+    def skip(self, kind: str, count: int = 1) -> None:
+        """Count records that are left out."""
+        self.skipped[clean(kind[:80])] += count
+
+    def summary(self) -> str:
+        """One sentence a fact, for the notice at the head of the session and for the command line."""
+        parts = [f"Imported from {self.format}: {self.understood} of {self.records} records understood."]
+        if self.skipped:
+            kinds = ", ".join(f"{kind} ×{count}" for kind, count in sorted(self.skipped.items()))
+            parts.append(f"Left out: {kinds}.")
+        if self.damaged:
+            first = ", ".join(str(line) for line in self.damaged[:5])
+            more = f" and {len(self.damaged) - 5} more" if len(self.damaged) > 5 else ""
+            parts.append(f"Damaged and left out: line {first}{more}.")
+        if self.torn:
+            parts.append("The last line was cut off and is left out.")
+        if self.empty:
+            parts.append(f"Empty runs: {self.empty} of {self.runs}.")
+        parts.extend(self.remarks)
+        return visible(" ".join(parts))
+
+    @property
+    def clean(self) -> bool:
+        """Nothing was damaged or torn."""
+        return not self.damaged and not self.torn

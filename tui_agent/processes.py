@@ -1,0 +1,144 @@
+"""Child processes: started in a session of their own, and ended so that nothing of them is left.
+
+A leaf for everything that runs a program beside the event loop: commands, searches, hooks, git, the model
+host. What is run, and what is made of its output, is said there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+from tui_agent.secret_names import named_like_a_secret
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Mapping, Sequence
+    from pathlib import Path
+
+PIPE, DEVNULL = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+_STREAM_LIMIT = 1 << 16
+_PIECE = 1 << 18
+T = TypeVar("T")
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that are not named like secrets."""
+    return {name: value for name, value in environment.items() if not named_like_a_secret(name)}
+
+
+async def uncancelled(work: Coroutine[Any, Any, T]) -> T:
+    """Await bounded work also when cancelled meanwhile; the cancellation goes on afterwards."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return task.result()
+
+
+class Child:
+    """A running process, the leader of a session and group of its own. Made by `start`."""
+
+    def __init__(self, transport: asyncio.SubprocessTransport, process: asyncio.subprocess.Process) -> None:
+        self._transport = transport
+        self.process = process
+
+    @property
+    def code(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+        return self.process.returncode
+
+    async def output(self, request: bytes = b"", limit: int | None = None) -> tuple[bytes, bytes]:
+        """Send `request` and read both outputs to their ends; of each only the first `limit` bytes are kept."""
+        sending = asyncio.ensure_future(self.send(request))
+        try:
+            out, errors = await asyncio.gather(
+                beginning(self.process.stdout, limit), beginning(self.process.stderr, limit)
+            )
+            await self.process.wait()
+        finally:
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+        return out, errors
+
+    async def send(self, request: bytes) -> None:
+        """Write all of its standard input. A process that does not read it is no error."""
+        if self.process.stdin is not None:
+            with suppress(BrokenPipeError, ConnectionResetError):
+                self.process.stdin.write(request)
+                await self.process.stdin.drain()
+            self.process.stdin.close()
+
+    async def end(self, grace: float = 0.0) -> None:
+        """End it with all of its group, and reap it, also when cancelled meanwhile.
+
+        `grace`: seconds between SIGTERM and SIGKILL; 0: SIGKILL at once.
+        """
+        await uncancelled(self._end(grace))
+
+    async def _end(self, grace: float) -> None:
+        if grace > 0 and self.code is None:
+            self._signal(signal.SIGTERM)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    await self.process.wait()
+        self._signal(signal.SIGKILL)
+        # An output that is not read any more would hold back the news of the end. Closing the whole transport here
+        # would ask for the exit code itself, and whoever waits for it might come too late.
+        for number in range(3):
+            pipe = self._transport.get_pipe_transport(number)
+            if pipe is not None:
+                pipe.close()
+        await self.process.wait()
+        self._transport.close()
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+
+async def start(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: int | IO[bytes] = PIPE,
+    stdout: int | IO[bytes] = PIPE,
+    stderr: int | IO[bytes] = PIPE,
+    pass_fds: Sequence[int] = (),
+    limit: int = _STREAM_LIMIT,
+) -> Child:
+    """Start a program. `limit`: bytes of a line that its streams take. Raises `OSError`."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(
+        lambda: asyncio.subprocess.SubprocessStreamProtocol(limit=limit, loop=loop),
+        *argv,
+        cwd=cwd,
+        env=env,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        pass_fds=tuple(pass_fds),
+        start_new_session=True,
+    )
+    return Child(transport, asyncio.subprocess.Process(transport, protocol, loop))
+
+
+async def beginning(stream: asyncio.StreamReader | None, limit: int | None = None) -> bytes:
+    """The first `limit` bytes of a stream, which is read to its end."""
+    kept: list[bytes] = []
+    room = limit
+    while stream is not None and (piece := await stream.read(_PIECE)):
+        piece = piece if room is None else piece[:room]
+        if piece:
+            kept.append(piece)
+        if room is not None:
+            room -= len(piece)
+    return b"".join(kept)

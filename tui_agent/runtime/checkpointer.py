@@ -1,0 +1,34 @@
+"""What saves the workspace's earlier states, so that what a run changed can be taken back."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Checkpointer(Protocol):
+    """The driver says when files may change and when they did. Never fails a run."""
+
+    async def before_effect(self) -> None:
+        """A call that may change files is about to run: the state before the run's first one is saved now."""
+        ...
+
+    def after_iteration(self) -> None:
+        """An iteration ended; save the state in the background where it may have changed."""
+        ...
+
+    async def settle(self) -> None:
+        """Wait for a save that still goes on. Never raises its error."""
+        ...
+
+
+class NoCheckpoints:
+    """For sessions without checkpoints."""
+
+    async def before_effect(self) -> None:
+        """Nothing to do."""
+
+    def after_iteration(self) -> None:
+        """Nothing to do."""
+
+    async def settle(self) -> None:
+        """Nothing to do."""

@@ -1,0 +1,169 @@
+"""The driver: asks `decide` what comes next, carries it out, and records what happened.
+
+Nothing is decided here. Stop and interruption are events like any other; recording one cancels the work under way, and
+the next `decide` says what follows from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from tui_agent.core import decide as steps
+from tui_agent.core import events
+from tui_agent.core.decide import decide
+from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.state import RunState
+from tui_agent.runtime.checkpointer import Checkpointer, NoCheckpoints
+from tui_agent.runtime.executor import Executor
+from tui_agent.runtime.model_call import ModelCaller
+from tui_agent.runtime.operator import Operator
+from tui_agent.runtime.recorder import Recorder, RecordingFailed
+
+T = TypeVar("T")
+E = TypeVar("E", bound=events.Event)
+
+logger = logging.getLogger(__name__)
+
+
+class Driver:
+    """Runs tasks against a recorder, a model, tools and an operator. One run at a time."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        caller: ModelCaller,
+        executor: Executor,
+        operator: Operator,
+        checkpointer: Checkpointer | None = None,
+    ) -> None:
+        self._recorder = recorder
+        self._caller = caller
+        self._executor = executor
+        self._operator = operator
+        self._checkpointer = checkpointer or NoCheckpoints()
+        self._task: asyncio.Task[Any] | None = None
+        """Carries out a step that can be cut short now; None between such steps."""
+        self._cut = False
+        """`interrupt` or `stop` cancelled that step; the state says what follows."""
+
+    @property
+    def _state(self) -> RunState:
+        return self._recorder.state
+
+    async def run(self, start: events.RunStarted) -> events.RunFinished:
+        """From an operator's message to an outcome. Raises only when it is cancelled from outside itself."""
+        self._recorder.record(start)
+        return await self.resume()
+
+    async def resume(self) -> events.RunFinished:
+        """Go on with the run that the state holds."""
+        while True:
+            try:
+                finished = await self._carry_out(decide(self._state))
+            except asyncio.CancelledError:
+                if not self._was_cut():
+                    self._record(
+                        events.StopRequested(reason="The run was cancelled.", rule=Rule.RUN_INTERRUPTED)
+                    )
+                    self._close()
+                    raise
+            except RecordingFailed as failed:
+                self._fail(str(failed))
+            except Exception as bug:
+                logger.exception("the run broke")
+                self._fail(f"Internal error: {type(bug).__name__}: {bug}")
+            else:
+                if finished is not None:
+                    await self._checkpointer.settle()
+                    return finished
+
+    async def _carry_out(self, step: steps.Step) -> events.RunFinished | None:
+        match step:
+            case steps.Record():
+                for event in step.events:
+                    recorded = self._record(event)
+                    if isinstance(recorded, events.ToolFailed):
+                        await self._interruptible(self._executor.report_failure(recorded))
+            case steps.StartIteration():
+                await self._interruptible(self._gate(step.number))
+            case steps.LearnWindow():
+                await self._interruptible(self._caller.learn_window(step.model))
+            case steps.CallModel():
+                self._executor.exact = await self._interruptible(self._caller.call(step))
+            case steps.RunCalls():
+                await self._interruptible(self._executor.run(step.groups, approved=step.approved))
+            case steps.Ask():
+                await self._interruptible(self._ask(step.question))
+            case steps.Finish():
+                warning = steps.warning_before(self._state, step.finished)
+                if warning is not None:
+                    self._record(warning)
+                return self._record(step.finished)
+        return None
+
+    async def _gate(self, number: int) -> None:
+        pending = self._state.note
+        reply = await self._operator.gate(self._caller.outline())
+        if reply.note != pending and self._state.note == pending:
+            self._record(events.NotePrepared(text=reply.note, edited=True))
+        self._record(events.IterationStarted(iteration=number))
+
+    async def _ask(self, question: events.EscalationRaised) -> None:
+        reply = await self._operator.answer(question)
+        self._record(steps.escalation_answered(question, reply.choice, reply.text, reply.input, reply.by))
+
+    def interrupt(self) -> None:
+        """Cut short the model call, tool or question that is under way; the run pauses and can go on."""
+        self._record(events.ModeChanged(mode=events.Mode.PAUSED))
+        self._record(events.Interrupted())
+        self._cancel_work()
+
+    def stop(self, reason: str) -> None:
+        """End the run now, as interrupted; between runs, start no queued one."""
+        self._record(events.StopRequested(reason=reason, rule=Rule.RUN_INTERRUPTED))
+        self._cancel_work()
+
+    def _record(self, event: E) -> E:
+        recorded = self._recorder.record(event)
+        match event:
+            case events.IterationFinished():
+                self._checkpointer.after_iteration()
+                self._recorder.sync_soon()
+            case events.RunFinished():
+                self._recorder.sync_soon()
+        return recorded
+
+    def _fail(self, reason: str) -> None:
+        """The run ends as an error; a second fault on the way there ends it at once."""
+        if self._state.stop is not None and self._state.stop.rule == Rule.RUN_ERROR:
+            raise RuntimeError(reason)
+        self._record(events.StopRequested(reason=reason, outcome=events.Outcome.ERROR, rule=Rule.RUN_ERROR))
+
+    def _close(self) -> None:
+        """Record what the state alone demands, up to the end of the run."""
+        while isinstance(step := decide(self._state), steps.Record):
+            for event in step.events:
+                self._record(event)
+        if isinstance(step, steps.Finish):
+            self._record(step.finished)
+
+    async def _interruptible(self, work: Coroutine[Any, Any, T]) -> T:
+        self._task, self._cut = asyncio.current_task(), False
+        try:
+            return await work
+        finally:
+            self._task = None
+
+    def _cancel_work(self) -> None:
+        if self._task is not None and not self._cut:
+            self._cut = True
+            self._task.cancel()
+
+    def _was_cut(self) -> bool:
+        """Whether the cancellation was `interrupt`'s or `stop`'s and nobody else's, which takes it back."""
+        task = asyncio.current_task()
+        cut, self._cut = self._cut, False
+        return cut and task is not None and task.uncancel() == 0

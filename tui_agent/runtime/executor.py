@@ -1,0 +1,324 @@
+"""Executing the calls of one reply: approve, run, isolate, record.
+
+What may run, and in which groups, is decided in `core.decide`. Calls of a group run at the same time; every call ends
+in exactly one result, whatever happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tui_agent.core import events
+from tui_agent.core.decide import as_error
+from tui_agent.core.recovery.rules import Rule
+from tui_agent.runtime.approvals import allowed_by, needs_approval, session_rule
+from tui_agent.runtime.checkpointer import Checkpointer, NoCheckpoints
+from tui_agent.runtime.coalesce import ProgressStream
+from tui_agent.runtime.hooks import HookName, HookRunner
+from tui_agent.runtime.operator import Operator
+from tui_agent.runtime.recorder import MaskedSecretError, Recorder
+from tui_agent.tools.errors import ToolError
+from tui_agent.tools.failure_hints import hint_for
+from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
+from tui_agent.tools.tool import Effect, TextMask, Tool, ToolContext, ToolOutput
+from tui_agent.tools.workspace import Workspace
+
+MOST_AT_ONCE = 8
+"""Calls of a group that run at the same time."""
+
+Group = Sequence[events.ToolCall]
+
+
+@dataclass
+class _Issued:
+    """One call of the reply on its way: `arguments` are the ones to execute, `key` is their identity."""
+
+    index: int
+    call: events.ToolCall
+    tool: Tool
+    arguments: dict[str, Any]
+    key: str
+    started_at: float = 0.0
+
+
+class Executor:
+    """Runs the calls of a reply and records what became of each."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        tools: ToolRegistry,
+        operator: Operator,
+        workspace: Workspace,
+        output_dir: Path,
+        hooks: HookRunner | None = None,
+        checkpointer: Checkpointer | None = None,
+        new_mask: Callable[[], TextMask | None] = lambda: None,
+        restore: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+        hints: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """`restore` puts masked secrets back into arguments, or raises `ValueError` with what the model reads;
+        `hints` are (pattern, hint) pairs of the configuration.
+        """
+        self._recorder = recorder
+        self._tools = tools
+        self._operator = operator
+        self._workspace = workspace
+        self._output_dir = output_dir
+        self._hooks = hooks
+        self._checkpointer = checkpointer or NoCheckpoints()
+        self._new_mask = new_mask
+        self._restore = restore
+        self._hints = tuple(hints)
+        self.exact: Mapping[str, ParsedCall] = {}
+        """The newest reply's calls by their ids, as the model sent them: in the recorded ones secrets are masked."""
+
+    async def run(self, groups: Sequence[Group], *, approved: bool = False) -> None:
+        """Execute the groups in their order; `approved`: the operator wrote the calls and is not asked."""
+        reply = self._recorder.state.recovery.reply
+        places = {call.id: place for place, call in enumerate(reply.calls)} if reply is not None else {}
+        slots = asyncio.Semaphore(MOST_AT_ONCE)
+
+        async def one(call: events.ToolCall) -> None:
+            async with slots:
+                await self._call(places.get(call.id, 0), call, approved=approved)
+
+        for group in groups:
+            if len(group) == 1:
+                await one(group[0])
+            else:
+                async with asyncio.TaskGroup() as tasks:
+                    for call in group:
+                        tasks.create_task(one(call))
+
+    async def _call(self, index: int, call: events.ToolCall, *, approved: bool) -> None:
+        parsed = self.exact.get(call.id)
+        if parsed is None:
+            try:
+                parsed = self._tools.parse(call)
+            except InvalidCall as wrong:
+                await self._wrong(index, call, wrong)
+                return
+        issued = _Issued(index, call, parsed.tool, parsed.arguments, call.key)
+        if approved or await self._approved(issued):
+            await self._execute(issued)
+
+    async def _wrong(self, index: int, call: events.ToolCall, wrong: InvalidCall) -> None:
+        """The operator's edited call does not fit."""
+        failure = self._failure(wrong.kind, call.name, wrong.arguments, wrong.message)
+        failed = events.ToolFailed(
+            call_id=call.id,
+            tool=call.name,
+            input=wrong.arguments,
+            index=index,
+            key=call.key,
+            content=as_error(wrong.message),
+            failure=failure,
+        )
+        await self.report_failure(self._recorder.record(failed))
+
+    async def _approved(self, issued: _Issued) -> bool:
+        """Whether the call may run; a denial is recorded with its reason."""
+        state = self._recorder.state
+        if not needs_approval(issued.tool.effect, state.session.approve or events.Approval.ASK):
+            return True
+        if allowed_by(state.session.rules, issued.tool, issued.arguments):
+            return True
+        rule, covers = session_rule(issued.tool, issued.arguments)
+        asked = self._recorder.record(
+            events.ApprovalAsked(
+                id=f"approve-{issued.call.id}",
+                call_id=issued.call.id,
+                tool=issued.call.name,
+                input=issued.arguments,
+                preview=await asyncio.to_thread(self._preview, issued),
+                covers=covers,
+                rule=rule,
+            )
+        )
+        reply = await self._operator.approve(asked)
+        self._recorder.record(
+            events.ApprovalAnswered(
+                id=asked.id, decision=reply.decision, reason=reply.reason, input=reply.input, by=reply.by
+            )
+        )
+        if reply.decision == "deny":
+            who = "The operator" if reply.by == "operator" else "The approval policy"
+            reason = reply.reason or "no reason was given"
+            content = f"{who} denied this call: {reason}. It was not executed; do not repeat it unchanged."
+            self._refuse(issued, issued.arguments, reason, content)
+            return False
+        if reply.input is not None and reply.input != issued.arguments:
+            return self._take_edit(issued, reply.input)
+        return True
+
+    def _take_edit(self, issued: _Issued, arguments: dict[str, Any]) -> bool:
+        edited = issued.call.model_copy(update={"arguments": json.dumps(arguments)})
+        try:
+            issued.arguments = self._tools.parse(edited).arguments
+            issued.key = self._recorder.state.recovery.key(issued.call.name, issued.arguments)
+        except InvalidCall as wrong:
+            reason = f"the operator's edited arguments do not fit: {wrong.message}"
+            self._refuse(issued, arguments, reason, reason)
+            return False
+        return True
+
+    def _preview(self, issued: _Issued) -> str:
+        try:
+            return issued.tool.preview(issued.arguments, self._workspace)
+        except (ToolError, OSError) as error:
+            return f"(no preview: {error})"
+
+    async def _execute(self, issued: _Issued) -> None:
+        if not await self._hook_allows(issued):
+            return
+        if issued.tool.effect is not Effect.READ:
+            await self._checkpointer.before_effect()
+            await self._recorder.barrier()
+        self._start(issued)
+        progress = ProgressStream(self._recorder, issued.call.id)
+        context = ToolContext(self._workspace, self._output_dir, issued.call.id, progress.add, self._new_mask)
+        try:
+            # Only here: what is recorded and shown keeps the placeholder.
+            arguments = self._restore(issued.arguments)
+            output = await issued.tool.run(arguments, context)
+        except MaskedSecretError as error:
+            await self._fail(issued, ToolError(str(error)))
+        except ToolError as error:
+            await self._fail(issued, error)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one broken tool must not end the run or its siblings
+            await self._fail(
+                issued, ToolError(f"the tool {issued.call.name} broke: {type(error).__name__}: {error}")
+            )
+        else:
+            if self._reports_error_in_text(output):
+                await self._fail(issued, ToolError(output.content, output_file=output.output_file))
+            else:
+                self._succeed(issued, output)
+                await self._run_hooks(
+                    "PostToolUse",
+                    issued.call.name,
+                    issued.call.id,
+                    issued.arguments,
+                    tool_response=output.content,
+                )
+        finally:
+            progress.drop()
+
+    def _reports_error_in_text(self, output: ToolOutput) -> bool:
+        """`failure.error_prefix` (HPD-Agent): any tool's own output that begins so is a failure; ours raise instead."""
+        policy = self._recorder.state.recovery.policy
+        text = output.content if output.unframed is None else output.unframed
+        return policy.error_prefix == "every_tool" and text.startswith("Error:")
+
+    async def _hook_allows(self, issued: _Issued) -> bool:
+        reports = await self._run_hooks("PreToolUse", issued.call.name, issued.call.id, issued.arguments)
+        blocked = next((report for report in reports if report.status == "blocked"), None)
+        if blocked is not None:
+            content = f"A PreToolUse hook denied this call: {blocked.error}"
+            self._refuse(issued, issued.arguments, blocked.error, content)
+        return blocked is None
+
+    async def _run_hooks(
+        self, name: HookName, tool: str, call_id: str, arguments: dict[str, Any], **facts: Any
+    ) -> list[events.HookReported]:
+        if self._hooks is None:
+            return []
+        reports = await self._hooks.run(name, tool, call_id, arguments, **facts)
+        for report in reports:
+            self._recorder.record(report)
+        return reports
+
+    async def report_failure(self, failed: events.ToolFailed) -> None:
+        """Let the `PostToolUseFailure` hooks hear of a failed call, with the number of its attempt."""
+        attempt = self._recorder.state.recovery.attempts.count(failed.key) + 1
+        error = failed.failure.message
+        await self._run_hooks(
+            "PostToolUseFailure", failed.tool, failed.call_id, failed.input, error=error, attempt=attempt
+        )
+
+    def _start(self, issued: _Issued) -> None:
+        issued.started_at = time.monotonic()
+        self._recorder.record(
+            events.ToolStarted(
+                call_id=issued.call.id,
+                tool=issued.call.name,
+                input=issued.arguments,
+                index=issued.index,
+                key=issued.key,
+            )
+        )
+
+    def _succeed(self, issued: _Issued, output: ToolOutput) -> None:
+        self._recorder.record(
+            events.ToolSucceeded(
+                call_id=issued.call.id,
+                tool=issued.call.name,
+                input=issued.arguments,
+                index=issued.index,
+                key=issued.key,
+                content=output.content,
+                duration=time.monotonic() - issued.started_at,
+                changed=output.changed,
+                diff=output.diff,
+                output_file=output.output_file,
+            )
+        )
+
+    async def _fail(self, issued: _Issued, error: ToolError) -> None:
+        failure = self._failure(
+            events.FailureKind.TOOL_EXECUTION,
+            issued.call.name,
+            issued.arguments,
+            error.message,
+            transient=error.transient,
+            unknown_effect=error.unknown_effect,
+            hint=await asyncio.to_thread(
+                hint_for, issued.call.name, issued.arguments, error.message, self._workspace, self._hints
+            ),
+        )
+        failed = self._recorder.record(
+            events.ToolFailed(
+                call_id=issued.call.id,
+                tool=issued.call.name,
+                input=issued.arguments,
+                index=issued.index,
+                key=issued.key,
+                content=as_error(error.message),
+                duration=time.monotonic() - issued.started_at,
+                failure=failure,
+                output_file=error.output_file,
+            )
+        )
+        await self.report_failure(failed)
+
+    def _failure(
+        self, kind: events.FailureKind, tool: str, arguments: dict[str, Any], message: str, **facts: Any
+    ) -> events.Failure:
+        iteration = self._recorder.state.run.iteration
+        return events.Failure(
+            kind=kind, tool=tool, input=arguments, message=message, iteration=iteration, **facts
+        )
+
+    def _refuse(self, issued: _Issued, arguments: dict[str, Any], reason: str, content: str) -> None:
+        self._recorder.record(
+            events.ToolRefused(
+                call_id=issued.call.id,
+                tool=issued.call.name,
+                input=arguments,
+                index=issued.index,
+                key=issued.key,
+                content=content,
+                refusal="denied",
+                reason=reason,
+                rule=Rule.OPERATOR_DENIED,
+            )
+        )

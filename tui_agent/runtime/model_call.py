@@ -1,0 +1,204 @@
+"""One model call: the request goes out, the reply streams in and is parsed, or a fault comes back as an event.
+
+What to do about a fault is decided in `core.decide`; nothing is retried here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, NamedTuple
+
+from tui_agent.core import decide, events
+from tui_agent.core.recovery.signature import raw_call_key
+from tui_agent.core.request.build import BuiltRequest, build
+from tui_agent.core.request.coherence import Validator
+from tui_agent.models.protocol import Model, ModelFault, ModelRequest, Reply
+from tui_agent.runtime.coalesce import ReplyStream
+from tui_agent.runtime.operator import RequestOutline
+from tui_agent.runtime.recorder import Recorder
+from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class _Offer(NamedTuple):
+    """The tools that a request offers."""
+
+    specifications: list[dict[str, Any]]
+    names: tuple[str, ...]
+
+
+class ModelCaller:
+    """Makes the model calls of a session. `silence_timeout` in seconds; `sleep` and `jitter` are for tests."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        model: Model,
+        tools: ToolRegistry,
+        *,
+        api_base: str | None = None,
+        silence_timeout: float = 120.0,
+        sleep: Sleep = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._recorder = recorder
+        self._model = model
+        self._tools = tools
+        self._api_base = api_base
+        self._silence_timeout = silence_timeout
+        self._sleep = sleep
+        self._jitter = jitter
+        self._validator = Validator()
+        self._offers: dict[frozenset[str], _Offer] = {}
+        self._newest: tuple[tuple[object, ...], BuiltRequest] | None = None
+
+    def outline(self) -> RequestOutline:
+        """The next request as it would go out now."""
+        state = self._recorder.state
+        built = self._built(state.note)
+        return RequestOutline(
+            state.run.iteration + 1,
+            state.run.model,
+            len(built.messages),
+            built.tokens,
+            built.dropped_groups,
+            self._offered().names,
+            state.note,
+        )
+
+    async def learn_window(self, model: str) -> None:
+        """Ask how long a prompt of `model` may be, and record the answer."""
+        try:
+            tokens = await self._model.context_tokens(model)
+        except ModelFault:
+            tokens = None  # the call itself says what is wrong
+        self._recorder.record(events.ModelWindowLearned(model=model, tokens=tokens))
+
+    async def call(self, step: decide.CallModel) -> Mapping[str, ParsedCall]:
+        """The reply's calls by their ids, with exact arguments: in the recorded ones secrets are masked. None where
+        the call failed.
+        """
+        if step.delay:
+            await self._sleep(step.delay)
+        try:
+            return await self._attempt(step)
+        except ModelFault as raised:
+            state = self._recorder.state
+            self._recorder.record(decide.model_faulted(state, raised.fault, step.model, self._jitter()))
+            return {}
+
+    async def _attempt(self, step: decide.CallModel) -> Mapping[str, ParsedCall]:
+        state = self._recorder.state
+        built, offer = self._built(step.note), self._offered()
+        iteration = state.run.iteration
+        if built.repairs:
+            self._recorder.record(events.CoherenceRepaired(iteration=iteration, repairs=dict(built.repairs)))
+        began = time.monotonic()
+        self._recorder.record(
+            events.ModelCallStarted(
+                iteration=iteration,
+                attempt=step.attempt,
+                model=step.model,
+                messages=len(built.messages),
+                tokens=built.tokens,
+                budget=decide.budget(state, step.model),
+                dropped_groups=built.dropped_groups,
+                tools=offer.names,
+                note=step.note,
+            )
+        )
+        request = ModelRequest.model_construct(
+            model=step.model,
+            messages=built.messages,
+            tools=offer.specifications,
+            api_base=self._api_base,
+            silence_timeout=self._silence_timeout,
+            total_timeout=max(1_800.0, self._silence_timeout),
+        )
+        reply = await self._stream(request)
+        if not reply.text and not reply.calls and not state.recovery.rejects_text(""):
+            raise ModelFault(
+                events.Fault(
+                    kind=events.FaultKind.BAD_OUTPUT, message="the reply has neither text nor a tool call"
+                )
+            )
+        cut = reply.finish_reason == "length"
+        exact: dict[str, ParsedCall] = {}
+        calls = tuple(self._parsed(call, exact, cut=cut) for call in _with_own_ids(reply.calls, iteration))
+        self._recorder.record(
+            events.ReplyFinished(
+                text=reply.text,
+                reasoning=reply.reasoning,
+                calls=calls,
+                finish_reason=reply.finish_reason,
+                model=reply.model or step.model,
+                prompt_tokens=reply.prompt_tokens,
+                cached_tokens=reply.cached_tokens,
+                completion_tokens=reply.completion_tokens,
+                cost=reply.cost,
+                duration=time.monotonic() - began,
+            )
+        )
+        return exact
+
+    def _parsed(self, call: events.ToolCall, exact: dict[str, ParsedCall], *, cut: bool) -> events.ToolCall:
+        """The call with its identity, which is computed here and nowhere else, and what is wrong with it."""
+        try:
+            parsed = self._tools.parse(call, cut=cut)
+        except InvalidCall as wrong:
+            problem = events.CallProblem(kind=wrong.kind, message=wrong.message, input=wrong.arguments)
+            key = raw_call_key(call.name, call.arguments)
+            return call.model_copy(update={"key": key, "problem": problem})
+        exact[call.id] = parsed
+        key = self._recorder.state.recovery.key(call.name, parsed.arguments)
+        return call.model_copy(update={"key": key, "effect": parsed.tool.effect.value})
+
+    async def _stream(self, request: ModelRequest) -> Reply:
+        deltas = ReplyStream(self._recorder)
+        try:
+            async with aclosing(self._model.stream(request)) as stream:
+                async for piece in stream:
+                    if isinstance(piece, Reply):
+                        deltas.drop()
+                        return piece
+                    deltas.add(piece)
+        finally:
+            deltas.flush()
+        raise ModelFault(
+            events.Fault(kind=events.FaultKind.STREAM_CUT, message="the reply ended before it was complete")
+        )
+
+    def _built(self, note: str | None) -> BuiltRequest:
+        """The request for the state as it is, built once however often it is looked at."""
+        state = self._recorder.state
+        made_from = (state.history.groups, state.history.cut, note, state.run)
+        if self._newest is None or any(
+            old is not new for old, new in zip(self._newest[0][:3], made_from[:3], strict=True)
+        ):
+            self._newest = made_from, build(state, note, self._validator)
+        return self._newest[1]
+
+    def _offered(self) -> _Offer:
+        """The tools that can be called now; made once a set."""
+        withheld = self._recorder.state.recovery.open_tools()
+        if withheld not in self._offers:
+            names = tuple(name for name in self._tools.names if name not in withheld)
+            self._offers[withheld] = _Offer(self._tools.specifications(without=withheld), names)
+        return self._offers[withheld]
+
+
+def _with_own_ids(calls: Sequence[events.ToolCall], iteration: int) -> tuple[events.ToolCall, ...]:
+    """Calls with ids that are there and unique in the reply; some servers send none, or the same one twice."""
+    seen: set[str] = set()
+    unique: list[events.ToolCall] = []
+    for index, call in enumerate(calls):
+        if not call.id or call.id in seen:
+            call = call.model_copy(update={"id": f"call_{iteration}_{index}"})
+        seen.add(call.id)
+        unique.append(call)
+    return tuple(unique)

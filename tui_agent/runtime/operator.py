@@ -1,0 +1,78 @@
+"""The operator: whoever approves, answers and lets iterations go. The loop never knows which one it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from tui_agent.core.events import ApprovalAsked, EscalationRaised
+
+Decision = Literal["once", "session", "deny"]
+Choice = Literal["answer", "retry", "edit", "skip", "partial", "stop", "continue"]
+
+
+@dataclass(frozen=True)
+class ApprovalReply:
+    """The decision on a call. `input` replaces the arguments; `reason` goes to the model with a denial."""
+
+    decision: Decision
+    reason: str = ""
+    input: dict[str, Any] | None = None
+    by: Literal["operator", "policy"] = "operator"
+
+
+@dataclass(frozen=True)
+class EscalationReply:
+    """The answer to an escalation.
+
+    answer: `text` goes to the model. retry: the blocked call may run once more. edit: the same with the
+    arguments in `input`. skip: go on without that call. partial, stop: end the run with a partial answer, as
+    `partial` or `escalated`. continue: go on with the call withheld (only `--on-escalation continue`).
+    For a model fault, `retry` tries again, with the model named in `text` where there is one.
+    """
+
+    choice: Choice
+    text: str = ""
+    input: dict[str, Any] | None = None
+    by: Literal["operator", "policy"] = "operator"
+
+
+@dataclass(frozen=True)
+class RequestOutline:
+    """The next request, before it goes out."""
+
+    iteration: int
+    model: str
+    messages: int
+    tokens: int
+    dropped_groups: int
+    tools: tuple[str, ...]
+    note: str | None
+
+
+@dataclass(frozen=True)
+class GateReply:
+    """Let the iteration go, with the note as it is, as edited, or dropped (`note` None)."""
+
+    note: str | None
+
+
+class Operator(Protocol):
+    """Three implementations: the console's, the headless one, and a scripted one for tests."""
+
+    @property
+    def present(self) -> bool:
+        """Whether somebody can answer; decides between escalating and degrading."""
+        ...
+
+    async def approve(self, asked: ApprovalAsked) -> ApprovalReply:
+        """Decide on one call. May be cancelled."""
+        ...
+
+    async def answer(self, raised: EscalationRaised) -> EscalationReply:
+        """Answer an escalation. May be cancelled."""
+        ...
+
+    async def gate(self, outline: RequestOutline) -> GateReply:
+        """Wait until the next iteration may start: at once in AUTO, on a key in STEP and PAUSED."""
+        ...

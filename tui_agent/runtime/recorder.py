@@ -1,0 +1,39 @@
+"""What the agent needs of whoever keeps its events: the state, a way to add to it, and a promise about the disk."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from tui_agent.core.events import Event
+from tui_agent.core.state import RunState
+
+E = TypeVar("E", bound=Event)
+
+
+class RecordingFailed(Exception):
+    """The journal cannot be written; the message says what, why, and what to do. The run must not go on."""
+
+
+class MaskedSecretError(ValueError):
+    """Arguments hold a placeholder whose secret is not known, or is not known for sure; the message says so."""
+
+
+class Recorder(Protocol):
+    """Implemented by a session (journal and listeners) and, for tests, in memory."""
+
+    @property
+    def state(self) -> RunState:
+        """All that was recorded so far, folded."""
+        ...
+
+    def record(self, event: E) -> E:
+        """Stamp, fold, keep and announce one event; returns it as stamped. Never waits."""
+        ...
+
+    async def barrier(self) -> None:
+        """Everything recorded so far is on disk when this returns. Raises `RecordingFailed`."""
+        ...
+
+    def sync_soon(self) -> None:
+        """Bring everything recorded so far to disk without waiting for it."""
+        ...

@@ -1,0 +1,145 @@
+"""Fork: a new session that shares its parent's events up to one of them, and may go on differently from there.
+
+The parent is only read. The new journal's first event names the parent and the point; what is changed (the policy,
+the model, the operator's answer, the note) is in the new journal as events of its own, so that it replays like any
+other. The fork is opened to go on like any saved session.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from tui_agent.core.decide import escalation_answered
+from tui_agent.core.events import (
+    Event,
+    NotePrepared,
+    OperatorSpoke,
+    ParentPoint,
+    SessionStarted,
+    SettingChanged,
+)
+from tui_agent.core.recovery.policy import PRESETS, preset
+from tui_agent.core.state import RunState, fold
+from tui_agent.store.errors import SessionError, disk_error
+from tui_agent.store.fork_outputs import OUTPUT_FOLDER, Outputs, outputs_of
+from tui_agent.store.journal import JOURNAL_NAME, sync_folder
+from tui_agent.store.journal_index import JournalIndex
+from tui_agent.store.lines import encode
+from tui_agent.store.redaction import Redactor
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What goes differently in the fork; None: as it was."""
+
+    policy: str | None = None
+    """Judges the run under way anew from its start, and the runs after it. A preset's name."""
+    model: str | None = None
+    answer: str | None = None
+    """To the question that is open at the point; without one, a message of the operator."""
+    note: str | None = None
+    """Instead of the one that goes with the next model call; empty: none."""
+
+
+def fork(
+    parent: Path,
+    sessions_dir: Path,
+    session_id: str,
+    *,
+    at: float,
+    seq: int | None = None,
+    what_if: WhatIf | None = None,
+    redactor: Redactor | None = None,
+) -> Path:
+    """Fork the session in the folder (or file) `parent` after event `seq` (None: the last), as `session_id`.
+
+    Returns the new session's folder. A damaged parent can be forked before its damage. Raises `SessionError`.
+    """
+    what_if = what_if or WhatIf()
+    source = JournalIndex(parent, salvage=True)
+    seq = len(source) if seq is None else seq
+    if not 1 <= seq <= len(source):
+        raise SessionError(
+            f"The session cannot be forked at event {seq}",
+            f"{parent} holds events 1 to {len(source)} that can be read",
+            "Choose one of them.",
+        )
+    first = cast("SessionStarted", source.event(1))
+    point = ParentPoint(session_id=first.session_id, seq=seq)
+    started = first.model_copy(update={"session_id": session_id, "parent": point})
+    lines = [encode(started), *(source.raw(number) for number in range(2, seq + 1))]
+    if what_if.policy is not None:
+        _judge_by(source, lines, seq, what_if.policy)
+    added = _changes(source, seq, what_if)
+    if redactor is not None:
+        added = [redactor.redact(event) for event in added]
+    lines += [encode(event.stamped(number, at)) for number, event in enumerate(added, seq + 1)]
+    folder = sessions_dir / session_id
+    outputs = outputs_of(source, seq, source.path.parent)
+    _write(folder, outputs.named_in((folder / OUTPUT_FOLDER).absolute(), lines), outputs)
+    return folder
+
+
+def _judge_by(source: JournalIndex, lines: list[bytes], seq: int, policy: str) -> None:
+    """Let the run under way be judged by another policy from its start: its detectors fold anew."""
+    if policy not in PRESETS:
+        raise SessionError(
+            "The fork cannot be made",
+            f"there is no policy {policy!r}",
+            f"Choose one of {', '.join(PRESETS)}.",
+        )
+    settings = preset(policy).model_dump(mode="json")
+    for number in range(seq, 1, -1):
+        if source.kinds[number - 1] == "run_finished":
+            return
+        if source.kinds[number - 1] == "run_started":
+            run = source.event(number).model_copy(update={"policy": policy, "policy_settings": settings})
+            lines[number - 1] = encode(run)
+            return
+
+
+def _changes(source: JournalIndex, seq: int, what_if: WhatIf) -> list[Event]:
+    events: list[Event] = []
+    if what_if.policy is not None:
+        events.append(SettingChanged(setting="policy", value=what_if.policy))
+    if what_if.model is not None:
+        events.append(SettingChanged(setting="model", value=what_if.model))
+    if what_if.answer is not None:
+        events += _answered(fold(source.event(number) for number in range(1, seq + 1)), what_if.answer)
+    if what_if.note is not None:
+        events.append(NotePrepared(text=what_if.note or None, edited=True))
+    return events
+
+
+def _answered(state: RunState, answer: str) -> list[Event]:
+    asked = state.escalation
+    if asked is None:
+        return [OperatorSpoke(text=answer)]
+    return [escalation_answered(asked, "answer", answer)]
+
+
+def _write(folder: Path, lines: list[bytes], outputs: Outputs) -> None:
+    """The whole journal or none: it gets its name when it is on the disk."""
+    unfinished = folder / f"{JOURNAL_NAME}.part"
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        outputs.put_into(folder / OUTPUT_FOLDER)
+        unfinished.rename(folder / JOURNAL_NAME)
+        sync_folder(folder)
+    except FileExistsError as fault:
+        raise SessionError(
+            f"Session {folder.name} exists already", f"{folder} is there", "Fork under another name."
+        ) from fault
+    except OSError as fault:
+        unfinished.unlink(missing_ok=True)
+        shutil.rmtree(folder / OUTPUT_FOLDER, ignore_errors=True)
+        raise disk_error("The fork cannot be written", folder, fault) from fault

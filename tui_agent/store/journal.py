@@ -1,0 +1,342 @@
+"""The journal of a session: `events.jsonl`, which only ever grows, and its reader.
+
+What an event means is not decided here. Writing never blocks its caller: lines are queued and a background
+task writes them; `barrier` waits until they are on the disk. A fault of the disk loses nothing: lines stay in
+memory, in order, and are written when that is possible again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+from collections import deque
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING
+
+import aiofiles
+from pydantic import ValidationError
+
+from tui_agent.core.events import Event, SessionStarted
+from tui_agent.store.errors import JournalError, disk_error
+from tui_agent.store.lines import MAX_LINE_BYTES, decode, encode
+from tui_agent.store.lock import SessionLock
+from tui_agent.store.private import make_private, private
+from tui_agent.store.upgrade import UnknownVersionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from aiofiles.threadpool.binary import AsyncFileIO
+
+SESSIONS_FOLDER = "sessions"
+JOURNAL_NAME = "events.jsonl"
+
+
+@dataclass(frozen=True)
+class JournalContents:
+    """What a journal holds. `size` is in bytes, up to the end of the last whole event."""
+
+    events: list[Event] = field(default_factory=list)
+    size: int = 0
+    dropped_bytes: int = 0
+    """Length of a torn last line, which is no part of `events`."""
+    unterminated: bool = False
+    """The last event is whole, and only its line break is missing."""
+    damage: JournalError | None = None
+    """Set only by a salvaging read: why reading ended before the end."""
+
+
+def journal_path(path: Path) -> Path:
+    """The file of events: `path` itself, or the one in the session folder `path`."""
+    return path / JOURNAL_NAME if path.is_dir() else path
+
+
+def read_journal(path: Path, *, salvage: bool = False) -> JournalContents:
+    """All events of a journal (a file, or a session's folder).
+
+    A torn last line is left out and counted. Anything else that is wrong raises `JournalError` with its line;
+    with `salvage` the events before it are returned and the error is in `damage`.
+    """
+    path = journal_path(path)
+    events: list[Event] = []
+    size = 0
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(_lines(file), 1):
+                if not line.endswith(b"\n"):
+                    return _ended(path, events, size, line)
+                events.append(check_line(path, line, number))
+                size += len(line)
+    except OSError as fault:
+        raise disk_error("The session cannot be read", path, fault) from fault
+    except JournalError as damage:
+        if salvage and events:
+            return JournalContents(events, size, damage=damage)
+        raise
+    return _ended(path, events, size, b"")
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        yield line
+
+
+def _ended(path: Path, events: list[Event], size: int, torn: bytes) -> JournalContents:
+    """The contents when `torn` (a line without its line break, or nothing) is all that is left."""
+    event = check_torn(path, torn, len(events) + 1)
+    if event is not None:
+        return JournalContents([*events, event], size + len(torn), unterminated=True)
+    return JournalContents(events, size, dropped_bytes=len(torn))
+
+
+def check_torn(path: Path, torn: bytes, number: int) -> Event | None:
+    """What a file ends with behind its last line break: a whole event, or None for a torn one or nothing.
+
+    Raises `JournalError` where it is no end that a kill can leave, or where nothing came before it.
+    """
+    if len(torn) > MAX_LINE_BYTES:
+        raise _too_long(path, number)
+    try:
+        event = check_line(path, torn, number) if torn else None
+    except JournalError as fault:
+        if isinstance(fault.__cause__, UnknownVersionError):
+            raise
+        event = None
+    if event is None and number == 1:
+        raise JournalError(
+            f"{path} holds no session",
+            "there is no whole event in it" if torn else "the file is empty",
+            "Its process ended before it wrote anything; the session can be deleted.",
+        )
+    return event
+
+
+def check_line(path: Path, line: bytes, number: int) -> Event:
+    """The event of line `number`. Raises `JournalError` that names the line for anything else."""
+    if len(line) > MAX_LINE_BYTES:
+        raise _too_long(path, number)
+    try:
+        event = decode(line)
+    except UnknownVersionError as fault:
+        raise JournalError(
+            f"{path} was written by a newer agent-tui",
+            f"line {number} has {fault}",
+            "Update agent-tui to open this session; nothing was changed.",
+            number,
+        ) from fault
+    except (ValueError, RecursionError) as fault:
+        if number == 1:
+            raise _no_journal(path) from fault
+        raise _damaged(path, number, _reason(fault)) from fault
+    if number == 1 and not isinstance(event, SessionStarted):
+        raise _no_journal(path)
+    if event.seq != number:
+        raise _damaged(path, number, f"event {number} is expected there, and it is event {event.seq}")
+    return event
+
+
+def _reason(fault: Exception) -> str:
+    if isinstance(fault, ValidationError):
+        first = fault.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return f"{first['msg']} ({where})" if where else first["msg"]
+    return str(fault) or type(fault).__name__
+
+
+def _damaged(path: Path, number: int, why: str) -> JournalError:
+    return JournalError(
+        f"{path} is damaged in line {number}",
+        why,
+        f"Nothing was changed. Fork the session at event {number - 1} to go on with what comes before it, "
+        "or put the file back from a backup.",
+        number,
+    )
+
+
+def _too_long(path: Path, number: int) -> JournalError:
+    return _damaged(path, number, f"it is longer than {MAX_LINE_BYTES // 2**20} MiB")
+
+
+def _no_journal(path: Path) -> JournalError:
+    return JournalError(
+        f"{path} is not a session of agent-tui",
+        "its first line is not the start of a session",
+        "Name a session's folder or its events.jsonl; for other programs' files use "
+        "`agent-tui sessions import`.",
+        1,
+    )
+
+
+class Journal:
+    """The one writer of a session. Made by `create` or `open_to_append`, used from one event loop.
+
+    `error` is set while the disk takes nothing; `on_error` is called once as that begins.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        lock: SessionLock,
+        file: AsyncFileIO,
+        contents: JournalContents,
+        on_error: Callable[[JournalError], None] | None,
+    ) -> None:
+        self.folder = folder
+        self.path = folder / JOURNAL_NAME
+        self.contents = contents
+        """What the journal held when it was opened."""
+        self.error: JournalError | None = None
+        self.on_error = on_error
+        self._lock = lock
+        self._file = file
+        self._pending: deque[bytes] = deque()
+        self._drain: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @classmethod
+    async def create(cls, folder: Path, on_error: Callable[[JournalError], None] | None = None) -> Journal:
+        """A new, empty journal in `folder` (made where missing). Raises `JournalError`, `SessionBusyError`."""
+        try:
+            await asyncio.to_thread(make_private, folder)
+        except OSError as fault:
+            raise disk_error("The session's folder cannot be made", folder, fault) from fault
+        lock = SessionLock.acquire(folder)
+        try:
+            file = await aiofiles.open(folder / JOURNAL_NAME, "xb", buffering=0, opener=private)
+            await asyncio.to_thread(sync_folder, folder)
+        except FileExistsError as fault:
+            lock.release()
+            raise JournalError(
+                f"Session {folder.name} exists already",
+                f"{folder / JOURNAL_NAME} is there",
+                "Resume it, or start a session of another name; nothing was overwritten.",
+            ) from fault
+        except OSError as fault:
+            lock.release()
+            raise disk_error("The session's journal cannot be made", folder / JOURNAL_NAME, fault) from fault
+        return cls(folder, lock, file, JournalContents(), on_error)
+
+    @classmethod
+    async def open_to_append(
+        cls, folder: Path, on_error: Callable[[JournalError], None] | None = None
+    ) -> Journal:
+        """An existing journal, locked, read (`contents`) and rid of a torn last line.
+
+        Raises `SessionBusyError`, or `JournalError` for what `read_journal` refuses; nothing is altered then.
+        """
+        path = folder / JOURNAL_NAME
+        if not path.is_file():
+            raise disk_error("The session cannot be opened", path, FileNotFoundError(2, "missing"))
+        lock = SessionLock.acquire(folder)
+        try:
+            contents = await asyncio.to_thread(read_journal, path)
+            file = await aiofiles.open(path, "ab", buffering=0, opener=private)
+            await file.truncate(contents.size)
+            if contents.unterminated:
+                await file.write(b"\n")
+        except OSError as fault:
+            lock.release()
+            raise disk_error("The session cannot be opened for writing", path, fault) from fault
+        except BaseException:
+            lock.release()
+            raise
+        return cls(folder, lock, file, contents, on_error)
+
+    @property
+    def pending(self) -> int:
+        """Lines that are not with the operating system yet."""
+        return len(self._pending)
+
+    def write(self, event: Event) -> None:
+        """Queue one event, in order. Never blocks, never raises for the disk; call it inside the event loop."""
+        if self._closed:
+            raise RuntimeError("the journal is closed")
+        self._pending.append(encode(event))
+        self._start_drain()
+
+    async def barrier(self) -> None:
+        """Wait until all that was written is on the disk. Raises `JournalError` where the disk refuses."""
+        await self._settled()
+        if self.error is not None:
+            raise self.error
+        try:
+            await asyncio.to_thread(os.fsync, self._file.fileno())
+            self._check_still_there()
+        except OSError as fault:
+            raise self._failed(fault) from fault
+
+    async def close(self) -> None:
+        """Write what is left, free the lock. Raises `JournalError` when something could not be written."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            await self._settled()
+            if self.error is None:
+                with contextlib.suppress(OSError):  # some file systems have no fsync; the lines are written
+                    await asyncio.to_thread(os.fsync, self._file.fileno())
+                try:
+                    self._check_still_there()
+                except OSError as fault:
+                    self._failed(fault)
+        finally:
+            await self._file.close()
+            self._lock.release()
+        if self.error is not None:
+            raise self.error
+
+    def _start_drain(self) -> asyncio.Task[None]:
+        if self._drain is None or self._drain.done():
+            self._drain = asyncio.get_running_loop().create_task(self._write_pending(), name="journal")
+        return self._drain
+
+    async def _settled(self) -> None:
+        """All lines written, or the disk has refused. The waiting may be cancelled; the writing is not."""
+        if self._drain is not None and not self._drain.done():
+            await asyncio.shield(self._drain)
+        if self._pending or self.error is not None:
+            await asyncio.shield(self._start_drain())
+
+    async def _write_pending(self) -> None:
+        pending = self._pending
+        while pending:
+            count = len(pending)
+            chunk = b"".join(pending)
+            try:
+                self._check_still_there()
+                written = await self._file.write(chunk)
+            except OSError as fault:
+                self._failed(fault)
+                return
+            for _ in range(count):
+                pending.popleft()
+            if written < len(chunk):
+                # The rest of a line must follow its beginning before anything else does.
+                pending.appendleft(chunk[written:])
+        self.error = None
+
+    def _check_still_there(self) -> None:
+        """Writing to a deleted file succeeds and keeps nothing. Raises `OSError`."""
+        if not os.fstat(self._file.fileno()).st_nlink:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    def _failed(self, fault: OSError) -> JournalError:
+        error = disk_error("The session's journal cannot be written", self.path, fault)
+        news = self.error is None
+        self.error = error
+        if news and self.on_error is not None:
+            self.on_error(error)
+        return error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the new name durable, where folders can be synced."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,18 @@
+"""Folders and files for their owner alone, whatever the umask: what sessions hold is nobody else's to read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def make_private(folder: Path) -> None:
+    """Make `folder`, and what is missing above it, with mode 0700. Folders that exist stay as they are."""
+    if not folder.is_dir():
+        make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def private(path: str | Path, flags: int) -> int:
+    """An opener (as of `open`) whose new files have mode 0600."""
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)

@@ -1,0 +1,52 @@
+"""What a saved session lacks when its process died in the middle of a run, as events that complete it.
+
+The events are those that `decide` demands: a finished iteration gets its verdict and note; where the world was at work
+on the iteration, the interruption is recorded and every call gets a result. A question that waited stays open and is
+asked again. Nothing here writes; the caller records what it is given, in order.
+"""
+
+from __future__ import annotations
+
+from tui_agent.core import events
+from tui_agent.core.decide import Finish, Record, Step, decide
+from tui_agent.core.state import RunState, apply
+
+
+def repair_events(state: RunState) -> list[events.Event]:
+    """The events to record before a session whose journal folds to `state` goes on; none where it is whole."""
+    if not state.running:
+        return []
+    added: list[events.Event] = []
+
+    def record(event: events.Event) -> None:
+        nonlocal state
+        added.append(event)
+        state = apply(state, event.stamped(state.seq + 1, state.at))
+
+    def settled() -> Step:
+        while isinstance(step := decide(state), Record):
+            for event in step.events:
+                record(event)
+        return step
+
+    in_mid_iteration = state.iteration_open
+    if in_mid_iteration and state.recovery.reply is None:
+        record(events.Interrupted(cause="process_ended"))
+    step, lost = settled(), 0
+    if state.iteration_open and state.escalation is None:
+        lost = len(state.history.open_calls())
+        record(events.Interrupted(cause="process_ended"))
+        step = settled()
+    if isinstance(step, Finish):
+        record(step.finished)
+    if added or in_mid_iteration:
+        record(_notice(state, lost))
+    return added
+
+
+def _notice(state: RunState, lost: int) -> events.Notice:
+    calls = {0: "", 1: " One call was running or waiting: its result is unknown."}.get(
+        lost, f" {lost} calls were running or waiting: their results are unknown."
+    )
+    text = f"The process of this session ended in the middle of iteration {state.run.iteration}.{calls}"
+    return events.Notice(severity="warning", text=text)

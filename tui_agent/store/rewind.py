@@ -1,0 +1,162 @@
+"""Rewind: conversation, files or both go back to an earlier point; it is shown before, and can be undone.
+
+Points are between runs and after finished iterations, where nothing is half done. A rewind is an event like any
+other: the journal keeps all that came before it. No run may be under way.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_agent.core import events
+from tui_agent.core.projections.conversation import OperatorEntry
+from tui_agent.core.state import RunState
+from tui_agent.store.checkpoints import Checkpoints, FileChange
+from tui_agent.store.errors import SessionError
+
+Scope = Literal["conversation", "files", "both"]
+
+
+@dataclass(frozen=True)
+class RewindPoint:
+    """A place to go back to: after event `seq`. `ref` is the checkpoint of the workspace then; empty for none."""
+
+    seq: int
+    at: float
+    label: str
+    ref: str = ""
+
+
+@dataclass(frozen=True)
+class RewindPlan:
+    """What a rewind would do, for the operator to see before it is done."""
+
+    scope: Scope
+    point: RewindPoint
+    entries: int = 0
+    """Blocks of the conversation that go."""
+    groups: int = 0
+    """Groups of the model's history that go."""
+    files: tuple[FileChange, ...] = ()
+    undoes: int = 0
+    """`seq` of the rewind that is taken back: its entries and groups come back instead of going."""
+
+
+def points(state: RunState) -> list[RewindPoint]:
+    """Where this session can go back to, the newest first: before each message of the operator that began a run,
+    and after each iteration that changed files."""
+    found: dict[tuple[int, str], RewindPoint] = {}
+    entries = state.conversation.entries
+    starts = [entry for entry in entries if isinstance(entry, OperatorEntry) and entry.iteration == 0]
+    for entry in starts:
+        seq = entry.seq - 1
+        ref = _ref_at(state, seq)
+        found[seq, ref] = RewindPoint(seq, entry.at, f"before: {_line(entry.text)}", ref)
+    for saved in state.checkpoints:
+        if not saved.before and saved.files:
+            seq = _end_of_iteration(state, saved, [entry.seq for entry in starts])
+            names = ", ".join(saved.files[:3]) + (" …" if len(saved.files) > 3 else "")
+            point = RewindPoint(seq, saved.at, f"after iteration {saved.iteration}: {names}", saved.ref)
+            found.setdefault((seq, saved.ref), point)
+    return sorted(found.values(), key=lambda point: -point.seq)
+
+
+def _end_of_iteration(state: RunState, saved: events.CheckpointSaved, starts: list[int]) -> int:
+    """The last event before anything of the next iteration: a checkpoint may be kept while that goes on already."""
+    run = bisect_right(starts, saved.seq)
+    first, last = starts[run - 1] if run else 0, starts[run] - 1 if run < len(starts) else state.seq
+    later = (
+        entry.seq - 1
+        for entry in state.conversation.entries
+        if first <= entry.seq <= last and entry.iteration > saved.iteration
+    )
+    return min(later, default=last)
+
+
+def _ref_at(state: RunState, seq: int) -> str:
+    """The workspace as it was after event `seq`: the next checkpoint was taken before anything changed it, unless
+    it was taken after a change; then the one before is it."""
+    earlier = ""
+    for saved in state.checkpoints:
+        if saved.seq > seq:
+            return saved.ref if saved.before else earlier
+        earlier = saved.ref
+    return earlier
+
+
+async def plan(
+    state: RunState, point: RewindPoint, scope: Scope, checkpoints: Checkpoints | None
+) -> RewindPlan:
+    """What going back to `point` would change. Raises `SessionError` where it is not possible."""
+    _idle(state)
+    entries = groups = 0
+    if scope != "files":
+        entries = sum(entry.seq > point.seq for entry in state.conversation.entries)
+        groups = sum(group.seq > point.seq for group in state.history.groups)
+    files: tuple[FileChange, ...] = ()
+    if scope != "conversation":
+        files = tuple(await _store(checkpoints, point.ref).diff(point.ref))
+    return RewindPlan(scope, point, entries, groups, files)
+
+
+async def plan_undo(state: RunState, last: events.Rewound, checkpoints: Checkpoints | None) -> RewindPlan:
+    """What taking back the rewind `last` would change; possible until the next run begins."""
+    _idle(state)
+    saved = state.conversation.rewound_from
+    if last.scope != "files" and (saved is None or saved[0] != last.seq):
+        raise SessionError(
+            "The rewind cannot be undone",
+            "the session has gone on since",
+            "Fork it at the event before the rewind to see it as it was.",
+        )
+    entries = groups = 0
+    if last.scope != "files" and saved is not None:
+        entries = sum(entry.seq > last.to_seq for entry in saved[1].entries)
+        before = state.history.rewound_from
+        groups = 0 if before is None else sum(group.seq > last.to_seq for group in before[1].groups)
+    files: tuple[FileChange, ...] = ()
+    if last.scope != "conversation":
+        files = tuple(await _store(checkpoints, last.undo_ref).diff(last.undo_ref))
+    back_to = RewindPoint(last.to_seq, state.at, "undo the rewind", last.undo_ref)
+    return RewindPlan(last.scope, back_to, entries, groups, files, last.seq)
+
+
+async def carry_out(rewind: RewindPlan, checkpoints: Checkpoints | None) -> events.Rewound:
+    """Bring the files back, where the plan says so, and return the event to record."""
+    undo_ref = ""
+    names: tuple[str, ...] = ()
+    if rewind.scope != "conversation":
+        restored = await _store(checkpoints, rewind.point.ref).restore(rewind.point.ref)
+        undo_ref = restored.undo_ref
+        names = tuple(change.path for change in restored.changes)
+    return events.Rewound(
+        scope=rewind.scope,
+        to_seq=rewind.point.seq,
+        ref=rewind.point.ref if rewind.scope != "conversation" else "",
+        undo_ref=undo_ref,
+        files=names,
+        undoes=rewind.undoes,
+    )
+
+
+def _idle(state: RunState) -> None:
+    if state.running:
+        raise SessionError("Nothing can be rewound now", "a run goes on", "Stop it first with /stop.")
+
+
+def _store(checkpoints: Checkpoints | None, ref: str) -> Checkpoints:
+    reason = "checkpoints are switched off" if checkpoints is None else checkpoints.unavailable
+    if checkpoints is not None and reason is None and ref:
+        return checkpoints
+    raise SessionError(
+        "The files cannot be rewound",
+        reason or "no checkpoint was kept at this point",
+        "The conversation alone can be.",
+    )
+
+
+def _line(text: str, limit: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

@@ -1,0 +1,338 @@
+"""One session: journal, model, tools, operator and loop put together, behind the interface of the front doors.
+
+What a front door does goes through here and becomes events; what it shows comes from `state`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from tui_agent import __version__
+from tui_agent.config.sections import HookEvent, HookSettings
+from tui_agent.config.settings import Settings
+from tui_agent.core import events
+from tui_agent.core.projections.history import estimate_tokens
+from tui_agent.core.recovery.policy import preset
+from tui_agent.core.state import ASK_OPERATOR, RunState, fold
+from tui_agent.models.choose import create_model
+from tui_agent.models.protocol import Model, ModelFault
+from tui_agent.runtime.driver import Driver
+from tui_agent.runtime.executor import Executor
+from tui_agent.runtime.hooks import Hook, HookRunner
+from tui_agent.runtime.model_call import ModelCaller
+from tui_agent.runtime.operator import Operator
+from tui_agent.runtime.system_prompt import system_prompt
+from tui_agent.store.checkpoints import Checkpoints
+from tui_agent.store.errors import SessionError
+from tui_agent.store.fork_outputs import OUTPUT_FOLDER
+from tui_agent.store.journal import SESSIONS_FOLDER, Journal
+from tui_agent.store.recorder import Listener, SessionRecorder
+from tui_agent.store.redaction import Redactor
+from tui_agent.store.repair import repair_events
+from tui_agent.store.rewind import RewindPlan, RewindPoint, Scope, carry_out, plan, plan_undo, points
+from tui_agent.store.session_checkpointer import SessionCheckpointer
+from tui_agent.tools.registry import ToolRegistry, default_tools
+from tui_agent.tools.workspace import Workspace
+
+
+def sessions_folder(state_dir: Path) -> Path:
+    """Where the sessions lie, one folder each."""
+    return state_dir / SESSIONS_FOLDER
+
+
+def new_session_id(now: float) -> str:
+    """A sortable, unique name: UTC time to the second and four random hex digits."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(2)}"
+
+
+async def open_session(
+    settings: Settings,
+    operator: Operator,
+    model: Model | None = None,
+    resume: Path | None = None,
+    *,
+    tools: ToolRegistry | None = None,
+    environment: Mapping[str, str] | None = None,
+    clock: Callable[[], float] = time.time,
+    listener: Listener | None = None,
+) -> Session:
+    """A new session, or the saved one in the folder `resume`, ready for `submit`.
+
+    `listener` hears every event from the first one on, as if it had subscribed before the session was there.
+    Raises `sessions.errors.SessionError` where the journal cannot be opened.
+    """
+    redactor = Redactor.from_environment(os.environ if environment is None else environment)
+    if resume is None:
+        folder = sessions_folder(settings.state_dir) / new_session_id(clock())
+        journal = await Journal.create(folder)
+        state = RunState()
+    else:
+        folder = resume
+        journal = await Journal.open_to_append(folder)
+        state = fold(journal.contents.events)
+    recorder = SessionRecorder(journal, redactor, state, clock)
+    if listener is not None:
+        recorder.subscribe(listener)
+    if resume is None:
+        recorder.record(
+            events.SessionStarted(
+                session_id=folder.name, workspace=str(settings.workspace), app_version=__version__
+            )
+        )
+        if settings.step:
+            recorder.record(events.ModeChanged(mode=events.Mode.STEP))
+    else:
+        recorder.record(
+            events.SessionResumed(
+                app_version=__version__,
+                dropped_bytes=journal.contents.dropped_bytes,
+                operator_present=operator.present,
+            )
+        )
+        for event in (*repair_events(recorder.state), *_chosen_now(settings, recorder.state)):
+            recorder.record(event)
+    return Session(
+        settings,
+        operator,
+        model or create_model(settings),
+        tools or default_tools(settings.command_timeout),
+        recorder,
+        folder,
+    )
+
+
+class Session:
+    """A session that is open. Made by `open_session`; used from one event loop; ended by `close`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        operator: Operator,
+        model: Model,
+        tools: ToolRegistry,
+        recorder: SessionRecorder,
+        folder: Path,
+    ) -> None:
+        self.id = folder.name
+        self.folder = folder
+        self.settings = settings
+        self._recorder = recorder
+        self._operator = operator
+        self._model = model
+        self._tools = tools if operator.present else tools.hiding(ASK_OPERATOR)
+        workspace = Path(recorder.state.session.workspace)
+        output_dir = folder / OUTPUT_FOLDER
+        self._workspace = workspace
+        self.checkpoints = Checkpoints(settings.state_dir, workspace, self.id)
+        self._checkpointer = SessionCheckpointer(recorder, self.checkpoints)
+        executor = Executor(
+            recorder,
+            self._tools,
+            operator,
+            Workspace(workspace),
+            output_dir,
+            HookRunner(_hooks(settings.hooks), self.id, workspace),
+            self._checkpointer,
+            recorder.new_mask,
+            recorder.restore,
+            tuple((rule.pattern, rule.hint) for rule in settings.recovery.hints),
+        )
+        caller = ModelCaller(
+            recorder,
+            model,
+            self._tools,
+            api_base=settings.api_base,
+            silence_timeout=settings.model_timeout,
+        )
+        self._driver = Driver(recorder, caller, executor, operator, self._checkpointer)
+        self._run: asyncio.Task[events.RunFinished] | None = None
+        self._warming: asyncio.Task[None] | None = None
+
+    @property
+    def state(self) -> RunState:
+        """Everything there is to show."""
+        return self._recorder.state
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Hear every event as it happens, with the state after it; returns what ends that."""
+        return self._recorder.subscribe(listener)
+
+    @property
+    def running(self) -> bool:
+        """Whether a run goes on in this process."""
+        return self._run is not None and not self._run.done()
+
+    def warm_up(self) -> None:
+        """Get the model ready in the background, so that the first call need not wait for it."""
+        self._warming = asyncio.get_running_loop().create_task(self._start_model(), name="warm-up")
+
+    async def _start_model(self) -> None:
+        # What is wrong with the model is said when it is called.
+        with suppress(ModelFault):
+            await self._model.start()
+
+    async def submit(self, text: str) -> None:
+        """Start a run with `text` as its task, or queue it for the run that goes on."""
+        if self.running:
+            self._recorder.record(events.MessageQueued(id=secrets.token_hex(4), text=text))
+        else:
+            self._start(self._new_run(text))
+
+    def go_on(self) -> bool:
+        """Go on with an unfinished run of a resumed session; False where there is none."""
+        if self.running or not self.state.running:
+            return False
+        self._start(self._driver.resume())
+        return True
+
+    def unqueue(self, message_id: str) -> None:
+        """Take back a queued message."""
+        if any(message.id == message_id for message in self.state.queue):
+            self._recorder.record(events.MessageUnqueued(id=message_id))
+
+    def set_mode(self, mode: events.Mode) -> None:
+        """AUTO, STEP or PAUSED, from the next iteration on."""
+        if mode is not self.state.session.mode:
+            self._recorder.record(events.ModeChanged(mode=mode))
+
+    async def interrupt(self) -> None:
+        """Cut short what runs; the run pauses and nothing is lost."""
+        if self.running:
+            self._driver.interrupt()
+
+    async def stop(self, reason: str = "The operator stopped the run.") -> None:
+        """End the run as interrupted, with a partial answer, and wait until it is recorded."""
+        if self.running:
+            self._driver.stop(reason)
+            await self.wait()
+
+    def set_policy(self, name: str) -> None:
+        """Judge by another policy from the next run on. Raises `ValueError` for an unknown one."""
+        preset(name)
+        self._recorder.record(events.SettingChanged(setting="policy", value=name))
+
+    def set_model(self, name: str) -> None:
+        """Use another model from the next call on. Raises `ValueError` for a name that cannot be one."""
+        if not name.strip() or any(not character.isprintable() for character in name):
+            raise ValueError(f"{name!r} cannot be the name of a model; name one as `provider/model`.")
+        self._recorder.record(events.SettingChanged(setting="model", value=name))
+
+    def set_approve(self, mode: events.Approval) -> None:
+        """Ask for more, or for less, from the next call on."""
+        self._recorder.record(events.SettingChanged(setting="approve", value=mode.value))
+
+    def set_breaker(self, tool: str, *, open: bool) -> None:  # noqa: A002 - the breaker's own term
+        """Withhold a tool, or give it back. Raises `ValueError` for a tool that is not there."""
+        if tool not in self._tools.names:
+            raise ValueError(f"There is no tool {tool!r}; there are {', '.join(self._tools.names)}.")
+        self._recorder.record(events.BreakerSet(tool=tool, open=open))
+
+    def set_title(self, title: str) -> None:
+        """Name the session."""
+        self._recorder.record(events.TitleChanged(title=title))
+
+    def edit_note(self, text: str | None) -> None:
+        """Change or drop the note that goes with the next model call."""
+        self._recorder.record(events.NotePrepared(text=text or None, edited=True))
+
+    def rewind_points(self) -> list[RewindPoint]:
+        """Where the session can go back to, the newest first."""
+        return points(self.state)
+
+    async def plan_rewind(self, point: RewindPoint, scope: Scope) -> RewindPlan:
+        """What going back would change; nothing is changed by asking. Raises `SessionError` during a run."""
+        return await plan(self.state, point, scope, self.checkpoints)
+
+    async def plan_undo(self) -> RewindPlan:
+        """What taking the newest rewind back would change. Raises `SessionError` where none can be."""
+        newest = self.state.rewound
+        if newest is None:
+            raise SessionError(
+                "There is no rewind to take back", "none was made since the last run", "Go back first."
+            )
+        return await plan_undo(self.state, newest, self.checkpoints)
+
+    async def rewind(self, planned: RewindPlan) -> events.Rewound:
+        """Do what was planned: bring files back, and leave what came after the point out of the history."""
+        return self._recorder.record(await carry_out(planned, self.checkpoints))
+
+    async def wait(self) -> events.RunFinished | None:
+        """Until the run under way (and those that queued messages start) has ended; None where none ran."""
+        return None if self._run is None else await asyncio.shield(self._run)
+
+    async def close(self) -> None:
+        """End the run, the model and the journal, in this order. Raises `SessionError` where the disk refuses."""
+        try:
+            await self.stop("The session was closed.")
+        finally:
+            async with AsyncExitStack() as closing:
+                # Unwound from the last to the first; a fault of one keeps none of the others from closing.
+                closing.push_async_callback(self._recorder.close)
+                closing.push_async_callback(self._model.close)
+                closing.push_async_callback(self._checkpointer.settle)
+                if self._warming is not None:
+                    self._warming.cancel()
+
+    def _start(self, work: Coroutine[Any, Any, events.RunFinished]) -> None:
+        self._run = asyncio.get_running_loop().create_task(self._run_all(work), name=f"run-{self.id}")
+
+    async def _run_all(self, work: Coroutine[Any, Any, events.RunFinished]) -> events.RunFinished:
+        """One run, and then one for each queued message that came too late for it."""
+        finished = await work
+        ended = {events.Outcome.INTERRUPTED, events.Outcome.ERROR}
+        while self.state.queue and self.state.stop is None and finished.outcome not in ended:
+            message = self.state.queue[0]
+            self._recorder.record(events.MessageUnqueued(id=message.id))
+            finished = await self._new_run(message.text)
+        return finished
+
+    async def _new_run(self, task: str) -> events.RunFinished:
+        session, settings = self.state.session, self.settings
+        name = session.policy or settings.policy
+        model = session.model or settings.model
+        policy = preset(name, **settings.recovery.overrides())
+        return await self._driver.run(
+            events.RunStarted(
+                run=self.state.run.number + 1,
+                task=task,
+                policy=name,
+                policy_settings=policy.model_dump(mode="json"),
+                model=model,
+                system_prompt=system_prompt(self._workspace, operator_present=self._operator.present),
+                tools=self._tools.names,
+                approve=session.approve or settings.approve,
+                max_iterations=settings.max_iterations,
+                max_cost=settings.max_cost,
+                context_tokens=settings.context_tokens,
+                tools_tokens=sum(estimate_tokens(str(tool)) for tool in self._tools.specifications()),
+                fallback_models=tuple(settings.fallback_models),
+                operator_present=self._operator.present,
+            )
+        )
+
+
+def _chosen_now(settings: Settings, state: RunState) -> list[events.Event]:
+    """What an option of this start says otherwise than the saved session."""
+    chosen: list[events.Event] = []
+    for setting in ("policy", "model", "approve"):
+        value = getattr(settings, setting)
+        if settings.sources[setting].startswith("--") and value != getattr(state.session, setting):
+            chosen.append(events.SettingChanged(setting=setting, value=str(value)))
+    return chosen
+
+
+def _hooks(settings: HookSettings) -> list[Hook]:
+    names: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+    return [
+        Hook(name, command.command, matcher.matcher, command.timeout)
+        for name in names
+        for matcher in settings.matchers(name)
+        for command in matcher.hooks
+    ]

@@ -1,0 +1,71 @@
+"""Checkpoints during a run: before its first write, and after each iteration that changed files.
+
+A checkpoint that cannot be made is reported once and never stops a run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from tui_agent.core import events
+from tui_agent.runtime.recorder import Recorder
+from tui_agent.store.checkpoints import Checkpoints
+from tui_agent.store.errors import CheckpointError
+
+
+class SessionCheckpointer:
+    """Implements `runtime.checkpointer.Checkpointer` over a session's checkpoints."""
+
+    def __init__(self, recorder: Recorder, checkpoints: Checkpoints) -> None:
+        self._recorder = recorder
+        self._checkpoints = checkpoints
+        self._saved_run = 0
+        self._touched = False
+        self._reported: set[str] = set()
+        self._saving: asyncio.Task[None] | None = None
+
+    async def before_effect(self) -> None:
+        """Save the workspace as it was before this run touched it; wait for a save that still goes on."""
+        await self.settle()
+        run = self._recorder.state.run
+        if self._saved_run != run.number:
+            self._saved_run = run.number
+            await self._save(run.iteration, before=f"run {run.number}")
+        self._touched = True
+
+    def after_iteration(self) -> None:
+        """Save what the iteration's calls left, while the model thinks about the next one."""
+        if self._touched:
+            self._touched = False
+            saving = self._save(self._recorder.state.run.iteration)
+            self._saving = asyncio.get_running_loop().create_task(saving, name="checkpoint")
+
+    async def settle(self) -> None:
+        """Wait until the last save has ended, well or badly; never raises its error.
+
+        The save goes on where the waiting is cancelled.
+        """
+        if self._saving is not None:
+            await asyncio.wait([self._saving])
+
+    async def _save(self, iteration: int, before: str = "") -> None:
+        """Save the workspace; `before` names the run that it precedes, empty where it follows an iteration."""
+        try:
+            saved = await self._checkpoints.save(before or f"iteration {iteration}")
+        except CheckpointError as error:
+            self._report(f"{error} Rewinding will not bring files back.")
+            return
+        if saved.skipped:
+            shown = "; ".join(saved.skipped[:3]) + ("; …" if len(saved.skipped) > 3 else "")
+            self._report(f"Not in the checkpoints of the workspace: {shown}.")
+        if before or saved.files:
+            # What changed since an earlier run was changed by others, not by this run.
+            files = () if before else saved.files
+            self._recorder.record(
+                events.CheckpointSaved(ref=saved.ref, iteration=iteration, files=files, before=before)
+            )
+
+    def _report(self, text: str) -> None:
+        if text not in self._reported:
+            self._reported.add(text)
+            self._recorder.record(events.Notice(severity="warning", text=text))

@@ -1,0 +1,196 @@
+"""The index of all sessions in one SQLite file: a row each for the list, and their texts for the search.
+
+The journals are the truth: the file may be deleted at any time, and one that is damaged or of another version is
+made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import NamedTuple
+
+from tui_agent import __version__
+from tui_agent.store.errors import SessionError
+from tui_agent.store.summary import Passage, SessionRow
+
+INDEX_NAME = "index.sqlite3"
+_LONGEST_PASSAGE = 20_000
+_COLUMNS = tuple(column.name for column in fields(SessionRow))
+_VERSION = zlib.crc32(f"{__version__} {_COLUMNS}".encode()) >> 1
+"""Of the tables, as SQLite holds it: each release, and each change of `SessionRow`, makes the file anew."""
+_SELECT = " ".join(("SELECT", ", ".join(_COLUMNS), "FROM sessions"))
+_INSERT = " ".join(
+    ("INSERT INTO sessions", f"({', '.join(_COLUMNS)})", "VALUES", f"({', '.join('?' for _ in _COLUMNS)})")
+)
+_OPEN, _CLOSE = "\x02", "\x03"
+
+
+class Hit(NamedTuple):
+    """A place where a search found something. `spans` are the found words in `snippet`, as (start, end)."""
+
+    session_id: str
+    title: str
+    seq: int
+    role: str
+    snippet: str
+    spans: tuple[tuple[int, int], ...]
+
+
+class SessionIndex:
+    """The rows and the texts. May be used from any thread; every method is one transaction."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.path = state_dir / INDEX_NAME
+        self._memory: sqlite3.Connection | None = None
+
+    def rows(self) -> list[SessionRow]:
+        """All rows, the one that changed last first."""
+        with self._connected() as database:
+            found = database.execute(_SELECT + " ORDER BY ended_at DESC, id DESC")
+            return [SessionRow(*row) for row in found]
+
+    def row(self, session_id: str) -> SessionRow | None:
+        """One row, if there is one."""
+        with self._connected() as database:
+            found = database.execute(_SELECT + " WHERE id = ?", (session_id,)).fetchone()
+        return None if found is None else SessionRow(*found)
+
+    def known(self) -> dict[str, tuple[int, int]]:
+        """Size and time of change of each session's journal as it was indexed."""
+        with self._connected() as database:
+            found = database.execute("SELECT id, size, changed_ns FROM sessions")
+            return {session_id: (size, changed) for session_id, size, changed in found}
+
+    def put(self, summaries: Iterable[tuple[SessionRow, list[Passage]]]) -> None:
+        """Add or replace sessions."""
+        with self._connected() as database:
+            for row, passages in summaries:
+                _forget(database, row.id)
+                database.execute(_INSERT, tuple(getattr(row, name) for name in _COLUMNS))
+                for passage in passages:
+                    place = database.execute(
+                        "INSERT INTO places (session_id, seq, role) VALUES (?, ?, ?)",
+                        (row.id, passage.seq, passage.role),
+                    ).lastrowid
+                    database.execute(
+                        "INSERT INTO passages (rowid, text) VALUES (?, ?)", (place, _plain(passage.text))
+                    )
+
+    def drop(self, session_ids: Iterable[str]) -> None:
+        """Remove sessions."""
+        with self._connected() as database:
+            for session_id in session_ids:
+                _forget(database, session_id)
+
+    def search(self, words: str, limit: int = 50) -> list[Hit]:
+        """Places that hold all `words` (the last may be unfinished), the best first; none for no words."""
+        quoted = ['"' + word.replace('"', '""') + '"' for word in _plain(words).split()]
+        if not quoted:
+            return []
+        with self._connected() as database:
+            found = database.execute(
+                "SELECT places.session_id, sessions.title, places.seq, places.role, "
+                "snippet(passages, 0, ?, ?, '…', 16) FROM passages JOIN places ON places.id = passages.rowid "
+                "JOIN sessions ON sessions.id = places.session_id "
+                "WHERE passages MATCH ? ORDER BY passages.rank LIMIT ?",
+                (_OPEN, _CLOSE, " ".join(quoted) + "*", limit),
+            ).fetchall()
+        return [
+            Hit(session_id, title, seq, role, *_spans(marked))
+            for session_id, title, seq, role, marked in found
+        ]
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        database: sqlite3.Connection | None = None
+        try:
+            database = self._memory or self._open()
+            with database:
+                yield database
+        except (sqlite3.Error, OSError) as fault:
+            raise SessionError(
+                "The index of the sessions cannot be used",
+                f"{fault} ({self.path})",
+                "Free some space, or delete that file: it is made anew from the sessions.",
+            ) from fault
+        finally:
+            if database is not None and database is not self._memory:
+                database.close()
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return self._connect()
+        except sqlite3.OperationalError:
+            # A state folder that cannot be written: the index lives as long as we do.
+            self._memory = _prepared(sqlite3.connect(":memory:", check_same_thread=False))
+            return self._memory
+        except sqlite3.DatabaseError:
+            for name in (INDEX_NAME, f"{INDEX_NAME}-wal", f"{INDEX_NAME}-shm"):
+                self.path.with_name(name).unlink(missing_ok=True)
+            return self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        # SQLite gives a new file the umask's mode, and the files beside it the mode of the file.
+        # Never opened here once it exists: closing it would drop the locks of this process's other connections.
+        with contextlib.suppress(OSError):
+            self.path.touch(mode=0o600)
+            if self.path.stat().st_mode & 0o077:
+                self.path.chmod(0o600)
+        return _prepared(sqlite3.connect(self.path, timeout=10.0))
+
+
+def _prepared(database: sqlite3.Connection) -> sqlite3.Connection:
+    """The tables are there, in our version. Raises `sqlite3.DatabaseError` for a file that is no database."""
+    try:
+        if database.execute("PRAGMA user_version").fetchone()[0] == _VERSION:
+            return database
+        database.execute("PRAGMA journal_mode = WAL")
+        with database:
+            database.execute("BEGIN IMMEDIATE")
+            if database.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+                for table in ("sessions", "places", "passages"):
+                    database.execute(f"DROP TABLE IF EXISTS {table}")
+                columns = ", ".join(f"{name} PRIMARY KEY" if name == "id" else name for name in _COLUMNS)
+                database.execute(f"CREATE TABLE sessions ({columns}) WITHOUT ROWID")
+                database.execute("CREATE TABLE places (id INTEGER PRIMARY KEY, session_id, seq, role)")
+                database.execute("CREATE INDEX places_of_session ON places (session_id)")
+                database.execute(
+                    "CREATE VIRTUAL TABLE passages USING fts5(text, tokenize = 'unicode61 remove_diacritics 2')"
+                )
+                database.execute(f"PRAGMA user_version = {_VERSION}")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _forget(database: sqlite3.Connection, session_id: str) -> None:
+    database.execute(
+        "DELETE FROM passages WHERE rowid IN (SELECT id FROM places WHERE session_id = ?)", (session_id,)
+    )
+    database.execute("DELETE FROM places WHERE session_id = ?", (session_id,))
+    database.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+
+
+def _plain(text: str) -> str:
+    return text[:_LONGEST_PASSAGE].replace(_OPEN, " ").replace(_CLOSE, " ").replace("\0", " ")
+
+
+def _spans(marked: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The snippet without its marks, and where they stood."""
+    plain: list[str] = []
+    spans: list[tuple[int, int]] = []
+    length = start = 0
+    for piece in marked.split(_OPEN):
+        inside, closed, after = piece.partition(_CLOSE)
+        if closed:
+            start = length
+            spans.append((start, start + len(inside)))
+        plain += (inside, after)
+        length += len(inside) + len(after)
+    return "".join(plain), tuple(spans)

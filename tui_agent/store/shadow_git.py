@@ -1,0 +1,213 @@
+"""Git as a store of workspace snapshots, apart from the user's own history.
+
+Runs git commands on a repository of our own whose work tree is the workspace. No configuration, hook, attribute
+or filter of the user or of the workspace takes effect, the user's `.git` is never read or written, and files
+come back byte for byte. What is saved, and when, is decided in `checkpoints`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from tui_agent import processes
+from tui_agent.store.errors import CheckpointError, disk_error
+from tui_agent.store.private import make_private, private
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Sequence
+    from pathlib import Path
+
+COMMAND_TIMEOUT = 60.0
+"""Seconds for one git command; a workspace that needs longer is too large to be saved at every change."""
+LOCK_TIMEOUT = 30.0
+"""Seconds to wait for another session that uses the same workspace."""
+
+_LOCK_STEP = 0.02
+_GRACE = 2.0
+"""Seconds in which git may end by itself when it is not waited for any more."""
+
+_CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tbare = false
+\tfilemode = true
+\tautocrlf = false
+\tsafecrlf = false
+\thooksPath = /dev/null
+\tfsmonitor = false
+\tuntrackedCache = true
+\tquotePath = false
+\tcompression = 1
+\tlogAllRefUpdates = false
+[index]
+\tversion = 4
+[status]
+\tshowUntrackedFiles = all
+[gc]
+\tauto = 0
+[commit]
+\tgpgSign = false
+"""
+
+# Highest in precedence: a workspace's .gitattributes can neither convert line ends nor call filters.
+_ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n"
+
+_ALWAYS_EXCLUDED = (
+    *("node_modules/", "__pycache__/", ".venv/", ".tox/", ".nox/"),
+    *(".mypy_cache/", ".pytest_cache/", ".ruff_cache/"),
+)
+"""Folders that tools create again by themselves, left out also where no .gitignore names them."""
+
+
+class ShadowGit:
+    """One repository for one workspace; commands are cancellable, and one process at a time uses it."""
+
+    def __init__(self, store: Path, workspace: Path) -> None:
+        self.store = store
+        self.workspace = workspace
+
+    @staticmethod
+    def installed() -> bool:
+        """Whether there is a git to call."""
+        return shutil.which("git") is not None
+
+    async def run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
+        """The command's standard output. Raises `CheckpointError`; when cancelled, git has ended too."""
+        try:
+            child = await processes.start(
+                ["git", *arguments],
+                cwd=self.workspace,
+                env=self._environment(),
+                stdin=processes.DEVNULL if stdin is None else processes.PIPE,
+            )
+        except OSError as fault:
+            raise CheckpointError(
+                "The workspace cannot be checkpointed",
+                f"git cannot be run ({fault})",
+                "Check that git is installed and the workspace is there.",
+            ) from fault
+        try:
+            async with asyncio.timeout(COMMAND_TIMEOUT):
+                out, errors = await child.output(stdin or b"")
+        except TimeoutError:
+            raise CheckpointError(
+                "The workspace cannot be checkpointed",
+                f"git {arguments[0]} took longer than {COMMAND_TIMEOUT:.0f} s",
+                "Name large folders in .gitignore, or choose a smaller workspace.",
+            ) from None
+        finally:
+            # Asked before it is killed, git removes its own lock files.
+            await child.end(_GRACE)
+        if child.code:
+            raise _failed(arguments, errors)
+        return out
+
+    @contextlib.asynccontextmanager
+    async def locked(self) -> AsyncIterator[None]:
+        """Hold the store alone, made where it is missing.
+
+        Whatever the operating system refuses until the store is free again is a `CheckpointError`.
+        """
+        with self.refusals():
+            make_private(self.store)
+            descriptor = private(self.store / "agent-tui.lock", os.O_RDWR | os.O_CREAT)
+            try:
+                await _acquire(descriptor)
+                # Left by a process that was killed: nobody else holds the store now.
+                for name in ("index.lock", "config.lock", "HEAD.lock"):
+                    (self.store / name).unlink(missing_ok=True)
+                if not self._excludes.exists():
+                    await self._create()
+                yield
+            finally:
+                os.close(descriptor)
+
+    @contextlib.contextmanager
+    def refusals(self) -> Iterator[None]:
+        """Turn every `OSError` inside into a `CheckpointError`."""
+        try:
+            yield
+        except OSError as fault:
+            error = disk_error("Checkpoints cannot be kept", self.store, fault)
+            raise CheckpointError(error.what, error.why, error.todo) from fault
+
+    @property
+    def _excludes(self) -> Path:
+        """Written last, and whole: where it is, the store is complete."""
+        return self.store / "info" / "exclude"
+
+    async def _create(self) -> None:
+        await self.run("init", "--quiet", "--template=", "--initial-branch=newest")
+        self._excludes.parent.mkdir(exist_ok=True)
+        (self.store / "config").write_text(_CONFIG, "utf-8")
+        (self._excludes.parent / "attributes").write_text(_ATTRIBUTES, "utf-8")
+        unfinished = self._excludes.with_name("exclude.part")
+        unfinished.write_text("\n".join([*_ALWAYS_EXCLUDED, *self._other_excludes()]) + "\n", "utf-8")
+        unfinished.replace(self._excludes)
+
+    def _other_excludes(self) -> list[str]:
+        """Rules from outside the workspace: the enclosing repository's, and one for our own store."""
+        lines: list[str] = []
+        workspace = self.workspace.resolve()
+        if self.store.resolve().is_relative_to(workspace):
+            lines.append("/" + self.store.resolve().relative_to(workspace).as_posix() + "/")
+        for folder in (workspace, *workspace.parents):
+            if folder != workspace:
+                # Rules with a slash are anchored to their folder and would mean something else here.
+                rules = _lines_of(folder / ".gitignore")
+                lines += [rule for rule in rules if "/" not in rule.rstrip("/")]
+            if (folder / ".git").exists():
+                lines += _lines_of(folder / ".git" / "info" / "exclude") if folder == workspace else []
+                return lines
+        # No repository around it: .gitignore files further up do not apply.
+        return lines[:1] if lines and lines[0].startswith("/") else []
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        return kept | {
+            "GIT_DIR": str(self.store),
+            "GIT_WORK_TREE": str(self.workspace),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_AUTHOR_NAME": "agent-tui",
+            "GIT_AUTHOR_EMAIL": "agent-tui@localhost",
+            "GIT_COMMITTER_NAME": "agent-tui",
+            "GIT_COMMITTER_EMAIL": "agent-tui@localhost",
+            "LC_ALL": "C",
+        }
+
+
+async def _acquire(descriptor: int) -> None:
+    """Lock by polling: a `flock` that waits in a thread could not be cancelled."""
+    for _ in range(round(LOCK_TIMEOUT / _LOCK_STEP)):
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        await asyncio.sleep(_LOCK_STEP)
+    raise CheckpointError(
+        "The workspace cannot be checkpointed",
+        "another session on this workspace is busy with its own checkpoint",
+        "Try again when it is done.",
+    )
+
+
+def _failed(arguments: Sequence[str], errors: bytes) -> CheckpointError:
+    said = errors.decode("utf-8", "replace").strip().splitlines()
+    why = said[-1] if said else "it gave no reason"
+    todo = "Free some space." if b"No space left" in errors else "Rewinding files is not possible here."
+    return CheckpointError(f"git {arguments[0]} failed on the workspace's checkpoints", why, todo)
+
+
+def _lines_of(path: Path) -> list[str]:
+    try:
+        return path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,275 @@
+"""One session in a row: what the list shows of it, and what the search finds in it.
+
+Read from the journal, event by event, without building the whole state: a list of thousands of sessions is made of
+these. `session_index` stores them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tui_agent.core.events import (
+    EscalationAnswered,
+    Event,
+    IterationFinished,
+    ModelFaulted,
+    OperatorSpoke,
+    Outcome,
+    ReplyFinished,
+    RunFinished,
+    RunStarted,
+    SessionStarted,
+    SettingChanged,
+    TitleChanged,
+    ToolFailed,
+)
+from tui_agent.core.evolve import evolve
+from tui_agent.core.projections.metrics import Metrics
+from tui_agent.core.state import title_of
+from tui_agent.store.errors import SessionError
+from tui_agent.store.journal import JOURNAL_NAME
+from tui_agent.store.journal_index import EventSource, JournalIndex
+
+
+class Passage(NamedTuple):
+    """Text that the search finds. `role`: operator, model, error or title."""
+
+    seq: int
+    role: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SessionRow:
+    """What the list shows. Times in seconds since the epoch, `cost` in USD (None: not known), `size` in bytes."""
+
+    id: str
+    title: str = ""
+    workspace: str = ""
+    model: str = ""
+    policy: str = ""
+    source: str = ""
+    outcome: str = ""
+    """Of the newest run; empty while it goes on or was never finished."""
+    runs: int = 0
+    endings: int = 0
+    """Runs that ended."""
+    partial_answers: int = 0
+    """Of these, those with the outcome `partial`."""
+    iterations: int = 0
+    model_retries: int = 0
+    model_faults: int = 0
+    tool_calls: int = 0
+    tool_errors: int = 0
+    failures: int = 0
+    """Failed calls, rejected replies and faults of the model."""
+    recovered_same_call: int = 0
+    """Failures after which the same call succeeded, or the model replied properly."""
+    recovered_worked_round: int = 0
+    """Failures after which another call for the same target succeeded."""
+    coherence_violations: int = 0
+    escalations: int = 0
+    cost: float | None = 0.0
+    tokens: int = 0
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    """Of the last event."""
+    events: int = 0
+    size: int = 0
+    changed_ns: int = 0
+    """When the journal changed: shows whether this row is up to date."""
+    parent: str = ""
+    parent_seq: int = 0
+    problem: str = ""
+    """Why the journal cannot be read, where it cannot."""
+
+    @property
+    def recoveries(self) -> int:
+        """Failures that were recovered, in either way."""
+        return self.recovered_same_call + self.recovered_worked_round
+
+    @property
+    def unrecovered(self) -> int:
+        """Failures that nothing has recovered."""
+        return self.failures - self.recoveries
+
+    @property
+    def error_rate(self) -> float | None:
+        """Failed calls of all calls; None where there was none."""
+        return _rate(self.tool_errors, self.tool_calls)
+
+    @property
+    def recovery_rate(self) -> float | None:
+        """Recovered failures of all failures; None where nothing failed."""
+        return _rate(self.recoveries, self.failures)
+
+    @property
+    def partial_answer_rate(self) -> float | None:
+        """Partial answers of all outcomes; None where no run ended."""
+        return _rate(self.partial_answers, self.endings)
+
+
+def _rate(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+_COUNTED = (
+    "model_retries",
+    "model_faults",
+    "tool_calls",
+    "tool_errors",
+    "failures",
+    "recovered_same_call",
+    "recovered_worked_round",
+    "coherence_violations",
+    "escalations",
+)
+"""What a row sums up of the metrics of its runs, by the same names."""
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """A row that grows, with the sums of the runs that are over, and the counters of the run that goes on."""
+
+    row: SessionRow
+    run: Metrics = field(default_factory=Metrics)
+
+    def with_run(self) -> SessionRow:
+        """The row with the counters of the run."""
+        return evolve(
+            self.row, **{name: getattr(self.row, name) + getattr(self.run, name) for name in _COUNTED}
+        )
+
+
+def summarise(folder: Path) -> tuple[SessionRow, list[Passage]]:
+    """The row and the passages of the session in `folder`; one that cannot be read gets a row that says why."""
+    path = folder / JOURNAL_NAME
+    try:
+        found = path.stat()
+    except OSError as fault:
+        return SessionRow(folder.name, problem=f"there is no journal ({fault.strerror})"), []
+    blank = SessionRow(
+        folder.name, size=found.st_size, changed_ns=found.st_mtime_ns, ended_at=found.st_mtime_ns / 1e9
+    )
+    passages: list[Passage] = []
+    try:
+        source = JournalIndex(path)
+        row = _summed(source, blank, passages)
+    except SessionError as error:
+        return evolve(blank, problem=str(error)), passages
+    return row, passages
+
+
+def _summed(source: EventSource, row: SessionRow, passages: list[Passage]) -> SessionRow:
+    sums = _Sums(row)
+    for number, kind in enumerate(source.kinds, 1):
+        if kind not in _READ:
+            continue
+        event = source.event(number)
+        passages.extend(_passages(event))
+        row = sums.with_run() if kind == "run_started" else sums.row
+        handler = _HANDLERS.get(type(event))
+        if handler is not None:
+            row = evolve(row, **handler(row, event))
+        sums = _Sums(row, sums.run.apply(event))
+    usage = sums.run.session_usage
+    return evolve(
+        sums.with_run(),
+        cost=usage.cost,
+        tokens=usage.prompt_tokens + usage.completion_tokens,
+        events=len(source),
+        ended_at=source.at(len(source)),
+    )
+
+
+Changes = dict[str, Any]
+
+
+def _session_started(row: SessionRow, event: SessionStarted) -> Changes:
+    changes: Changes = {
+        "title": event.title,
+        "workspace": event.workspace,
+        "source": event.source,
+        "started_at": event.at,
+    }
+    if event.parent is not None:
+        changes |= {"parent": event.parent.session_id, "parent_seq": event.parent.seq}
+    return changes
+
+
+def _run_started(row: SessionRow, event: RunStarted) -> Changes:
+    return {
+        "runs": row.runs + 1,
+        "policy": event.policy,
+        "model": event.model,
+        "outcome": "",
+        "title": row.title or title_of(event.task),
+    }
+
+
+def _run_finished(row: SessionRow, event: RunFinished) -> Changes:
+    return {
+        "outcome": event.outcome.value,
+        "endings": row.endings + 1,
+        "partial_answers": row.partial_answers + (event.outcome is Outcome.PARTIAL),
+    }
+
+
+def _setting_changed(row: SessionRow, event: SettingChanged) -> Changes:
+    return {event.setting: event.value} if event.setting in {"policy", "model"} else {}
+
+
+_HANDLERS: dict[type[Event], Callable[[SessionRow, Any], Changes]] = {
+    SessionStarted: _session_started,
+    RunStarted: _run_started,
+    SettingChanged: _setting_changed,
+    TitleChanged: lambda _, event: {"title": event.title},
+    RunFinished: _run_finished,
+    IterationFinished: lambda row, _: {"iterations": row.iterations + 1},
+}
+
+
+def _passages(event: Event) -> Iterator[Passage]:
+    match event:
+        case RunStarted():
+            yield Passage(event.seq, "operator", event.task)
+        case OperatorSpoke():
+            yield Passage(event.seq, "operator", event.text)
+        case EscalationAnswered() if event.text:
+            yield Passage(event.seq, "operator", event.text)
+        case ReplyFinished():
+            if event.text:
+                yield Passage(event.seq, "model", event.text)
+            for call in event.calls:
+                yield Passage(event.seq, "model", f"{call.name} {call.arguments}")
+        case ToolFailed():
+            yield Passage(event.seq, "error", f"{event.tool}: {event.failure.message}")
+        case ModelFaulted():
+            yield Passage(event.seq, "error", event.fault.message)
+        case RunFinished() if event.answer:
+            yield Passage(event.seq, "model", event.answer)
+        case TitleChanged():
+            yield Passage(event.seq, "title", event.title)
+        case _:
+            return
+
+
+# All others are skipped without being parsed.
+_READ = frozenset(
+    {
+        *(
+            "session_started",
+            "run_started",
+            "setting_changed",
+            "title_changed",
+            "run_finished",
+            "operator_spoke",
+        ),
+        *("iteration_finished", "reply_finished", "tool_succeeded", "tool_failed", "model_faulted"),
+        *("reply_rejected", "escalation_raised", "escalation_answered"),
+        *("model_call_started", "coherence_repaired"),
+    }
+)
