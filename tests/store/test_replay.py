@@ -103,6 +103,7 @@ PIECES: list[list[Event]] = [
         ToolProgress(call_id='c"\\', text="two"),
         ToolSucceeded(call_id="c9", tool="bash"),
     ],
+    [ModelCallStarted(iteration=1), ReplyDelta(text="a"), NotePrepared(text="edited"), ReplyFinished()],
     [ToolProgress(call_id="c9", text="late"), IterationFinished(iteration=1)],
     [ToolProgress(call_id='c"\\', text="more"), ToolCancelled(call_id='c"\\', tool="bash")],
 ]
@@ -135,6 +136,15 @@ def test_seeking_while_another_thread_prepares_is_right():
             assert replay.state_at(place) == fold(events[:place])
         preparing.result()
     assert replay.marks() == Replay.of(events).marks()
+
+
+def test_a_snapshot_in_the_middle_of_a_reply_holds_what_had_streamed():
+    parts = [ReplyDelta(text="par"), ReplyDelta(text="tial")]
+    for before in range(replay_module.SPACING):
+        story = [start(), *[Notice(text="x")] * before, ModelCallStarted(iteration=1), *parts]
+        events = stamp([*story, NotePrepared(text="edited"), ReplyFinished()])
+        replay = Replay.of(events)
+        assert replay.state_at(len(events) - 1) == fold(events[:-1])
 
 
 @settings(max_examples=60, deadline=None)

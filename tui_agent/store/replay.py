@@ -77,20 +77,16 @@ _STOPS: dict[str, Stop] = {
     "run_started": Stop.RUN,
 }
 
+_SNAPSHOT_AFTER = frozenset({"note_prepared", "iteration_finished", "run_finished", "run_started"})
 # Events between which a reply may stream; a delta matters to later states only if no whole reply takes its
-# place.
-_REPLY_BOUNDS = frozenset(
-    [
-        "model_call_started",
-        "reply_finished",
-        "model_faulted",
-        "iteration_started",
-        "iteration_finished",
-        "run_started",
-        "run_finished",
-        "rewound",
-    ]
-)
+# place. A snapshot holds what has streamed up to it.
+_REPLY_BOUNDS = _SNAPSHOT_AFTER | {
+    "model_call_started",
+    "reply_finished",
+    "model_faulted",
+    "iteration_started",
+    "rewound",
+}
 # Where something for the scrubber happens: a stop, a verdict, or (the others) a change of the confidence.
 _COLLECTED = frozenset(
     {
@@ -103,7 +99,6 @@ _COLLECTED = frozenset(
     }
 )
 _RESULTS = frozenset({"tool_succeeded", "tool_failed", "tool_refused", "tool_cancelled"})
-_SNAPSHOT_AFTER = frozenset({"note_prepared", "iteration_finished", "run_finished", "run_started"})
 
 
 @dataclass
