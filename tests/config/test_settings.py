@@ -92,6 +92,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "model_timeout": ("5.5", "5.5"),
     "max_cost": ("0.25", "0.25"),
     "fallback_models": ('["a/b", "c/d"]', "a/b, c/d"),
+    "summary_model": ('"a/cheap"', "a/cheap"),
     "theme": ('"paper"', "paper"),
     "step": ("true", "true"),
     "output": ('"jsonl"', "jsonl"),
@@ -253,6 +254,7 @@ def test_a_misspelt_variable_is_an_error_and_a_foreign_one_is_not(place: Path) -
         ("workspace = '/'", "the workspace it would choose"),
         ("model = 'huggingface/https://elsewhere.example'", "where your key is sent"),
         ("fallback_models = ['huggingface/https://elsewhere.example']", "where your key is sent"),
+        ("summary_model = 'huggingface/https://elsewhere.example'", "where your key is sent"),
         ("model = 'scripted:./evil.toml'", "scripted"),
     ],
 )

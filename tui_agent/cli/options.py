@@ -142,6 +142,7 @@ def add_run_options(parser: Parser) -> None:
     group.add_argument(
         "--fallback-models", metavar="A,B", help="models to try, in order, when the first cannot be reached"
     )
+    group.add_argument("--summary-model", metavar="NAME", help="the model for summaries, perhaps a cheap one")
     add_place_options(parser)
 
 

@@ -217,7 +217,7 @@ def _above(value: Any, limit: Any, where: str) -> str:
 def _unsafe_value(key: str, value: Any) -> str:
     if key == "approve" and value != "ask":
         return 'it would let calls run unasked (only approve = "ask" is accepted here)'
-    if key in {"model", "fallback_models"}:
+    if key in {"model", "fallback_models", "summary_model"}:
         names = value if isinstance(value, list) else [value]
         if any("://" in str(name) for name in names):
             return "a model's name with an address in it decides where your key is sent"

@@ -64,6 +64,8 @@ class Settings(BaseModel):
     """What a run may cost before it ends with a partial answer; None: no limit."""
     fallback_models: tuple[str, ...] = ()
     """Models to try, in order, when the chosen one cannot be reached."""
+    summary_model: str = ""
+    """Model that writes summaries of long conversations, perhaps a cheap one; empty: the chosen one."""
     theme: str = ""
     """Name of a theme; empty: the console's default."""
     step: bool = False

@@ -112,6 +112,8 @@ class RunFacts:
     context_tokens: int | None = None
     tools_tokens: int = 0
     fallback_models: tuple[str, ...] = ()
+    summary_model: str = ""
+    """Writes the summaries of the conversation; empty: `model`. Any `Model` takes it as a request's model."""
     operator_present: bool = True
     attempt: int = 0
     """Of the model call in this iteration, from 1."""
@@ -267,6 +269,7 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
         context_tokens=event.context_tokens,
         tools_tokens=event.tools_tokens,
         fallback_models=event.fallback_models,
+        summary_model=event.summary_model,
         operator_present=event.operator_present,
     )
     session = evolve(

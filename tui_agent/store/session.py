@@ -313,6 +313,7 @@ class Session:
                 context_tokens=settings.context_tokens,
                 tools_tokens=sum(estimate_tokens(str(tool)) for tool in self._tools.specifications()),
                 fallback_models=tuple(settings.fallback_models),
+                summary_model=settings.summary_model,
                 operator_present=self._operator.present,
             )
         )
