@@ -34,6 +34,17 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+def ordinal(number: int) -> str:
+    """`1st`, `2nd`, `11th`."""
+    suffix = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{suffix}"
+
+
+def dollars(cost: float) -> str:
+    """USD: `$0.0042`, `$1.37`."""
+    return f"${cost:.4f}" if cost < 1 else f"${cost:.2f}"
+
+
 def time_of_day(at: float) -> str:
     """The time of day, with the day where it is not today's."""
     moment = time.localtime(at)

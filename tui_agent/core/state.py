@@ -53,7 +53,7 @@ from tui_agent.core.events import (
     VerdictReached,
 )
 from tui_agent.core.evolve import evolve
-from tui_agent.core.projections.conversation import Conversation
+from tui_agent.core.projections.conversation import Conversation, Surroundings
 from tui_agent.core.projections.history import History
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.timeline import Timeline
@@ -194,14 +194,17 @@ def apply(state: RunState, event: Event) -> RunState:
     """The state after one more event."""
     kind = type(event)
     attempt = _attempt(state, event) if kind in _OF_A_CALL else 1
+    metrics = state.metrics.apply(event)
+    before, after = state.metrics.incidents.recovered, metrics.incidents.recovered
+    recovered = after.tail(len(before)) if len(after) > len(before) else ()
     changes: dict[str, Any] = {
         "seq": event.seq,
         "at": event.at,
-        "conversation": state.conversation.apply(event, attempt),
+        "conversation": state.conversation.apply(event, Surroundings(attempt, recovered, metrics)),
         "history": state.history.apply(event),
         "recovery": state.recovery.apply(event),
-        "metrics": state.metrics.apply(event),
-        "timeline": state.timeline.apply(event),
+        "metrics": metrics,
+        "timeline": state.timeline.apply(event, recovered),
     }
     handler = _HANDLERS.get(kind)
     if handler is not None:

@@ -212,7 +212,7 @@ async def test_a_failure_that_was_recovered_says_so_and_is_quiet() -> None:
         pane = await shown(pilot, answered())
         text = text_of_pane(pane)
         assert "failed 1/3 · recovered later" in text
-        assert "ok at try 2" in text
+        assert "RECOVERED · 2nd try · after a note" in text
         assert not any("on:error-background" in span.style for line in all_lines(pane) for span in line)
 
 
@@ -249,11 +249,11 @@ async def test_the_wait_before_a_retry_counts_down_and_then_stands_as_past() -> 
     story = backing_off()
     async with Stage(ConversationPane).run_test(size=(90, 30)) as pilot:
         pane = await shown(pilot, story)
-        assert "try 2 failed, next in 4.9 s ▰▰▰▰▱▱▱▱▱▱" in text_of_pane(pane)
+        assert "▰▰▰▰▱▱▱▱▱▱ try 2 failed, next in 4.9 s" in text_of_pane(pane)
         assert "partial — cut" in text_of_pane(pane)
         story.now += 3
         await shown(pilot, story)
-        assert "next in 1.9 s ▰▰▰▰▰▰▰▰▱▱" in text_of_pane(pane)
+        assert "▰▰▰▰▰▰▰▰▱▱ try 2 failed, next in 1.9 s" in text_of_pane(pane)
         story.ask_model(attempt=3)
         await shown(pilot, story)
         assert "tried again after 8.0 s" in text_of_pane(pane)
@@ -284,7 +284,27 @@ async def test_an_answer_that_was_said_as_a_reply_is_not_said_twice() -> None:
     async with Stage(ConversationPane).run_test(size=(90, 120)) as pilot:
         text = text_of_pane(await shown(pilot, answered()))
         assert text.count("The suite is green") == 1
-        assert "✓ answered  4 iterations" in text
+        assert "✓ answered · 4 steps · 1 failure, 1 recovered" in text
+
+
+async def test_a_note_stands_where_it_acted_with_what_the_model_did_next() -> None:
+    async with Stage(ConversationPane).run_test(size=(90, 120)) as pilot:
+        pane = await shown(pilot, answered())
+        text = text_of_pane(pane)
+        assert "↳ changed approach: bash → edit_file tests/test_stats.py" in text
+        assert text.index("iteration 2") < text.index("→ note") < text.index("The import is wrong.")
+
+
+async def test_the_tries_of_one_model_call_are_one_block() -> None:
+    story = backing_off()
+    story.ask_model(attempt=3)
+    story.reply("Done.")
+    story.judge()
+    async with Stage(ConversationPane).run_test(size=(90, 30)) as pilot:
+        pane = await shown(pilot, story)
+        text = text_of_pane(pane)
+        assert text.count("≈ ") == 1
+        assert "… 1 earlier try (Enter or click)" in text
 
 
 async def test_markup_in_texts_is_text() -> None:

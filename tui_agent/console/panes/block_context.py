@@ -24,8 +24,10 @@ class BlockContext:
     """Its failure stands: the run ended by it, or the call is out of attempts."""
     recovered: bool = False
     """The same call succeeded later."""
+    open: bool = False
+    """It may still change."""
     waiting: bool = False
-    """A fault whose wait goes on."""
+    """The wait before another try goes on."""
     now: float = 0.0
     """Seconds since the epoch, for what moves."""
     frame: str = "⠿"

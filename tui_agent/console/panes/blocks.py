@@ -6,17 +6,19 @@ of a closed entry can be kept for as long as the width and its `BlockContext` st
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.console.panes.call_block import draw_call, with_rule
+from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.console.panes.prose import Prose
 from tui_agent.console.panes.styled_line import Line, Span, clip, wrap, wrap_spans
-from tui_agent.console.quantities import counted, seconds
+from tui_agent.console.quantities import counted, dollars, seconds
 from tui_agent.terminal_text import one_line, sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tui_agent.console.panes.block_context import BlockContext
     from tui_agent.core.projections import conversation
@@ -148,11 +150,9 @@ def _reply(entry: conversation.ReplyEntry, width: int, context: BlockContext) ->
 def _fault(entry: conversation.FaultEntry, width: int, context: BlockContext) -> list[Line]:
     final = entry.action in ("stop", "degrade")
     role = "error" if final else "warn"
-    status = f" ({entry.fault.status})" if entry.fault.status else ""
-    name = str(entry.fault.kind).replace("_", " ")
     back = " on:error-background" if final else ""
     style = f"{role} bold{back}"
-    said = [Span(f"{name}{status}: ", style), Span(one_line(entry.fault.message, 600), back.strip())]
+    said = [Span(f"{_fault_name(entry)}: ", style), Span(one_line(entry.fault.message, 600), back.strip())]
     lines = wrap_spans(said, width - 2)[:4]
     shown: list[Line] = [
         (Span(("✗ " if final else "≈ ") if not number else "  ", style), *line, Span("", back.strip()))
@@ -161,6 +161,12 @@ def _fault(entry: conversation.FaultEntry, width: int, context: BlockContext) ->
     then = _what_then(entry, context)
     rule = (Span("  "), Span(one_line(entry.rule, 60), "faint")) if entry.rule else ()
     shown.append(clip((Span("  "), *then, *rule), width))
+    if context.expanded:
+        shown.extend(_try(earlier, width) for earlier in entry.earlier)
+    elif entry.earlier:
+        count = counted(len(entry.earlier), "earlier try") if len(entry.earlier) == 1 else ""
+        count = count or f"{len(entry.earlier)} earlier tries"
+        shown.append(clip((Span(f"  … {count} ", "muted bold"), Span("(Enter or click)", "muted")), width))
     if entry.fault.advice and (final or entry.action == "ask" or context.expanded):
         shown.extend(
             (Span("  → ", "note") if not number else Span("    "), Span(text))
@@ -169,25 +175,34 @@ def _fault(entry: conversation.FaultEntry, width: int, context: BlockContext) ->
     return shown
 
 
+def _fault_name(entry: conversation.FaultEntry) -> str:
+    status = f" ({entry.fault.status})" if entry.fault.status else ""
+    return f"{str(entry.fault.kind).replace('_', ' ')}{status}"
+
+
+def _try(entry: conversation.FaultEntry, width: int) -> Line:
+    """An earlier try in a line."""
+    waited = seconds(max(0.0, entry.until - entry.at))
+    then = f"falling back to {one_line(entry.next_model)}" if entry.next_model else f"waited {waited}"
+    words = f"  try {entry.attempt}: {_fault_name(entry)}, {then}  "
+    return clip((Span(words, "muted"), Span(one_line(entry.fault.message, 300), "faint")), width)
+
+
 def _what_then(entry: conversation.FaultEntry, context: BlockContext) -> list[Span]:
     tried = f"try {entry.attempt}"
     match entry.action:
         case "retry":
-            left = entry.until - context.now if context.waiting else 0.0
-            if context.waiting and left > 0:
+            left = entry.until - context.now if context.open and context.waiting else 0.0
+            if left > 0:
                 total = max(0.001, entry.until - entry.at)
                 done = min(10, max(0, round(10 * (1 - left / total))))
-                bar = Span("▰" * done + "▱" * (10 - done), "warn")
                 return [
-                    Span(f"{tried} failed, next in {seconds(left)} ", "warn"),
-                    bar,
+                    Span("▰" * done + "▱" * (10 - done), "warn"),
+                    Span(f" {tried} failed, next in {seconds(left)}", "warn"),
                     Span("  Esc stops the wait", "muted"),
                 ]
-            return [
-                Span(
-                    f"{tried} failed, tried again after {seconds(max(0.0, entry.until - entry.at))}", "muted"
-                )
-            ]
+            went = f"tried again after {seconds(max(0.0, entry.until - entry.at))}"
+            return [Span(f"{tried} failed, {went}", "muted")]
         case "fallback":
             return [
                 Span(f"{tried} failed, falling back to ", "muted"),
@@ -203,6 +218,50 @@ def _what_then(entry: conversation.FaultEntry, context: BlockContext) -> list[Sp
             return [Span("▼ the run ends with a partial answer", "error bold")]
         case _:
             return [Span("■ the run stops", "error bold")]
+
+
+def _note(entry: conversation.NoteEntry, width: int, context: BlockContext) -> list[Line]:
+    """What is new in the note, and what the model did next; opened: the whole of it."""
+    sign, blank = Span("→ ", "note bold"), Span("  ")
+    if context.expanded:
+        head = clip((sign, Span("note to the model  ", "note"), Span(", ".join(entry.rules), "faint")), width)
+        body: list[Line] = [
+            (Span(line, "muted"),) for line in wrap(sanitize(entry.text).strip("\n"), width - 4)
+        ]
+        lines = [head, *prefixed(body, Span("  ┊ ", "faint"), Span("  ┊ ", "faint"))]
+    else:
+        fresh = entry.fresh or entry.text
+        said = one_line(fresh, 4 * width) if fresh else ""
+        same = "" if entry.fresh else "as before: "
+        lines = [clip((sign, Span("note  ", "note"), Span(f"{same}{said}", "muted")), width)]
+    then = "the model reads it now" if context.open else what_next(entry)
+    return [*lines, clip((blank, Span("↳ ", "note"), Span(then, "muted" if context.open else "")), width)]
+
+
+def what_next(entry: conversation.NoteEntry) -> str:
+    """What the model did after the note: the same again, the call changed, or another approach."""
+    if not entry.calls:
+        return "answered in words"
+    keys = {key for _, key in entry.failed if key}
+    if any(call.key in keys for call in entry.calls):
+        return "tried the same call again"
+    call = entry.calls[0]
+    if not entry.failed:
+        return f"went on with {_named(call.name, call.arguments)}"
+    tools = dict.fromkeys(tool for tool, _ in entry.failed)
+    if call.name in tools:
+        return f"changed the call: {_named(call.name, call.arguments)}"
+    return f"changed approach: {', '.join(map(one_line, tools))} → {_named(call.name, call.arguments)}"
+
+
+def _named(tool: str, arguments: str) -> str:
+    try:
+        parsed = json.loads(arguments)
+    except ValueError:
+        parsed = {}
+    return (
+        f"{one_line(tool)} {short_input(tool, parsed if isinstance(parsed, dict) else {}, arguments)}".strip()
+    )
 
 
 def _notice(entry: conversation.NoticeEntry, width: int, context: BlockContext) -> list[Line]:
@@ -243,10 +302,9 @@ def _outcome(entry: conversation.OutcomeEntry, width: int, context: BlockContext
     sign = OUTCOMES.get(str(entry.outcome), OUTCOMES["error"])
     loud = sign.role == "error"
     back = " on:error-background" if loud else ""
-    count = counted(entry.iteration, "iteration") if entry.iteration else ""
     title = (
         Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold{back}"),
-        Span(f"  {count}" if count else "", f"muted{back}"),
+        *(Span(f" · {part}", f"muted{back}") for part in _account(entry)),
         Span(f"  {one_line(entry.rule, 60)}" if entry.rule else "", f"muted{back}"),
     )
     lines: list[Line] = [(Span("━" * width, sign.role),), (*clip(title, width), Span("", back.strip()))]
@@ -259,6 +317,21 @@ def _outcome(entry: conversation.OutcomeEntry, width: int, context: BlockContext
         lines.append(())
         lines.extend(prefixed(Prose(width - 2).finish(entry.answer), Span("◆ ", "model bold"), Span("  ")))
     return lines
+
+
+def _account(entry: conversation.OutcomeEntry) -> Iterator[str]:
+    """The run in numbers."""
+    if entry.iteration:
+        yield counted(entry.iteration, "step")
+    if entry.failures:
+        yield f"{counted(entry.failures, 'failure')}, {entry.recoveries} recovered"
+    if entry.asked:
+        times = {1: "once", 2: "twice"}.get(entry.asked, f"{entry.asked} times")
+        yield f"asked you {times}"
+    if entry.duration:
+        yield seconds(entry.duration)
+    if entry.cost:
+        yield dollars(entry.cost)
 
 
 def _said_already(answer: str, previous: conversation.Entry | None) -> bool:
@@ -276,6 +349,7 @@ _DRAWERS: dict[str, Callable[[Any, int, BlockContext], list[Line]]] = {
     "ReplyEntry": _reply,
     "CallEntry": draw_call,
     "FaultEntry": _fault,
+    "NoteEntry": _note,
     "NoticeEntry": _notice,
     "EscalationEntry": _escalation,
     "OutcomeEntry": _outcome,

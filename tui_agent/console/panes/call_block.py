@@ -14,12 +14,15 @@ from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.diff import diff_counts, draw_diff
 from tui_agent.console.panes.glyphs import CALL_STATES, KINDS
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit_middle, justified, width_of, wrap
-from tui_agent.console.quantities import counted, seconds
+from tui_agent.console.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tui_agent.console.panes.block_context import BlockContext
     from tui_agent.core.projections.conversation import CallEntry
+    from tui_agent.core.projections.incidents import Incident
 
 FOLDED = {"bash": 6, "read_file": 3, "list_dir": 4, "glob": 4, "grep": 5, "write_file": 8, "edit_file": 14}
 _FOLDED_OTHER = 4
@@ -95,10 +98,10 @@ def _meta(entry: CallEntry, context: BlockContext, state: str, role: str, back: 
             parts.append(("recovered later", "ok"))
     elif state == "running":
         parts.append((f"try{counted}" if entry.attempt > 1 and counted else "running", role))
+    elif entry.recovered:
+        parts.append((recovered_words(entry.recovered), "ok bold"))
     elif word:
         parts.append((word, f"{role} bold" if state in ("waiting", "blocked", "denied") else role))
-    elif entry.attempt > 1:
-        parts.append((f"ok at try {entry.attempt}", "ok"))
     if entry.diff:
         added, removed = diff_counts(entry.diff)
         parts.append((f"+{added} −{removed}", "muted"))
@@ -113,6 +116,18 @@ def _meta(entry: CallEntry, context: BlockContext, state: str, role: str, back: 
             spans.append(Span(" · ", f"faint{back}"))
         spans.append(Span(text, f"{style}{back}"))
     return tuple(spans)
+
+
+def recovered_words(incidents: Sequence[Incident]) -> str:
+    """How a success recovered what had failed: by which try or in which other way, and after what help."""
+    incident = max(incidents, key=lambda found: found.times)
+    recovery = incident.recovery
+    if recovery is not None and recovery.how == "same_call":
+        how = f"{ordinal(recovery.tries)} try"
+    else:
+        how = f"another way after {counted(incident.times, 'failure')}"
+    help_ = {"answer": " · after your answer", "note": " · after a note"}.get(incident.helped_by, "")
+    return f"RECOVERED · {how}{help_}"
 
 
 def _wrong_call(entry: CallEntry) -> str:

@@ -51,6 +51,7 @@ TIMELINE: dict[str, Sign] = {
     "error": Sign("✗", "failure", "warn"),
     "fault": Sign("≈", "fault", "warn"),
     "refused": Sign("⊘", "refused", "blocked"),
+    "recovered": Sign("✓", "recovered", "ok"),
     "escalation": Sign("?", "asked", "operator"),
     "operator": Sign("»", "operator", "operator"),
     "breaker": Sign("⏚", "breaker", "blocked"),

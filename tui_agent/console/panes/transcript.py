@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tui_agent.core.projections.conversation import CallEntry, Conversation, Entry, OpenReply
 
-_OPENING = frozenset({"CallEntry", "EscalationEntry", "FaultEntry"})
+_OPENING = frozenset({"CallEntry", "EscalationEntry", "FaultEntry", "NoteEntry"})
 
 KEPT = 300
 """Drawn blocks that are kept in memory; the others are drawn again when they are looked at."""
@@ -84,6 +84,7 @@ class Transcript:
         self._marks: dict[int, tuple[str, int]] = {}
         self._prose: Prose | None = None
         self._prose_seq = -1
+        self._before_reply: tuple[Entry, ...] = ()
         self._calls: tuple[CallEntry, ...] = ()
         self._reply: OpenReply | None = None
         self._iteration = 0
@@ -126,9 +127,9 @@ class Transcript:
             for index in range(common, len(log)):
                 self._append(index, log[index])
             self._log = log
-        if waiting != self._waiting and len(log):
-            self._forget(len(log) - 1)
-            self._waiting = waiting
+        self._waiting = waiting
+        note = conversation.note if conversation.note_sent else None
+        self._before_reply = tuple(entry for entry in (note, conversation.fault) if entry is not None)
         self._reply, self._calls, self._iteration = (
             conversation.reply,
             conversation.calls,
@@ -139,8 +140,6 @@ class Transcript:
     def advance(self, now: float, frame: str) -> None:
         """Draw what is open for the time `now`, with the spinner's sign `frame`."""
         self._now, self._frame = now, frame
-        if self._waiting and self._log:
-            self._forget(len(self._log) - 1)
         if self.width > 0:
             self._tail = self._draw_tail()
 
@@ -259,7 +258,6 @@ class Transcript:
             limit=self._limits[index],
             final=mark == "final",
             recovered=mark == "recovered",
-            waiting=self._waiting and index == len(self._log) - 1,
             now=self._now,
             frame=self._frame,
             prose=prose,
@@ -268,19 +266,26 @@ class Transcript:
     def _draw_tail(self) -> list[Drawn | OpenReplyBlock]:
         blocks: list[Drawn | OpenReplyBlock] = []
         previous = self._log[-1] if self._log else None
+        for entry in self._before_reply:
+            blocks.append(self._draw(entry, self._open_context(entry, previous)))
+            previous = entry
         if self._reply is not None:
             blocks.append(self._open_reply(self._reply, previous))
         for call in self._calls:
-            context = BlockContext(
-                previous=previous,
-                expanded=_key(call) in self._expanded,
-                limit=self._limit,
-                now=self._now,
-                frame=self._frame,
-            )
-            blocks.append(self._draw(call, context))
+            blocks.append(self._draw(call, self._open_context(call, previous)))
             previous = call
         return blocks
+
+    def _open_context(self, entry: Entry, previous: Entry | None) -> BlockContext:
+        return BlockContext(
+            previous=previous,
+            expanded=_key(entry) in self._expanded,
+            limit=self._limit,
+            open=True,
+            waiting=self._waiting,
+            now=self._now,
+            frame=self._frame,
+        )
 
     def _open_reply(self, reply: OpenReply, previous: Entry | None) -> OpenReplyBlock:
         if self._prose is None or self._prose_seq != reply.seq:
@@ -347,7 +352,10 @@ class Transcript:
         closed = len(self._log)
         if index < closed:
             return self._log[index]
-        number = index - closed - (self._reply is not None)
+        number = index - closed
+        if number < len(self._before_reply):
+            return self._before_reply[number]
+        number -= len(self._before_reply) + (self._reply is not None)
         return self._calls[number] if 0 <= number < len(self._calls) else None
 
     def toggle(self, index: int) -> bool:

@@ -7,14 +7,16 @@ everything that still moves (a streaming reply, running calls) is in the two ope
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
+from tui_agent.core.projections.incidents import Incident
+from tui_agent.core.projections.metrics import Metrics
 
 PROGRESS_TAIL = 4_000
 """Characters of a running command's output that stay on screen."""
@@ -47,6 +49,21 @@ class ReplyEntry(Entry):
     model: str = ""
 
 
+class Surroundings(NamedTuple):
+    """What an event's entry takes from the other projections.
+
+    `attempt`: the attempts ledger's count for the call; `recovered`: the incidents that the event ended; `metrics`:
+    those after the event.
+    """
+
+    attempt: int = 1
+    recovered: Sequence[Incident] = ()
+    metrics: Metrics = Metrics()
+
+
+ALONE = Surroundings()
+
+
 class CallState(StrEnum):
     """How far a call is. The last five are final."""
 
@@ -70,6 +87,8 @@ class CallEntry(Entry):
     index: int = 0
     arguments: str = ""
     """Raw text as sent, for calls that could not be parsed."""
+    key: str = ""
+    """Identity of the call; empty in journals that do not hold it."""
     state: CallState = CallState.REQUESTED
     attempt: int = 1
     started: float | None = None
@@ -84,6 +103,22 @@ class CallEntry(Entry):
     reason: str = ""
     rule: str = ""
     """Id of the rule that refused it."""
+    recovered: tuple[Incident, ...] = ()
+    """The incidents that its success ended."""
+
+
+@dataclass(frozen=True)
+class NoteEntry(Entry):
+    """A recovery note that the model has read, and what it did next."""
+
+    text: str
+    rules: tuple[str, ...] = ()
+    fresh: str = ""
+    """The first paragraph that the note before did not have."""
+    failed: tuple[tuple[str, str], ...] = ()
+    """Tool and key of the calls that had failed before it."""
+    calls: tuple[events.ToolCall, ...] = ()
+    """The calls of the reply to it."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +132,8 @@ class FaultEntry(Entry):
     next_model: str = ""
     until: float = 0.0
     rule: str = ""
+    earlier: tuple[FaultEntry, ...] = ()
+    """The tries of the same call that failed before."""
 
 
 @dataclass(frozen=True)
@@ -121,12 +158,17 @@ class EscalationEntry(Entry):
 
 @dataclass(frozen=True)
 class OutcomeEntry(Entry):
-    """How a run ended; loud unless it was answered."""
+    """How a run ended; loud unless it was answered. `duration` in seconds, `cost` in USD (None: unknown)."""
 
     outcome: events.Outcome
     reason: str
     answer: str
     rule: str = ""
+    failures: int = 0
+    recoveries: int = 0
+    asked: int = 0
+    duration: float = 0.0
+    cost: float | None = None
 
 
 @dataclass(frozen=True)
@@ -143,11 +185,18 @@ class OpenReply:
 
 @dataclass(frozen=True)
 class Conversation:
-    """Closed entries in order, then what is open: the reply that streams, the calls of this iteration."""
+    """Closed entries in order, then what is open: the model's fault that is retried, the reply that streams, the
+    calls of this iteration.
+    """
 
     entries: AppendLog[Entry] = field(default_factory=AppendLog)
+    fault: FaultEntry | None = None
     reply: OpenReply | None = None
     calls: tuple[CallEntry, ...] = ()
+    note: NoteEntry | None = None
+    """The newest note; while its call is under way, it waits for the reply."""
+    note_sent: bool = False
+    note_rules: tuple[str, ...] = ()
     iteration: int = 0
     escalation: events.EscalationRaised | None = None
     checkpoints: AppendLog[events.CheckpointSaved] = field(default_factory=AppendLog)
@@ -155,10 +204,10 @@ class Conversation:
     rewound_from: tuple[int, Conversation] | None = None
     """The newest rewind's `seq` and the conversation before it, until the next run: what an undo brings back."""
 
-    def apply(self, event: events.Event, attempt: int = 1) -> Conversation:
-        """Fold one event. `attempt` is the attempts ledger's count for the call that the event starts."""
+    def apply(self, event: events.Event, around: Surroundings = ALONE) -> Conversation:
+        """Fold one event."""
         handler = _HANDLERS.get(type(event))
-        return self if handler is None else handler(self, event, attempt)
+        return self if handler is None else handler(self, event, around)
 
     def call(self, call_id: str) -> CallEntry | None:
         """An open call by its id."""
@@ -175,51 +224,115 @@ class Conversation:
         return evolve(self, calls=calls)
 
 
-def _run_started(conversation: Conversation, event: events.RunStarted, _: int) -> Conversation:
+def _run_started(conversation: Conversation, event: events.RunStarted, _: Surroundings) -> Conversation:
     entry = OperatorEntry(event.seq, event.at, 0, event.task)
-    return conversation._closed(entry, reply=None, calls=(), iteration=0, escalation=None, rewound_from=None)
+    return conversation._closed(
+        entry,
+        fault=None,
+        reply=None,
+        calls=(),
+        note=None,
+        note_sent=False,
+        iteration=0,
+        escalation=None,
+        rewound_from=None,
+    )
 
 
-def _operator_spoke(conversation: Conversation, event: events.OperatorSpoke, _: int) -> Conversation:
+def _operator_spoke(conversation: Conversation, event: events.OperatorSpoke, _: Surroundings) -> Conversation:
     return conversation._closed(OperatorEntry(event.seq, event.at, conversation.iteration, event.text))
 
 
-def _iteration_started(conversation: Conversation, event: events.IterationStarted, _: int) -> Conversation:
+def _iteration_started(
+    conversation: Conversation, event: events.IterationStarted, _: Surroundings
+) -> Conversation:
     return evolve(conversation, iteration=event.iteration, reply=None, calls=())
 
 
-def _model_call_started(conversation: Conversation, event: events.ModelCallStarted, _: int) -> Conversation:
-    return evolve(conversation, reply=OpenReply(event.seq, event.at, event.model, event.attempt))
+def _model_call_started(
+    conversation: Conversation, event: events.ModelCallStarted, _: Surroundings
+) -> Conversation:
+    reply = OpenReply(event.seq, event.at, event.model, event.attempt)
+    if not event.note:
+        return evolve(conversation, reply=reply, note_sent=False)
+    before = conversation.note
+    if conversation.note_sent and before is not None and before.text == event.note:
+        return evolve(conversation, reply=reply)
+    known = set(before.text.split("\n\n")) if before is not None else set()
+    fresh = next((part for part in event.note.split("\n\n") if part not in known), "")
+    note = NoteEntry(
+        event.seq,
+        event.at,
+        conversation.iteration,
+        event.note,
+        conversation.note_rules,
+        fresh,
+        _failed_before(conversation),
+    )
+    return evolve(conversation, reply=reply, note=note, note_sent=True)
 
 
-def _reply_delta(conversation: Conversation, event: events.ReplyDelta, _: int) -> Conversation:
+def _failed_before(conversation: Conversation) -> tuple[tuple[str, str], ...]:
+    """Tool and key of the calls that failed in the iteration before."""
+    found: list[tuple[str, str]] = []
+    for place in range(len(conversation.entries) - 1, -1, -1):
+        entry = conversation.entries[place]
+        if entry.iteration < conversation.iteration - 1 or type(entry) is OperatorEntry:
+            break
+        if type(entry) is CallEntry and entry.state in {CallState.FAILED, CallState.BLOCKED}:
+            found.append((entry.tool, entry.key))
+    return tuple(reversed(found))
+
+
+def _note_prepared(conversation: Conversation, event: events.NotePrepared, _: Surroundings) -> Conversation:
+    return evolve(conversation, note_rules=event.rules)
+
+
+def _reply_delta(conversation: Conversation, event: events.ReplyDelta, _: Surroundings) -> Conversation:
     reply = conversation.reply or OpenReply(event.seq, event.at)
     grown = evolve(reply, text=reply.text + event.text, reasoning=reply.reasoning + event.reasoning)
     return evolve(conversation, reply=grown)
 
 
-def _reply_finished(conversation: Conversation, event: events.ReplyFinished, _: int) -> Conversation:
+def _reply_finished(conversation: Conversation, event: events.ReplyFinished, _: Surroundings) -> Conversation:
     calls = tuple(
-        CallEntry(event.seq, event.at, conversation.iteration, call.id, call.name, {}, index, call.arguments)
+        CallEntry(
+            event.seq,
+            event.at,
+            conversation.iteration,
+            call.id,
+            call.name,
+            {},
+            index,
+            call.arguments,
+            key=call.key,
+        )
         for index, call in enumerate(event.calls)
     )
-    if not event.text and not event.reasoning:
-        return evolve(conversation, reply=None, calls=calls)
-    seq = conversation.reply.seq if conversation.reply else event.seq
-    entry = ReplyEntry(seq, event.at, conversation.iteration, event.text, event.reasoning, model=event.model)
-    return conversation._closed(entry, reply=None, calls=calls)
+    said: list[Entry] = []
+    if conversation.note_sent and conversation.note is not None:
+        said.append(evolve(conversation.note, calls=event.calls))
+    if conversation.fault is not None:
+        said.append(conversation.fault)
+    if event.text or event.reasoning:
+        seq = conversation.reply.seq if conversation.reply else event.seq
+        said.append(
+            ReplyEntry(seq, event.at, conversation.iteration, event.text, event.reasoning, model=event.model)
+        )
+    return conversation._closed(*said, fault=None, reply=None, calls=calls, note_sent=False)
 
 
-def _reply_rejected(conversation: Conversation, event: events.ReplyRejected, _: int) -> Conversation:
+def _reply_rejected(conversation: Conversation, event: events.ReplyRejected, _: Surroundings) -> Conversation:
     text = f"Not taken as an answer: {event.failure.message} The agent is asked to go on."
     return conversation._closed(
         NoticeEntry(event.seq, event.at, conversation.iteration, "info", text, event.rule)
     )
 
 
-def _model_faulted(conversation: Conversation, event: events.ModelFaulted, _: int) -> Conversation:
+def _model_faulted(conversation: Conversation, event: events.ModelFaulted, _: Surroundings) -> Conversation:
+    before = conversation.fault
     fault = FaultEntry(
-        event.seq,
+        event.seq if before is None else before.seq,
         event.at,
         conversation.iteration,
         event.fault,
@@ -229,9 +342,16 @@ def _model_faulted(conversation: Conversation, event: events.ModelFaulted, _: in
         event.next_model,
         event.at + event.delay,
         event.rule,
+        () if before is None else (*before.earlier, evolve(before, earlier=())),
     )
     partial = _partial_reply(conversation, event.at, event.partial_text)
-    return conversation._closed(*partial, fault, reply=None)
+    if event.action in _TRIED_AGAIN:
+        return conversation._closed(*partial, fault=fault, reply=None)
+    return conversation._closed(*partial, fault, fault=None, reply=None)
+
+
+_TRIED_AGAIN = frozenset({"retry", "fallback", "shrink"})
+"""What is done about a fault within the iteration; the tries make one entry."""
 
 
 def _partial_reply(conversation: Conversation, at: float, text: str = "") -> tuple[Entry, ...]:
@@ -245,22 +365,28 @@ def _partial_reply(conversation: Conversation, at: float, text: str = "") -> tup
     return (ReplyEntry(seq, at, conversation.iteration, shown, reasoning, partial=True, model=model),)
 
 
-def _tool_started(conversation: Conversation, event: events.ToolStarted, attempt: int) -> Conversation:
+def _tool_started(
+    conversation: Conversation, event: events.ToolStarted, around: Surroundings
+) -> Conversation:
     return conversation._with_call(
         event.call_id,
         input=event.input,
         tool=event.tool,
         state=CallState.RUNNING,
-        attempt=attempt,
+        attempt=around.attempt,
         started=event.at,
     )
 
 
-def _approval_asked(conversation: Conversation, event: events.ApprovalAsked, attempt: int) -> Conversation:
-    return conversation._with_call(event.call_id, input=event.input, state=CallState.WAITING, attempt=attempt)
+def _approval_asked(
+    conversation: Conversation, event: events.ApprovalAsked, around: Surroundings
+) -> Conversation:
+    return conversation._with_call(
+        event.call_id, input=event.input, state=CallState.WAITING, attempt=around.attempt
+    )
 
 
-def _tool_progress(conversation: Conversation, event: events.ToolProgress, _: int) -> Conversation:
+def _tool_progress(conversation: Conversation, event: events.ToolProgress, _: Surroundings) -> Conversation:
     call = conversation.call(event.call_id)
     if call is None:
         return conversation
@@ -274,17 +400,18 @@ _FINAL_STATES: dict[type[events.Event], CallState] = {
 }
 
 
-def _tool_ended(conversation: Conversation, event: events.ToolResult, attempt: int) -> Conversation:
+def _tool_ended(conversation: Conversation, event: events.ToolResult, around: Surroundings) -> Conversation:
     state = _FINAL_STATES.get(type(event), CallState.BLOCKED)
     changes: dict[str, Any] = {"content": event.content, "duration": event.duration, "progress": ""}
     call = conversation.call(event.call_id)
     if call is None or call.started is None:
-        changes["attempt"] = attempt
+        changes["attempt"] = around.attempt
     if event.input:
         changes["input"] = event.input
     match event:
         case events.ToolSucceeded():
             changes |= {"diff": event.diff, "changed": event.changed, "output_file": event.output_file}
+            changes["recovered"] = tuple(around.recovered)
         case events.ToolFailed():
             changes |= {"failure": event.failure, "output_file": event.output_file}
         case events.ToolRefused():
@@ -295,24 +422,33 @@ def _tool_ended(conversation: Conversation, event: events.ToolResult, attempt: i
     return conversation._with_call(event.call_id, state=state, **changes)
 
 
-def _iteration_finished(conversation: Conversation, event: events.IterationFinished, _: int) -> Conversation:
+def _iteration_finished(
+    conversation: Conversation, event: events.IterationFinished, _: Surroundings
+) -> Conversation:
     return conversation._closed(
-        *_partial_reply(conversation, event.at), *conversation.calls, calls=(), reply=None
+        *_open_entries(conversation, event.at), calls=(), reply=None, fault=None, note_sent=False
     )
 
 
-def _notice(conversation: Conversation, event: events.Notice, _: int) -> Conversation:
+def _open_entries(conversation: Conversation, at: float) -> tuple[Entry, ...]:
+    fault = () if conversation.fault is None else (conversation.fault,)
+    return (*fault, *_partial_reply(conversation, at), *conversation.calls)
+
+
+def _notice(conversation: Conversation, event: events.Notice, _: Surroundings) -> Conversation:
     return conversation._closed(
         NoticeEntry(event.seq, event.at, conversation.iteration, event.severity, event.text)
     )
 
 
-def _escalation_raised(conversation: Conversation, event: events.EscalationRaised, _: int) -> Conversation:
+def _escalation_raised(
+    conversation: Conversation, event: events.EscalationRaised, _: Surroundings
+) -> Conversation:
     return evolve(conversation, escalation=event)
 
 
 def _escalation_answered(
-    conversation: Conversation, event: events.EscalationAnswered, _: int
+    conversation: Conversation, event: events.EscalationAnswered, _: Surroundings
 ) -> Conversation:
     asked = conversation.escalation
     question = asked.question if asked else ""
@@ -325,21 +461,32 @@ def _escalation_answered(
     return conversation._closed(entry, escalation=None)
 
 
-def _run_finished(conversation: Conversation, event: events.RunFinished, _: int) -> Conversation:
+def _run_finished(
+    conversation: Conversation, event: events.RunFinished, around: Surroundings
+) -> Conversation:
+    metrics = around.metrics
     entry = OutcomeEntry(
-        event.seq, event.at, conversation.iteration, event.outcome, event.reason, event.answer, event.rule
+        event.seq,
+        event.at,
+        conversation.iteration,
+        event.outcome,
+        event.reason,
+        event.answer,
+        event.rule,
+        metrics.failures,
+        metrics.recoveries,
+        metrics.escalations,
+        max(0.0, event.at - metrics.started_at) if metrics.started_at else 0.0,
+        metrics.usage.cost,
     )
     return conversation._closed(
-        *_partial_reply(conversation, event.at),
-        *conversation.calls,
-        entry,
-        calls=(),
-        reply=None,
-        escalation=None,
+        *_open_entries(conversation, event.at), entry, calls=(), reply=None, fault=None, escalation=None
     )
 
 
-def _session_resumed(conversation: Conversation, event: events.SessionResumed, _: int) -> Conversation:
+def _session_resumed(
+    conversation: Conversation, event: events.SessionResumed, _: Surroundings
+) -> Conversation:
     if not event.dropped_bytes:
         return conversation
     text = (
@@ -349,11 +496,13 @@ def _session_resumed(conversation: Conversation, event: events.SessionResumed, _
     return conversation._closed(NoticeEntry(event.seq, event.at, conversation.iteration, "warning", text))
 
 
-def _checkpoint_saved(conversation: Conversation, event: events.CheckpointSaved, _: int) -> Conversation:
+def _checkpoint_saved(
+    conversation: Conversation, event: events.CheckpointSaved, _: Surroundings
+) -> Conversation:
     return evolve(conversation, checkpoints=conversation.checkpoints.append(event))
 
 
-def _rewound(conversation: Conversation, event: events.Rewound, _: int) -> Conversation:
+def _rewound(conversation: Conversation, event: events.Rewound, _: Surroundings) -> Conversation:
     if event.scope == "files":
         return conversation
     before = conversation.rewound_from
@@ -368,8 +517,11 @@ def _rewound(conversation: Conversation, event: events.Rewound, _: int) -> Conve
         conversation,
         entries=conversation.entries.prefix(length),
         checkpoints=conversation.checkpoints.prefix(kept),
+        fault=None,
         reply=None,
         calls=(),
+        note=None,
+        note_sent=False,
         escalation=None,
     )
     return cut._closed(
@@ -381,12 +533,13 @@ def _rewind_notice(event: events.Rewound, text: str) -> NoticeEntry:
     return NoticeEntry(event.seq, event.at, 0, "info", text)
 
 
-_HANDLERS: dict[type[events.Event], Callable[[Conversation, Any, int], Conversation]] = {
+_HANDLERS: dict[type[events.Event], Callable[[Conversation, Any, Surroundings], Conversation]] = {
     events.RunStarted: _run_started,
     events.OperatorSpoke: _operator_spoke,
     events.IterationStarted: _iteration_started,
     events.IterationFinished: _iteration_finished,
     events.ModelCallStarted: _model_call_started,
+    events.NotePrepared: _note_prepared,
     events.ReplyDelta: _reply_delta,
     events.ReplyFinished: _reply_finished,
     events.ReplyRejected: _reply_rejected,

@@ -1,25 +1,16 @@
-"""Counts and sums of a run, as the result object reports them, and of the session.
-
-A failure is recovered when the same call succeeds later, or when another call of the same tool for the same target (a
-path, a command's first word) does; a rejected reply, a malformed call and a failed model call by the next proper reply.
-An answer alone recovers nothing.
-"""
+"""Counts and sums of a run, as the result object reports them, and of the session. What failed is in its incidents."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from tui_agent.core import events
+from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.iteration import FORM_ERRORS, found_nothing
+from tui_agent.core.projections.incidents import Incidents
 from tui_agent.core.recovery.policy import policy_of_run
-from tui_agent.core.recovery.signature import call_key
-
-_TARGETS = ("path", "file_path", "filename", "file", "pattern", "url", "query")
-_WORD = re.compile(r"(?:cd\s+\S+\s*(?:&&|;)\s*)?(?:\w+=\S*\s+)*([^\s;&|]+)")
 
 MOST_COMMANDS = 5
 """Successful commands that are remembered, the newest."""
@@ -58,12 +49,15 @@ class Usage:
         )
 
 
-class OpenFailure(NamedTuple):
-    """Failures of one call that nothing has recovered yet."""
+@dataclass(frozen=True)
+class IterationPoint:
+    """One iteration of the run's course. `latency` in seconds, `cost` in USD; None: unknown."""
 
-    tool: str
-    target: str
-    times: int
+    iteration: int
+    failures: int
+    tokens: int
+    latency: float
+    cost: float | None
 
 
 @dataclass(frozen=True)
@@ -78,10 +72,11 @@ class Metrics:
     tool_successes: int = 0
     completed_iterations: int = 0
     """Iterations that ended with a reply and were not cut short."""
-    failures: int = 0
-    """Of tools, of the reply's form and of the model."""
-    recovered_same_call: int = 0
-    recovered_worked_round: int = 0
+    incidents: Incidents = field(default_factory=Incidents)
+    course: AppendLog[IterationPoint] = field(default_factory=AppendLog)
+    """The iterations that have ended."""
+    open_point: IterationPoint = IterationPoint(0, 0, 0, 0.0, None)
+    """The open iteration so far; until it ends, its failures are those of the run before it."""
     coherence_violations: int = 0
     escalations: int = 0
     usage: Usage = Usage()
@@ -94,19 +89,28 @@ class Metrics:
     """Each once, in the order of their first change."""
     commands_succeeded: tuple[str, ...] = ()
     """The newest, each once."""
-    open_failures: dict[str, OpenFailure] = field(default_factory=dict)
-    """By call key."""
-    open_replies: int = 0
-    """Rejected replies, calls of a wrong form and failed model calls that no proper reply has followed yet."""
-    reply: Literal["none", "proper", "broken"] = "none"
-    """The open iteration's reply; broken: it cannot be executed or taken as an answer."""
-    search_results: bool = False
-    """The policy takes a search that finds nothing as a result."""
+    replied: bool = False
+    """The open iteration has its reply."""
+
+    @property
+    def failures(self) -> int:
+        """Of tools, of the reply's form and of the model."""
+        return self.incidents.failures
+
+    @property
+    def recovered_same_call(self) -> int:
+        """Failures whose call succeeded later."""
+        return self.incidents.recovered_same_call
+
+    @property
+    def recovered_worked_round(self) -> int:
+        """Failures that another call made good."""
+        return self.incidents.recovered_worked_round
 
     @property
     def recoveries(self) -> int:
         """Failures that were recovered, in either way."""
-        return self.recovered_same_call + self.recovered_worked_round
+        return self.incidents.recoveries
 
     @property
     def unrecovered(self) -> int:
@@ -115,28 +119,24 @@ class Metrics:
 
     def apply(self, event: events.Event) -> Metrics:
         """Fold one event."""
+        incidents = self.incidents.apply(event)
+        metrics = self if incidents is self.incidents else evolve(self, incidents=incidents)
         handler = _HANDLERS.get(type(event))
-        return self if handler is None else handler(self, event)
-
-
-def target_of(arguments: Mapping[str, Any]) -> str:
-    """What a call is about: its path, pattern or address, or the first word of its command."""
-    command = arguments.get("command", arguments.get("cmd"))
-    if isinstance(command, str):
-        match = _WORD.match(command.strip())
-        return match.group(1) if match else ""
-    for name in _TARGETS:
-        value = arguments.get(name)
-        if isinstance(value, str):
-            return value
-    return ""
+        return metrics if handler is None else handler(metrics, event)
 
 
 def _run_started(metrics: Metrics, event: events.RunStarted) -> Metrics:
     policy = policy_of_run(event.policy, event.policy_settings)
     return Metrics(
-        started_at=event.at, session_usage=metrics.session_usage, search_results=policy.search_results
+        started_at=event.at,
+        session_usage=metrics.session_usage,
+        incidents=Incidents(search_results=policy.search_results),
     )
+
+
+def _iteration_started(metrics: Metrics, event: events.IterationStarted) -> Metrics:
+    failures = metrics.failures
+    return evolve(metrics, open_point=IterationPoint(event.iteration, failures, 0, 0.0, None))
 
 
 def _model_call_started(metrics: Metrics, event: events.ModelCallStarted) -> Metrics:
@@ -145,9 +145,16 @@ def _model_call_started(metrics: Metrics, event: events.ModelCallStarted) -> Met
 
 
 def _reply_finished(metrics: Metrics, event: events.ReplyFinished) -> Metrics:
-    changes: dict[str, Any] = {"reply": "proper", "tool_calls": metrics.tool_calls + len(event.calls)}
+    changes: dict[str, Any] = {"tool_calls": metrics.tool_calls + len(event.calls), "replied": True}
     if event.by == "model":
+        point = metrics.open_point
         changes |= {
+            "open_point": evolve(
+                point,
+                tokens=point.tokens + (event.prompt_tokens or 0) + (event.completion_tokens or 0),
+                latency=point.latency + event.duration,
+                cost=event.cost if point.cost is None else point.cost + (event.cost or 0.0),
+            ),
             "usage": metrics.usage.plus(event),
             "session_usage": metrics.session_usage.plus(event),
             "last_prompt_tokens": event.prompt_tokens,
@@ -155,21 +162,8 @@ def _reply_finished(metrics: Metrics, event: events.ReplyFinished) -> Metrics:
     return evolve(metrics, **changes)
 
 
-def _reply_failed(metrics: Metrics) -> Metrics:
-    reply = metrics.reply if metrics.reply == "none" else "broken"
-    return evolve(metrics, failures=metrics.failures + 1, open_replies=metrics.open_replies + 1, reply=reply)
-
-
 def _model_faulted(metrics: Metrics, _: events.ModelFaulted) -> Metrics:
-    return evolve(_reply_failed(metrics), model_faults=metrics.model_faults + 1)
-
-
-def _reply_rejected(metrics: Metrics, _: events.ReplyRejected) -> Metrics:
-    return _reply_failed(metrics)
-
-
-def _key(event: events.ToolResult) -> str:
-    return event.key or call_key(event.tool, event.input)
+    return evolve(metrics, model_faults=metrics.model_faults + 1)
 
 
 def _tool_succeeded(metrics: Metrics, event: events.ToolSucceeded) -> Metrics:
@@ -182,63 +176,27 @@ def _tool_succeeded(metrics: Metrics, event: events.ToolSucceeded) -> Metrics:
         line = " ".join(command.split())[:_LONGEST_COMMAND]
         kept = [known for known in metrics.commands_succeeded if known != line]
         changes["commands_succeeded"] = (*kept, line)[-MOST_COMMANDS:]
-    return _recovered(evolve(metrics, **changes), event)
-
-
-def _recovered(metrics: Metrics, event: events.ToolResult) -> Metrics:
-    if not metrics.open_failures:
-        return metrics
-    key, target = _key(event), target_of(event.input)
-    same = metrics.open_failures.get(key)
-    round_ = {
-        other: failure
-        for other, failure in metrics.open_failures.items()
-        if other != key and target and (failure.tool, failure.target) == (event.tool, target)
-    }
-    if same is None and not round_:
-        return metrics
-    rest = {
-        other: failure
-        for other, failure in metrics.open_failures.items()
-        if other != key and other not in round_
-    }
-    return evolve(
-        metrics,
-        open_failures=rest,
-        recovered_same_call=metrics.recovered_same_call + (same.times if same else 0),
-        recovered_worked_round=metrics.recovered_worked_round
-        + sum(failure.times for failure in round_.values()),
-    )
+    return evolve(metrics, **changes)
 
 
 def _tool_failed(metrics: Metrics, event: events.ToolFailed) -> Metrics:
-    kind = event.failure.kind
-    if kind is events.FailureKind.CANCELLED:
+    if event.failure.kind is events.FailureKind.CANCELLED:
         return metrics
-    if metrics.search_results and found_nothing(event):
-        return _recovered(evolve(metrics, tool_successes=metrics.tool_successes + 1), event)
-    errors = metrics.tool_errors + 1
-    if kind in FORM_ERRORS:
-        return evolve(_reply_failed(metrics), tool_errors=errors)
-    key = _key(event)
-    before = metrics.open_failures.get(key)
-    failure = OpenFailure(event.tool, target_of(event.input), 1 + (before.times if before else 0))
-    return evolve(
-        metrics,
-        failures=metrics.failures + 1,
-        tool_errors=errors,
-        open_failures={**metrics.open_failures, key: failure},
-    )
+    if not metrics.incidents.counts(event):
+        return evolve(metrics, tool_successes=metrics.tool_successes + 1)
+    return evolve(metrics, tool_errors=metrics.tool_errors + 1)
 
 
 def _iteration_finished(metrics: Metrics, event: events.IterationFinished) -> Metrics:
-    changes: dict[str, Any] = {"reply": "none"}
-    if metrics.reply == "proper" and metrics.open_replies:
-        changes["recovered_same_call"] = metrics.recovered_same_call + metrics.open_replies
-        changes["open_replies"] = 0
-    if metrics.reply != "none" and not event.cancelled:
-        changes["completed_iterations"] = metrics.completed_iterations + 1
-    return evolve(metrics, **changes)
+    point = metrics.open_point
+    point = evolve(point, failures=metrics.failures - point.failures)
+    completed = metrics.replied and not event.cancelled
+    return evolve(
+        metrics,
+        replied=False,
+        completed_iterations=metrics.completed_iterations + completed,
+        course=metrics.course.append(point) if completed else metrics.course,
+    )
 
 
 def _coherence_repaired(metrics: Metrics, event: events.CoherenceRepaired) -> Metrics:
@@ -255,10 +213,10 @@ def _run_finished(metrics: Metrics, event: events.RunFinished) -> Metrics:
 
 _HANDLERS: dict[type[events.Event], Callable[[Metrics, Any], Metrics]] = {
     events.RunStarted: _run_started,
+    events.IterationStarted: _iteration_started,
     events.ModelCallStarted: _model_call_started,
     events.ReplyFinished: _reply_finished,
     events.ModelFaulted: _model_faulted,
-    events.ReplyRejected: _reply_rejected,
     events.ToolSucceeded: _tool_succeeded,
     events.ToolFailed: _tool_failed,
     events.IterationFinished: _iteration_finished,

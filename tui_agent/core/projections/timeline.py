@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
+from tui_agent.core.projections.incidents import MODEL, Incident
 
 
 @dataclass(frozen=True)
 class TimelineLine:
-    """One line. `kind` is a role for colouring: run, verdict, error, fault, refused, escalation, operator,
-    breaker, coherence, hook, notice or outcome; `level` is set for verdicts."""
+    """One line. `kind` is a role for colouring: run, verdict, error, fault, refused, recovered, escalation,
+    operator, breaker, coherence, hook, notice or outcome; `level` is set for verdicts."""
 
     seq: int
     at: float
@@ -36,8 +37,15 @@ class Timeline:
     remark: str = ""
     """Reason of the verdict before, if it let the run continue: what stays true is said once."""
 
-    def apply(self, event: events.Event) -> Timeline:
-        """Fold one event."""
+    def apply(self, event: events.Event, recovered: Sequence[Incident] = ()) -> Timeline:
+        """Fold one event, which ended the incidents in `recovered`."""
+        timeline = self._with(event)
+        for incident in recovered:
+            line = TimelineLine(event.seq, event.at, self.iteration, "recovered", _recovered(incident))
+            timeline = evolve(timeline, lines=timeline.lines.append(line), remark="")
+        return timeline
+
+    def _with(self, event: events.Event) -> Timeline:
         describe = _DESCRIPTIONS.get(type(event))
         if describe is None:
             return self
@@ -60,6 +68,14 @@ class Timeline:
             rule = getattr(event, "rule", "")
             line = TimelineLine(event.seq, event.at, iteration, kind, text, rule=rule)
         return evolve(self, lines=self.lines.append(line), iteration=line.iteration, remark=remark)
+
+
+def _recovered(incident: Incident) -> str:
+    what = incident.tool or ("the model answers" if incident.key == MODEL else "the reply is in form")
+    failures = "1 failure" if incident.times == 1 else f"{incident.times} failures"
+    recovery = incident.recovery
+    how = " in another way" if recovery is not None and recovery.how == "worked_round" else ""
+    return f"{what}{how} after {failures}"
 
 
 Describe = Callable[[Any], tuple[str, str] | None]

@@ -1,0 +1,313 @@
+"""Incidents: what failed, the course it took, and how it was recovered.
+
+A failure opens an incident or goes on with one: that of its call, of the replies' form, or of the model. A call's
+incident is recovered when the same call succeeds later, or when another call of the same tool for the same target (a
+path, a command's first word) does; those of the form and of the model by the next proper reply. An answer alone
+recovers nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tui_agent.core import events
+from tui_agent.core.append_log import AppendLog
+from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.iteration import FORM_ERRORS, found_nothing
+from tui_agent.core.recovery.signature import call_key, failure_signature, normalise
+
+FORM, MODEL = "form", "model"
+"""Keys of the incidents that are about no call."""
+
+COURSE = 12
+"""Failures of one incident that are kept, the newest."""
+
+_TARGETS = ("path", "file_path", "filename", "file", "pattern", "url", "query")
+_WORD = re.compile(r"(?:cd\s+\S+\s*(?:&&|;)\s*)?(?:\w+=\S*\s+)*([^\s;&|]+)")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One failure of an incident, and what the engine made of it."""
+
+    seq: int
+    at: float
+    iteration: int
+    message: str
+    level: events.Level | None = None
+    """The verdict on its iteration."""
+    rule: str = ""
+    noted: bool = False
+    """The model was sent a note about it."""
+    answer: str = ""
+    """The operator's choice, where the operator was asked about it."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How an incident ended. `tries` counts the call that succeeded; `tool` and `input` are that call's."""
+
+    seq: int
+    at: float
+    iteration: int
+    how: Literal["same_call", "worked_round"]
+    tries: int
+    tool: str = ""
+    input: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Failures of one kind from the first on. `same` counts the newest ones that have the same signature."""
+
+    key: str
+    tool: str = ""
+    input: Mapping[str, Any] = field(default_factory=dict)
+    target: str = ""
+    times: int = 0
+    same: int = 0
+    signature: str = ""
+    course: tuple[Attempt, ...] = ()
+    asked: int = 0
+    """How often the operator was asked about it."""
+    refused: int = 0
+    """Calls of it that were not executed any more."""
+    recovery: Recovery | None = None
+
+    @property
+    def newest(self) -> Attempt:
+        """The failure that happened last."""
+        return self.course[-1]
+
+    @property
+    def helped_by(self) -> Literal["", "answer", "note"]:
+        """What came between the last failure and the recovery: the operator's answer, a note, or nothing."""
+        return "answer" if self.newest.answer else "note" if self.newest.noted else ""
+
+
+@dataclass(frozen=True)
+class Incidents:
+    """All incidents of one run."""
+
+    open: dict[str, Incident] = field(default_factory=dict)
+    """By key, the one that failed last at the end."""
+    recovered: AppendLog[Incident] = field(default_factory=AppendLog)
+    failures: int = 0
+    recovered_same_call: int = 0
+    recovered_worked_round: int = 0
+    search_results: bool = False
+    """The policy takes a search that finds nothing as a result."""
+    iteration: int = 0
+    _reply: Literal["none", "proper", "broken"] = "none"
+    """The open iteration's reply; broken: it cannot be executed or taken as an answer."""
+    _asked: tuple[str, ...] = ()
+    """Keys that the open question is about."""
+
+    @property
+    def recoveries(self) -> int:
+        """Failures that were recovered, in either way."""
+        return self.recovered_same_call + self.recovered_worked_round
+
+    @property
+    def current(self) -> Incident | None:
+        """The open incident that failed last."""
+        return next(reversed(self.open.values()), None)
+
+    def apply(self, event: events.Event) -> Incidents:
+        """Fold one event."""
+        handler = _HANDLERS.get(type(event))
+        return self if handler is None else handler(self, event)
+
+    def counts(self, event: events.ToolFailed) -> bool:
+        """Whether this result is a failure: neither cancelled nor a search that found nothing."""
+        if event.failure.kind is events.FailureKind.CANCELLED:
+            return False
+        return not (self.search_results and found_nothing(event))
+
+    def _failed(self, incident: Incident, attempt: Attempt, signature: str, **changes: Any) -> Incidents:
+        same = incident.same + 1 if signature == incident.signature else 1
+        grown = evolve(
+            incident,
+            times=incident.times + 1,
+            same=same,
+            signature=signature,
+            course=(*incident.course, attempt)[-COURSE:],
+        )
+        rest = {key: other for key, other in self.open.items() if key != incident.key}
+        return evolve(self, open={**rest, incident.key: grown}, failures=self.failures + 1, **changes)
+
+    def _recovered(
+        self, event: events.Event, found: Mapping[str, Incident], key: str = "", **by: Any
+    ) -> Incidents:
+        """Close the incidents of `found`. `key` is that of the call that succeeded, `by` its tool and input."""
+        log, same, round_ = self.recovered, self.recovered_same_call, self.recovered_worked_round
+        for other, incident in found.items():
+            how: Literal["same_call", "worked_round"] = (
+                "worked_round" if key and other != key else "same_call"
+            )
+            recovery = Recovery(event.seq, event.at, self.iteration, how, incident.times + 1, **by)
+            log = log.append(evolve(incident, recovery=recovery))
+            same += incident.times if how == "same_call" else 0
+            round_ += incident.times if how == "worked_round" else 0
+        return evolve(
+            self,
+            open={key: incident for key, incident in self.open.items() if key not in found},
+            recovered=log,
+            recovered_same_call=same,
+            recovered_worked_round=round_,
+        )
+
+    def _changed(self, keys: Mapping[str, Incident]) -> Incidents:
+        return evolve(self, open={**self.open, **keys}) if keys else self
+
+    def _newest_of(self, iteration: int) -> dict[str, Incident]:
+        """Open incidents that failed in this iteration."""
+        return {key: found for key, found in self.open.items() if found.newest.iteration == iteration}
+
+
+def target_of(arguments: Mapping[str, Any]) -> str:
+    """What a call is about: its path, pattern or address, or the first word of its command."""
+    command = arguments.get("command", arguments.get("cmd"))
+    if isinstance(command, str):
+        match = _WORD.match(command.strip())
+        return match.group(1) if match else ""
+    for name in _TARGETS:
+        value = arguments.get(name)
+        if isinstance(value, str):
+            return value
+    return ""
+
+
+def _iteration_started(incidents: Incidents, event: events.IterationStarted) -> Incidents:
+    return evolve(incidents, iteration=event.iteration)
+
+
+def _attempt(incidents: Incidents, event: events.Event, message: str) -> Attempt:
+    return Attempt(event.seq, event.at, incidents.iteration, message)
+
+
+def _reply_failed(incidents: Incidents, event: events.Event, failure: events.Failure) -> Incidents:
+    reply = incidents._reply if incidents._reply == "none" else "broken"
+    incident = incidents.open.get(FORM, Incident(FORM, failure.tool, failure.input or {}))
+    attempt = _attempt(incidents, event, failure.message)
+    return incidents._failed(incident, attempt, failure_signature(failure), _reply=reply)
+
+
+def _reply_rejected(incidents: Incidents, event: events.ReplyRejected) -> Incidents:
+    return _reply_failed(incidents, event, event.failure)
+
+
+def _model_faulted(incidents: Incidents, event: events.ModelFaulted) -> Incidents:
+    incident = incidents.open.get(MODEL, Incident(MODEL, target=event.model))
+    signature = f"{event.fault.kind}|{normalise(event.fault.message)}"
+    attempt = evolve(_attempt(incidents, event, event.fault.message), rule=event.rule)
+    reply = incidents._reply if incidents._reply == "none" else "broken"
+    return incidents._failed(incident, attempt, signature, _reply=reply)
+
+
+def _reply_finished(incidents: Incidents, _: events.ReplyFinished) -> Incidents:
+    return evolve(incidents, _reply="proper")
+
+
+def _key(event: events.ToolResult) -> str:
+    return event.key or call_key(event.tool, event.input)
+
+
+def _tool_failed(incidents: Incidents, event: events.ToolFailed) -> Incidents:
+    if event.failure.kind is events.FailureKind.CANCELLED:
+        return incidents
+    if not incidents.counts(event):
+        return _tool_succeeded(incidents, event)
+    if event.failure.kind in FORM_ERRORS:
+        return _reply_failed(incidents, event, event.failure)
+    key = _key(event)
+    incident = incidents.open.get(key) or Incident(key, event.tool, event.input, target_of(event.input))
+    attempt = _attempt(incidents, event, event.failure.message)
+    return incidents._failed(incident, attempt, failure_signature(event.failure))
+
+
+def _tool_succeeded(incidents: Incidents, event: events.ToolResult) -> Incidents:
+    if not incidents.open:
+        return incidents
+    key, target = _key(event), target_of(event.input)
+    found = {
+        other: incident
+        for other, incident in incidents.open.items()
+        if other == key or (target and (incident.tool, incident.target) == (event.tool, target))
+    }
+    return incidents._recovered(event, found, key, tool=event.tool, input=event.input) if found else incidents
+
+
+def _tool_refused(incidents: Incidents, event: events.ToolRefused) -> Incidents:
+    incident = incidents.open.get(_key(event))
+    if incident is None or event.refusal == "denied":
+        return incidents
+    return incidents._changed({incident.key: evolve(incident, refused=incident.refused + 1)})
+
+
+def _iteration_finished(incidents: Incidents, event: events.IterationFinished) -> Incidents:
+    found = {key: incidents.open[key] for key in (FORM, MODEL) if key in incidents.open}
+    if found and incidents._reply == "proper":
+        incidents = incidents._recovered(event, found)
+    return evolve(incidents, _reply="none") if incidents._reply != "none" else incidents
+
+
+def _verdict_reached(incidents: Incidents, event: events.VerdictReached) -> Incidents:
+    return incidents._changed(
+        {
+            key: _with_newest(incident, level=event.level, rule=event.rule)
+            for key, incident in incidents._newest_of(event.iteration).items()
+        }
+    )
+
+
+def _note_prepared(incidents: Incidents, event: events.NotePrepared) -> Incidents:
+    return incidents._changed(
+        {
+            key: _with_newest(incident, noted=event.text is not None)
+            for key, incident in incidents._newest_of(incidents.iteration).items()
+        }
+    )
+
+
+def _with_newest(incident: Incident, **changes: Any) -> Incident:
+    return evolve(incident, course=(*incident.course[:-1], evolve(incident.newest, **changes)))
+
+
+def _escalation_raised(incidents: Incidents, event: events.EscalationRaised) -> Incidents:
+    if event.source == "ask_operator":
+        return incidents
+    about = {event.key: incidents.open[event.key]} if event.key in incidents.open else {}
+    if event.source == "model" and MODEL in incidents.open:
+        about = {MODEL: incidents.open[MODEL]}
+    about = about or incidents._newest_of(incidents.iteration)
+    asked = {key: evolve(incident, asked=incident.asked + 1) for key, incident in about.items()}
+    return evolve(incidents._changed(asked), _asked=tuple(asked))
+
+
+def _escalation_answered(incidents: Incidents, event: events.EscalationAnswered) -> Incidents:
+    answered = {
+        key: _with_newest(incidents.open[key], answer=event.choice if event.by == "operator" else "")
+        for key in incidents._asked
+        if key in incidents.open
+    }
+    return evolve(incidents._changed(answered), _asked=())
+
+
+_HANDLERS: dict[type[events.Event], Callable[[Incidents, Any], Incidents]] = {
+    events.IterationStarted: _iteration_started,
+    events.ReplyFinished: _reply_finished,
+    events.ReplyRejected: _reply_rejected,
+    events.ModelFaulted: _model_faulted,
+    events.ToolSucceeded: _tool_succeeded,
+    events.ToolFailed: _tool_failed,
+    events.ToolRefused: _tool_refused,
+    events.IterationFinished: _iteration_finished,
+    events.VerdictReached: _verdict_reached,
+    events.NotePrepared: _note_prepared,
+    events.EscalationRaised: _escalation_raised,
+    events.EscalationAnswered: _escalation_answered,
+}
