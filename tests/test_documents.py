@@ -14,6 +14,7 @@ DOCUMENTS = (
     "docs/ARCHITECTURE.md",
     "docs/RECOVERY.md",
     "docs/POLICIES.md",
+    "docs/SECURITY.md",
     "tests/cases/README.md",
 )
 ROOTS = (ROOT, ROOT / "tui_agent", ROOT / "tui_agent" / "core", ROOT / "tui_agent" / "tools")

@@ -9,14 +9,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
+import time
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from tui_agent.secret_names import named_like_a_secret
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping, Sequence
-    from pathlib import Path
 
 PIPE, DEVNULL = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
 _STREAM_LIMIT = 1 << 16
@@ -129,6 +131,38 @@ async def start(
         start_new_session=True,
     )
     return Child(transport, asyncio.subprocess.Process(transport, protocol, loop))
+
+
+def kill_marked(variable: str, seconds: float = 5.0) -> None:
+    """End every process that was started with this variable (`NAME=value`), where /proc tells. Blocks until none is
+    left, or for `seconds`.
+    """
+    deadline = time.monotonic() + seconds
+    while (marked := _started_with(os.fsencode(variable))) and time.monotonic() < deadline:
+        for pid in marked:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
+def _started_with(variable: bytes) -> list[int]:
+    found: list[int] = []
+    with suppress(OSError), os.scandir("/proc") as entries:
+        for entry in entries:
+            # Of a process that has ended, or is another user's, nothing can be read.
+            with suppress(OSError):
+                if entry.name.isdigit() and variable in Path(entry.path, "environ").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
+
+
+def limit_memory(child: Child, size: int) -> None:
+    """Let a process have `size` bytes of address space at most, where the system can limit others (Linux)."""
+    if sys.platform == "linux":
+        import resource
+
+        with suppress(OSError):
+            resource.prlimit(child.process.pid, resource.RLIMIT_AS, (size, size))
 
 
 async def beginning(stream: asyncio.StreamReader | None, limit: int | None = None) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -202,7 +203,7 @@ class ListDir:
             chain, prefix = IgnoreChain().entering("", directory), ""
         kept, ignored = list[str](), list[str]()
         try:
-            with os.scandir(directory) as scan:
+            with workspace.scan(directory) as scan:
                 for item in sorted(scan, key=lambda item: os.fsencode(item.name)):
                     is_dir = item.is_dir(follow_symlinks=False)
                     left_out = chain.ignores(prefix + item.name, directory=is_dir)
@@ -242,11 +243,13 @@ def _entry(item: os.DirEntry[str], is_dir: bool) -> str:
 def _existing(workspace: Workspace, name: str, also: Path) -> Path:
     path = workspace.resolve(name, also=also)
     try:
-        path.stat()
+        mode = path.stat().st_mode
     except FileNotFoundError:
         raise ToolError(missing_file(workspace, name, path, kind="file or directory")) from None
     except OSError as error:
         raise os_failure(error, f"look at {quoted(workspace.shown(path))}") from None
+    if not stat.S_ISDIR(mode):
+        workspace.only_regular(mode, path)
     return path
 
 

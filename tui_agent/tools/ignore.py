@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from dataclasses import dataclass
-from itertools import groupby
+from functools import lru_cache
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 from tui_agent.tools.globs import GlobError, translate
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LARGEST = 1_000_000
+_MOST_RULES = 3_000
+"""Rules of one file that count: making the expressions of a hostile file's million bytes takes 20 s."""
+_LONGEST_LINE = 4_096
+"""Characters of a line, as of the longest path that it could mean."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +34,12 @@ class IgnoreRules:
     runs: tuple[tuple[re.Pattern[str], bool], ...]
 
     @classmethod
+    @lru_cache(maxsize=256)
     def parse(cls, text: str) -> IgnoreRules:
         """Rules from the text of a file; lines that are no pattern are left out, as git does."""
         lines = _as_bytes(text.removeprefix("\ufeff")).split("\n")
-        rules = [rule for line in lines if (rule := _rule(line)) is not None]
+        found = (rule for line in lines if len(line) <= _LONGEST_LINE and (rule := _rule(line)) is not None)
+        rules = list(islice(found, _MOST_RULES))
         runs = []
         for ignores, run in groupby(rules, key=lambda rule: rule[1]):
             runs.append((re.compile("|".join(source for source, _ in run), re.DOTALL | re.ASCII), ignores))
@@ -41,8 +49,12 @@ class IgnoreRules:
     def load(cls, directory: Path) -> IgnoreRules | None:
         """The rules of `directory`'s `.gitignore`; None where there is none that can be read."""
         try:
-            with (directory / ".gitignore").open("rb") as stream:
-                data = stream.read(_LARGEST)
+            # A named pipe would hold its reader for ever, a link lead out of the workspace.
+            descriptor = os.open(
+                directory / ".gitignore", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+            )
+            with os.fdopen(descriptor, "rb") as stream:
+                data = stream.read(_LARGEST) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
         except OSError:
             return None
         rules = cls.parse(os.fsdecode(data))

@@ -12,8 +12,9 @@ import codecs
 import contextlib
 import contextvars
 import os
+import re
+import secrets
 import select
-import signal
 import sys
 import threading
 import time
@@ -39,6 +40,8 @@ _PIECE, _PAUSE = 16_000, 0.1
 _MUCH = 256_000
 """until so many were shown; then:"""
 _PIECE_THEN, _PAUSE_THEN = 2_000, 1.0
+_MARK = "_AGENT_TUI_CALL"
+"""A variable by which all that a command started is known, should its supervisor be killed."""
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 
@@ -65,6 +68,7 @@ async def run_command(
     """
     with contextlib.ExitStack() as stack:
         (leash_end, leash), (status, status_end), (output, output_end) = (_pipe(stack) for _ in range(3))
+        mark = secrets.token_hex(8)
         try:
             child = await processes.start(
                 [
@@ -76,7 +80,7 @@ async def run_command(
                 stderr=output_end,
                 pass_fds=(status_end.fileno(),),
                 cwd=cwd,
-                env=command_environment(os.environ),
+                env={**command_environment(os.environ), _MARK: mark},
             )
         except OSError as error:
             raise os_failure(error, f"start a command in {quoted(os.fspath(cwd))}") from None
@@ -91,11 +95,11 @@ async def run_command(
             timed_out = True
         finally:
             leash.close()
-            await processes.uncancelled(_gone(child, status, pump, grace))
+            await processes.uncancelled(_gone(child, status, pump, grace, mark))
         return Ended(pump.exit_code, timed_out)
 
 
-async def _gone(child: processes.Child, status: BinaryIO, pump: _Pump, grace: float) -> None:
+async def _gone(child: processes.Child, status: BinaryIO, pump: _Pump, grace: float, mark: str) -> None:
     """Wait until the supervisor has ended everything, and end it by force should it not."""
     try:
         async with asyncio.timeout(grace + _SWEEPING):
@@ -103,13 +107,13 @@ async def _gone(child: processes.Child, status: BinaryIO, pump: _Pump, grace: fl
     except TimeoutError:
         await child.end()
     os.set_blocking(status.fileno(), False)
-    reported = dict(line.split() for line in (status.read() or b"").decode().splitlines())
-    if "exit" in reported:
-        pump.exit_code = int(reported["exit"])
-    elif "pid" in reported:
+    # A command can write into this pipe too, through /proc.
+    reported = re.search(rb"^exit (\d{1,3})$", status.read() or b"", re.MULTILINE)
+    if reported is not None:
+        pump.exit_code = int(reported[1])
+    if child.code != 0:
         # The supervisor was killed; its command was told to die with it, what the command started was not.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(int(reported["pid"]), signal.SIGKILL)
+        await asyncio.to_thread(processes.kill_marked, f"{_MARK}={mark}")
     await pump.finished()
 
 

@@ -32,6 +32,8 @@ _COUNTED_LINES = 10_000
 _COUNTED_FILES = 200_000
 _LONGEST_RECORD = 64 * 1024 * 1024
 _LONGEST_EXPRESSION = 2_000
+_MEMORY = 2 << 30
+"""Bytes that a search may take: ripgrep reads whole lines, and a `.gitignore` may be a link to /dev/zero."""
 _PACKAGES = os.fspath(Path(__file__).resolve().parents[2])
 _SIMPLE_NAME = re.compile(r"[\w.*?-]+", re.ASCII)
 _RIPGREP = (
@@ -160,6 +162,14 @@ class Search:
             found.remark = f"(stopped after {self.timeout:g} s: not everything was searched)"
         elif ended.stopped:
             found.complete = False
+        elif "memory allocation" in ended.stderr:
+            if not found.items:
+                raise ToolError(
+                    f"The search was stopped at {_MEMORY >> 20:,} MB of memory: a file holds a very long line, or a "
+                    ".gitignore is no plain file. Narrow the search to other files."
+                )
+            found.complete = False
+            found.remark = f"(stopped at {_MEMORY >> 20:,} MB of memory: not everything was searched)"
         elif ended.code not in (0, 1) and not found.items and ended.stderr.strip():
             raise ToolError(f"The search failed: {visible(ended.stderr.strip()[:500])}")
         return found
@@ -188,6 +198,7 @@ class Search:
             )
         except OSError as error:
             raise ToolError(f"The search could not be started: {error.strerror}.", transient=True) from None
+        processes.limit_memory(child, _MEMORY)
         complaints = asyncio.ensure_future(processes.beginning(child.process.stderr, _COMPLAINTS))
         timed_out = stopped = False
         try:

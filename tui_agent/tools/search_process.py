@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,14 @@ def paths(request: dict[str, Any]) -> Iterator[str]:
     for entry in walk(Path(request["top"]), request["start"]):
         if not entry.is_dir:
             yield entry.path
+
+
+def content(file: Path) -> bytes:
+    """All that a file holds; nothing where it is no regular one, or too large. Raises `OSError`."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as stream:
+        found = os.fstat(descriptor)
+        return stream.read() if stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST else b""
 
 
 def matches(data: bytes, expression: re.Pattern[str]) -> Iterator[tuple[int, str, int]]:
@@ -79,11 +88,8 @@ def main() -> None:
         return
     expression = re.compile(request["pattern"])
     for path in paths(request):
-        file = Path(request["top"], path)
         try:
-            if file.stat().st_size > _LARGEST:
-                continue
-            for record in records(path, matches(file.read_bytes(), expression)):
+            for record in records(path, matches(content(Path(request["top"], path)), expression)):
                 out.write(json.dumps(record) + "\n")
         except (OSError, BinaryContentError, UnicodeError):
             continue
@@ -92,4 +98,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except MemoryError:
+        sys.exit("out of memory: memory allocation failed")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 from contextlib import contextmanager, suppress
@@ -42,6 +43,8 @@ def visible(name: str) -> str:
 
 
 _LONGEST_SHOWN = 240
+_LONGEST_PATH = 4_096
+"""Bytes with the NUL at the end: Linux' PATH_MAX."""
 
 
 def quoted(name: str) -> str:
@@ -73,6 +76,7 @@ def os_failure(error: OSError, doing: str) -> ToolError:
         errno.EISDIR: " It is a directory: name a file in it, or use list_dir.",
         errno.ENOTDIR: " A part of the path is a file, not a directory.",
         errno.ENAMETOOLONG: " Choose a shorter name.",
+        errno.ENXIO: " It is a socket or a device, not a file.",
         errno.ELOOP: " A part of the path is a symbolic link that changed or goes round in a circle.",
     }.get(error.errno or 0, "")
     return ToolError(f"Could not {doing}: {reason}.{advice}", transient=error.errno in _TRANSIENT)
@@ -105,8 +109,13 @@ class Workspace:
         try:
             real = os.path.realpath(self._joined(path))
             again = os.path.realpath(real)
+            length = len(os.fsencode(real))
         except (OSError, ValueError) as error:
             raise WallError(f"The path {quoted(path)} is not one the system can hold: {error}.") from None
+        if length >= _LONGEST_PATH:
+            raise WallError(
+                f"The path {quoted(path)} is longer than the {_LONGEST_PATH - 1:,} bytes that a path can have."
+            )
         if again != real:
             # With links that go round, `realpath` gives up half-way and later links would stay unresolved.
             raise WallError(f"{quoted(path)} goes through symbolic links that go round in a circle.")
@@ -121,7 +130,7 @@ class Workspace:
         parts = resolved.relative_to(self.root).parts
         if not parts:
             raise WallError(f"{quoted(path)} is the workspace itself, a directory. Name a file in it.")
-        if parts[-1] == GUARDED[1] or GUARDED[0] in (part.casefold() for part in parts):
+        if any(_as_file_systems_may(part) in GUARDED for part in parts):
             raise WallError(
                 f"{quoted(path)} is not written by this tool, because it holds settings that run commands. "
                 "Use git through bash for git's own files; ask the operator to change agent-tui's."
@@ -143,11 +152,24 @@ class Workspace:
             descriptor = os.open(name, flags, dir_fd=directory)
         try:
             mode = os.fstat(descriptor).st_mode
-            self._only_regular(mode, path)
+            self.only_regular(mode, path)
             return os.fdopen(descriptor, "rb")
         except BaseException:
             os.close(descriptor)
             raise
+
+    @contextmanager
+    def scan(self, path: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
+        """The entries of a resolved directory, opened without following any link. Raises `OSError`."""
+        with self._parent(path) as (parent, name):
+            descriptor = os.open(
+                name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
+            )
+        try:
+            with os.scandir(descriptor) as entries:
+                yield entries
+        finally:
+            os.close(descriptor)
 
     def replace(self, path: Path, data: bytes) -> None:
         """Put `data` in the place of a resolved path, whole or not at all; parents are made, the mode is
@@ -158,7 +180,7 @@ class Workspace:
         with self._parent(path, create=True) as (directory, name):
             previous = _status(name, directory)
             if previous is not None:
-                self._only_regular(previous.st_mode, path)
+                self.only_regular(previous.st_mode, path)
                 if not os.access(name, os.W_OK, dir_fd=directory):
                     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             temporary = f".agent-tui-{secrets.token_hex(6)}.tmp"
@@ -200,7 +222,8 @@ class Workspace:
         finally:
             os.close(descriptor)
 
-    def _only_regular(self, mode: int, path: Path) -> None:
+    def only_regular(self, mode: int, path: Path) -> None:
+        """Raises `WallError` for a special file, which could hold its reader for ever; `OSError` for a directory."""
         if stat.S_ISREG(mode):
             return
         if stat.S_ISDIR(mode):
@@ -237,6 +260,15 @@ class Workspace:
 
 _TRIED_PARTS = 20
 _ADVICE = "The file tools reach only what is inside the workspace: give a path relative to it."
+
+
+_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+"""Characters that HFS+ leaves out when it compares names."""
+
+
+def _as_file_systems_may(name: str) -> str:
+    """A name as file systems see it that know no letter case, or leave characters out."""
+    return _IGNORED.sub("", name).casefold().rstrip(". ")
 
 
 def _real(path: Path) -> Path:
