@@ -70,9 +70,13 @@ async def start_session(
     operator: ScriptedOperator | None = None,
     tools: ToolRegistry | None = None,
     files: Mapping[str, str] | None = None,
+    resume: Path | None = None,
     **settings: Any,
 ) -> LiveSession:
-    """Open a session in `folder`/workspace with these turns; nothing asks for approval unless `approve` says so."""
+    """Open a session in `folder`/workspace with these turns; nothing asks for approval unless `approve` says so.
+
+    `resume`: the folder of the session to go on with.
+    """
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
     for name, text in (files or {}).items():
@@ -81,7 +85,7 @@ async def start_session(
     configured = Settings(workspace=workspace, state_dir=folder / "state", **chosen)
     model = ScriptedModel.from_turns(turns)
     operator = operator or ScriptedOperator()
-    session = await open_session(configured, operator, model, tools=tools)
+    session = await open_session(configured, operator, model, resume, tools=tools)
     events: list[Event] = []
     session.subscribe(lambda event, _: events.append(event))
     return LiveSession(session, model, operator, events)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +43,15 @@ class Box:
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
         return file
 
-    async def call(self, name: str, **arguments: Any) -> ToolOutput:
-        """A call through the registry, so that schemas are held too."""
+    async def call(self, name: str, known: Mapping[str, str] | None = None, **arguments: Any) -> ToolOutput:
+        """A call through the registry, so that schemas are held too; `known`: the files that the model knows."""
         parsed = self.registry.parse(ToolCall(id="1", name=name, arguments=json.dumps(arguments)))
-        return await parsed.tool.run(parsed.arguments, self.context)
+        return await parsed.tool.run(parsed.arguments, replace(self.context, known_files=known or {}))
 
-    async def fail(self, name: str, **arguments: Any) -> ToolError:
+    async def fail(self, name: str, known: Mapping[str, str] | None = None, **arguments: Any) -> ToolError:
         """A call that must fail; its error."""
         with pytest.raises(ToolError) as caught:
-            await self.call(name, **arguments)
+            await self.call(name, known, **arguments)
         return caught.value
 
 

@@ -38,7 +38,7 @@ def test_the_tools_of_the_contract_are_there_in_a_stable_order() -> None:
     [
         ("read_file", ["path"], ["offset", "limit"], Effect.READ),
         ("write_file", ["path", "content"], [], Effect.WRITE),
-        ("edit_file", ["path", "old", "new"], ["replace_all"], Effect.WRITE),
+        ("edit_file", ["path", "old", "new"], ["replace_all", "edits"], Effect.WRITE),
         ("glob", ["pattern"], [], Effect.READ),
         ("grep", ["pattern"], ["path", "glob"], Effect.READ),
         ("list_dir", [], ["path"], Effect.READ),

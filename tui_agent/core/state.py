@@ -55,6 +55,7 @@ from tui_agent.core.events import (
 from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.conversation import Conversation, Surroundings
 from tui_agent.core.projections.history import History
+from tui_agent.core.projections.known_files import KnownFiles
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.timeline import Timeline
 from tui_agent.core.recovery.engine import RecoveryState, was_cut
@@ -176,6 +177,8 @@ class RunState:
     """Between `IterationStarted` and `IterationFinished`."""
     rewound: Rewound | None = None
     """The newest rewind, as long as it can be taken back."""
+    known_files: KnownFiles = field(default_factory=KnownFiles)
+    """Files of the workspace as the model last read or wrote them."""
     hook_context: tuple[str, ...] = ()
     """What hooks said in this iteration; it joins the note."""
 
@@ -375,7 +378,9 @@ def _reply_finished(state: RunState, event: ReplyFinished) -> Changes:
 
 
 def _tool_succeeded(state: RunState, event: ToolSucceeded) -> Changes:
-    return {"text_answer": str(event.input.get("answer", ""))} if event.tool == FINISH else {}
+    if event.tool == FINISH:
+        return {"text_answer": str(event.input.get("answer", ""))}
+    return {"known_files": state.known_files.with_read(event.files, event.seq)} if event.files else {}
 
 
 def _iteration_finished(state: RunState, event: IterationFinished) -> Changes:
@@ -458,8 +463,11 @@ def _stop_requested(_: RunState, event: StopRequested) -> Changes:
     return {"stop": event}
 
 
-def _rewound(_: RunState, event: Rewound) -> Changes:
-    return {"rewound": None if event.undoes else event}
+def _rewound(state: RunState, event: Rewound) -> Changes:
+    changes: Changes = {"rewound": None if event.undoes else event}
+    if event.scope != "files" and not event.undoes:
+        changes["known_files"] = state.known_files.up_to(event.to_seq)
+    return changes
 
 
 def _run_finished(state: RunState, event: RunFinished) -> Changes:

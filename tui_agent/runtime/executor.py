@@ -183,7 +183,14 @@ class Executor:
             await self._recorder.barrier()
         self._start(issued)
         progress = ProgressStream(self._recorder, issued.call.id)
-        context = ToolContext(self._workspace, self._output_dir, issued.call.id, progress.add, self._new_mask)
+        context = ToolContext(
+            self._workspace,
+            self._output_dir,
+            issued.call.id,
+            progress.add,
+            self._new_mask,
+            self._recorder.state.known_files,
+        )
         try:
             # Only here: what is recorded and shown keeps the placeholder.
             arguments = self._restore(issued.arguments)
@@ -270,6 +277,7 @@ class Executor:
                 changed=output.changed,
                 diff=output.diff,
                 output_file=output.output_file,
+                files=dict(output.files),
             )
         )
 

@@ -1,8 +1,9 @@
-"""Replacing one piece of a text by another, and what to say when the piece is not there or is there too
-often.
+"""Replacing pieces of a text by others, and what to say when a piece is not there or is there too often.
 
-Pure: text in, text or `EditError` out. The match is exact; only line ends are matched across styles, because
-a model is never shown the `\\r` of a CRLF file.
+Pure: text in, text or `EditError` out. An exact match goes first, with line ends matched across styles, because
+a model is never shown the `\\r` of a CRLF file. Where there is none, whole lines that differ in nothing but their
+indentation and trailing space are taken, if they are there once; the replacement is indented to fit
+(`indentation`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from __future__ import annotations
 import difflib
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from tui_agent.tools.indentation import indent_of, indented_alike
 
 _SHOWN_LINES = 20
 _COMPARED_LINES = 5_000
@@ -20,6 +24,7 @@ _SHOWN_CHARACTERS = 400
 _SECONDS = 0.5
 """Time that is spent on looking for similar lines."""
 _LISTED_MATCHES = 10
+_SPACE = " \t\r\f\v"
 _NUMBERED = re.compile(r"^ *\d+(?:\t|→)", re.MULTILINE)
 
 
@@ -28,11 +33,41 @@ class EditError(ValueError):
 
 
 @dataclass(frozen=True)
+class Replacement:
+    """What to look for, and what takes its place: the only occurrence's, or every one's."""
+
+    old: str
+    new: str
+    replace_all: bool = False
+
+
+@dataclass(frozen=True)
 class Edit:
-    """A made edit: the new text and the lines (from 1) at which the replaced pieces began."""
+    """A made edit: the new text, the lines (from 1) at which the replaced pieces began, and how a piece was
+    found that was not there exactly ("": it was).
+    """
 
     text: str
     lines: tuple[int, ...]
+    remark: str = ""
+
+
+def apply_edits(text: str, replacements: Sequence[Replacement]) -> Edit:
+    """All replacements, each on what the ones before it made. Raises `EditError`, which names the one."""
+    lines: list[int] = []
+    remarks: dict[str, None] = {}
+    for number, replacement in enumerate(replacements, start=1):
+        try:
+            edit = apply_edit(text, replacement.old, replacement.new, replace_all=replacement.replace_all)
+        except EditError as error:
+            if len(replacements) == 1:
+                raise
+            done = " (after the edits before it)" if number > 1 else ""
+            raise EditError(f"edit {number} of {len(replacements)}{done}: {error}") from None
+        lines += edit.lines
+        remarks |= {edit.remark: None} if edit.remark else {}
+        text = edit.text
+    return Edit(text, tuple(lines), " ".join(remarks))
 
 
 def apply_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> Edit:
@@ -43,19 +78,78 @@ def apply_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> E
         )
     if old == new:
         raise EditError("'old' and 'new' are the same, so nothing would change.")
-    old, new = _fit_line_ends(text, old, new)
-    starts = _occurrences(text, old)
+    fitted, replacement = _fit_line_ends(text, old, new)
+    starts = _occurrences(text, fitted)
     if not starts:
-        raise EditError(_not_found(text, old))
+        return _without_regard_to_space(text, old, new, replace_all=replace_all)
     lines = _line_numbers(text, starts)
     if len(starts) > 1 and not replace_all:
-        listed = ", ".join(map(str, lines[:_LISTED_MATCHES]))
-        more = f" and {len(lines) - _LISTED_MATCHES} more" if len(lines) > _LISTED_MATCHES else ""
         raise EditError(
-            f"'old' matches {len(starts)} times, at lines {listed}{more}. Nothing was changed. "
+            f"'old' matches {len(starts)} times, at lines {_listed(lines)}. Nothing was changed. "
             "Add lines around it until it is unique, or set replace_all to true to change every one."
         )
-    return Edit(text.replace(old, new), tuple(lines))
+    return Edit(text.replace(fitted, replacement), tuple(lines))
+
+
+def _without_regard_to_space(text: str, old: str, new: str, *, replace_all: bool) -> Edit:
+    """The edit on whole lines that are `old` but for indentation, trailing space and line ends."""
+    wanted = old.replace("\r\n", "\n").split("\n")
+    whole = len(wanted) > 1 and not wanted[-1]
+    if whole:
+        wanted.pop()
+    lines = text.split("\n")
+    found = _alike(lines, wanted)
+    if not found:
+        raise EditError(_not_found(text, old))
+    if len(found) > 1 and not replace_all:
+        raise EditError(
+            f"'old' was not found exactly, and but for white space it matches {len(found)} times, at lines "
+            f"{_listed([start + 1 for start in found])}. Nothing was changed. Copy it exactly, with more lines "
+            "around it, or set replace_all to true to change every one."
+        )
+    made, end, reindented = list[str](), 0, False
+    for start in found:
+        there = lines[start : start + len(wanted)]
+        pairs = [
+            (indent_of(ours), indent_of(theirs))
+            for ours, theirs in zip(wanted, there, strict=True)
+            if ours.strip(_SPACE)
+        ]
+        fresh = indented_alike(new.replace("\r\n", "\n"), pairs)
+        if fresh is None:
+            raise EditError(_not_found(text, old))
+        reindented = reindented or any(ours != theirs for ours, theirs in pairs)
+        last = start + len(wanted) == len(lines)
+        # The end of the last line is replaced with it where `old` has it, and where there is one.
+        after = "" if whole or last else "\r\n" if there[-1].endswith("\r") else "\n"
+        fresh = fresh.removesuffix("\n") if whole and last else fresh
+        ended = there[: len(there) - last]
+        crlf = sum(line.endswith("\r") for line in ended) * 2 > len(ended) if ended else _mostly_crlf(text)
+        fresh = _to_crlf(fresh) if crlf else fresh
+        made += ["".join(line + "\n" for line in lines[end:start]), fresh + after]
+        end = start + len(wanted)
+    rest = "\n".join(lines[end:])
+    differed = "its indentation, and 'new' was indented to fit" if reindented else "white space at line ends"
+    remark = f"'old' was not there exactly: it differed in {differed}."
+    return Edit("".join(made) + rest, tuple(start + 1 for start in found), remark)
+
+
+def _alike(lines: list[str], wanted: list[str]) -> list[int]:
+    """Where (from 0) the lines are the wanted ones but for space around them; no two places overlap."""
+    if not any(line.strip(_SPACE) for line in wanted):
+        return []
+    file = "".join(f"\n{line.strip(_SPACE)}" for line in lines) + "\n"
+    piece = "".join(f"\n{line.strip(_SPACE)}" for line in wanted) + "\n"
+    starts, at = [], file.find(piece)
+    while at >= 0:
+        starts.append(at)
+        at = file.find(piece, at + len(piece) - 1)
+    return [number - 1 for number in _line_numbers(file, starts)]
+
+
+def _listed(lines: Sequence[int]) -> str:
+    more = f" and {len(lines) - _LISTED_MATCHES} more" if len(lines) > _LISTED_MATCHES else ""
+    return ", ".join(map(str, lines[:_LISTED_MATCHES])) + more
 
 
 def _fit_line_ends(text: str, old: str, new: str) -> tuple[str, str]:
@@ -65,12 +159,20 @@ def _fit_line_ends(text: str, old: str, new: str) -> tuple[str, str]:
         exact = old in text
         if not exact and crlf in text:
             return crlf, _to_crlf(new)
-        mostly = text.count("\r\n") * 2 > text.count("\n")
-        if exact and "\n" not in old and mostly:
+        if exact and "\n" not in old and _mostly_crlf(text):
             return old, _to_crlf(new)
     elif "\r\n" in old and old not in text and old.replace("\r\n", "\n") in text:
         return old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     return old, new
+
+
+def with_line_ends_of(text: str, content: str) -> str:
+    """`content` with CRLF where most lines of `text` end so and none of its own does."""
+    return _to_crlf(content) if _mostly_crlf(text) and "\r\n" not in content else content
+
+
+def _mostly_crlf(text: str) -> bool:
+    return text.count("\r\n") * 2 > text.count("\n")
 
 
 def _to_crlf(text: str) -> str:
@@ -121,13 +223,8 @@ def _not_found(text: str, old: str) -> str:
 
 def _same_but_for_space(lines: list[str], wanted: list[str]) -> int | None:
     squeezed = ["".join(line.split()) for line in wanted]
-    if not any(squeezed):
-        return None
-    file = ["".join(line.split()) for line in lines]
-    for start in range(len(file) - len(squeezed) + 1):
-        if file[start] == squeezed[0] and file[start : start + len(squeezed)] == squeezed:
-            return start
-    return None
+    found = _alike(["".join(line.split()) for line in lines], squeezed)
+    return found[0] if found else None
 
 
 def _closest(lines: list[str], wanted: list[str]) -> int | None:

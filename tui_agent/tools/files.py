@@ -7,12 +7,13 @@ is here is the tools themselves and what they say. All disk work is done in thre
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 
 from tui_agent.tools.diffs import bounded_diff, unified_diff
-from tui_agent.tools.edits import EditError, apply_edit
+from tui_agent.tools.edits import EditError, Replacement, apply_edits, with_line_ends_of
 from tui_agent.tools.encoding import SAMPLE, UTF8, BinaryContentError, Encoding, detect, printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.hints import missing_file
@@ -21,7 +22,7 @@ from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
 from tui_agent.tools.workspace import Workspace, os_failure, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 _LINES = 2_000
@@ -68,21 +69,23 @@ class ReadFile:
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """Raises `ToolError`: walls, missing, a directory, binary, `offset` beyond the end."""
-        content = await asyncio.to_thread(self._read, arguments, context)
-        return ToolOutput(content, unframed=content.partition("\t")[2])
+        return await asyncio.to_thread(self._read, arguments, context)
 
-    def _read(self, arguments: dict[str, Any], context: ToolContext) -> str:
+    def _read(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         name = str(arguments["path"])
         offset, limit = int(arguments.get("offset", 1)), int(arguments.get("limit", _LINES))
         path = context.workspace.resolve(name, also=context.output_dir)
         shown = context.workspace.shown(path)
 
-        def read() -> str:
+        def read() -> ToolOutput:
             with context.workspace.open(path) as stream:
                 encoding = _detect(stream.read(SAMPLE), shown)
+                digest = _digest_of(stream) if path.is_relative_to(context.workspace.root) else ""
                 stream.seek(len(encoding.mark))
                 with io.TextIOWrapper(stream, encoding.codec, "replace", newline="\n") as text:
-                    return _numbered_lines(text, shown, offset, limit, self.output_limit)
+                    content = _numbered_lines(text, shown, offset, limit, self.output_limit)
+            files = {shown: digest} if digest else {}
+            return ToolOutput(content, unframed=content.partition("\t")[2], files=files)
 
         return _guard(context.workspace, name, path, f"read {quoted(shown)}", read)
 
@@ -95,7 +98,8 @@ class WriteFile:
     effect: ClassVar[Effect] = Effect.WRITE
     description: ClassVar[str] = (
         "Create a file of the workspace, or replace all that an existing one holds. Missing directories are "
-        "made. The content is written exactly as given, in UTF-8. To change a part of a file, use edit_file."
+        "made. A new file is in UTF-8, exactly as given; an existing one keeps its encoding and line ends. It is "
+        "refused when the file changed since you read or wrote it. To change a part of a file, use edit_file."
     )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
@@ -112,71 +116,83 @@ class WriteFile:
         return _preview(lambda: _prepare_write(arguments, workspace))
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises `ToolError`: walls, a directory, permissions, a full disk (transient)."""
-        return await asyncio.to_thread(self._write, arguments, context.workspace)
+        """Raises `ToolError`: walls, a directory, changed since it was read, permissions, a full disk (transient)."""
+        return await asyncio.to_thread(self._write, arguments, context)
 
-    def _write(self, arguments: dict[str, Any], workspace: Workspace) -> ToolOutput:
-        change = _prepare_write(arguments, workspace)
-        if change.before == change.after:
-            return ToolOutput(f"{change.shown} already holds exactly this. Nothing was changed.")
-        diff = change.diff()
-        change.commit(workspace)
-        lines = str(arguments["content"]).count("\n") + (not str(arguments["content"]).endswith("\n"))
+    def _write(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
+        change = _prepare_write(arguments, context.workspace)
+        change.refuse_if_changed(context.known_files)
+        content = str(arguments["content"])
+        lines = content.count("\n") + (not content.endswith("\n"))
         size = f"{lines} line{'' if lines == 1 else 's'}, {len(change.after):,} bytes"
         done = (
             f"Created {change.shown}" if change.before is None else f"Replaced the content of {change.shown}"
         )
-        return ToolOutput(f"{done} ({size}).", changed=(change.shown,), diff=bounded_diff(diff))
+        return change.carried_out(context.workspace, f"{done} ({size}).")
+
+
+_OLD = {"type": "string", "minLength": 1, "description": "The text to replace, exactly."}
+_NEW = {"type": "string", "description": "What takes its place; may be empty."}
+_ALL = {"type": "boolean", "description": "Replace every occurrence (default false)."}
 
 
 @dataclass(frozen=True)
 class EditFile:
-    """`edit_file(path, old, new, replace_all?)`: an exact piece of text by another."""
+    """`edit_file(path, old, new, replace_all?)` or `edit_file(path, edits)`: pieces of text by others."""
 
     name: ClassVar[str] = "edit_file"
     effect: ClassVar[Effect] = Effect.WRITE
     description: ClassVar[str] = (
-        "Replace a piece of a file of the workspace. `old` must be exactly what the file holds, with white "
-        "space and indentation but without the line numbers that read_file shows, and must occur once, "
-        "unless `replace_all` is true. Line ends of the file are kept."
+        "Replace a piece of a file of the workspace: `old` by `new`. `old` must be exactly what the file holds, "
+        "with white space and indentation but without the line numbers that read_file shows, and must occur once, "
+        "unless `replace_all` is true. More changes of the same file go into `edits`; all of them are made, in their "
+        "order, or none. Encoding and line ends of the file are kept. It is refused when the file changed since you "
+        "read or wrote it."
     )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",
         "properties": {
             "path": _PATH,
-            "old": {"type": "string", "minLength": 1, "description": "The text to replace, exactly."},
-            "new": {"type": "string", "description": "What takes its place; may be empty."},
-            "replace_all": {"type": "boolean", "description": "Replace every occurrence (default false)."},
+            "old": _OLD,
+            "new": _NEW,
+            "replace_all": _ALL,
+            "edits": {
+                "type": "array",
+                "minItems": 1,
+                "description": "Further replacements, made after that of `old`.",
+                "items": {
+                    "type": "object",
+                    "properties": {"old": _OLD, "new": _NEW, "replace_all": _ALL},
+                    "required": ["old", "new"],
+                    "additionalProperties": False,
+                },
+            },
         },
         "required": ["path", "old", "new"],
         "additionalProperties": False,
     }
+    accepted: ClassVar[dict[str, Any]] = {
+        **parameters,
+        "required": ["path"],
+        "if": {"required": ["edits"]},
+        "then": {"dependentRequired": {"old": ["new"], "new": ["old"], "replace_all": ["old"]}},
+        "else": {"required": ["old", "new"]},
+    }
+    """Models also send `edits` alone."""
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The whole unified diff, or why the call would fail."""
         return _preview(lambda: _prepare_edit(arguments, workspace)[0])
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises `ToolError`: walls, missing, binary, `old` not found or ambiguous, permissions, a full
-        disk.
+        """Raises `ToolError`: walls, missing, binary, changed since it was read, `old` not found or ambiguous,
+        permissions, a full disk.
         """
-        return await asyncio.to_thread(self._edit, arguments, context.workspace)
+        return await asyncio.to_thread(self._edit, arguments, context)
 
-    def _edit(self, arguments: dict[str, Any], workspace: Workspace) -> ToolOutput:
-        change, lines = _prepare_edit(arguments, workspace)
-        if change.before == change.after:
-            return ToolOutput(f"{change.shown} already holds exactly this. Nothing was changed.")
-        diff = change.diff()
-        change.commit(workspace)
-        where = ", ".join(map(str, lines[:10])) + (", ..." if len(lines) > 10 else "")
-        count = (
-            f"{len(lines)} occurrences, at lines {where}"
-            if len(lines) > 1
-            else f"1 occurrence, at line {where}"
-        )
-        return ToolOutput(
-            f"Edited {change.shown}: replaced {count}.", changed=(change.shown,), diff=bounded_diff(diff)
-        )
+    def _edit(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
+        change, said = _prepare_edit(arguments, context.workspace, context.known_files)
+        return change.carried_out(context.workspace, f"Edited {change.shown}: {said}")
 
 
 @dataclass(frozen=True)
@@ -197,29 +213,49 @@ class _Change:
         try:
             codec = self.encoding if self.before is None else detect(self.before)
             before = codec.decode(self.before or b"")
-            after = codec.decode(self.after)
+            after = self.encoding.decode(self.after)
         except (UnicodeError, BinaryContentError):
             before = (self.before or b"").decode("utf-8", "replace")
             after = self.after.decode("utf-8", "replace")
         return printable(unified_diff(before, after, self.shown, new=self.before is None))
 
-    def commit(self, workspace: Workspace) -> None:
+    def refuse_if_changed(self, known_files: Mapping[str, str]) -> None:
+        """Raises `ToolError` where the file is another than the model read or wrote last."""
+        known = known_files.get(self.shown)
+        if known is not None and self.before is not None and _digest(self.before) != known:
+            raise ToolError(
+                f"{quoted(self.shown)} changed since you read it; read it again, then make the change. Nothing was "
+                "changed now."
+            )
+
+    def carried_out(self, workspace: Workspace, done: str) -> ToolOutput:
+        """Write the file, and say that it is `done`."""
+        files = {self.shown: _digest(self.after)}
+        if self.before == self.after:
+            return ToolOutput(f"{self.shown} already holds exactly this. Nothing was changed.", files=files)
+        diff = self.diff()
         _guard(
             workspace, self.name, self.path, f"write {quoted(self.shown)}",
             lambda: workspace.replace(self.path, self.after),
         )  # fmt: skip
+        return ToolOutput(done, changed=(self.shown,), diff=bounded_diff(diff), files=files)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _digest_of(stream: BinaryIO) -> str:
+    """Of a whole file; "" for one too large to be edited."""
+    stream.seek(0)
+    data = stream.read(_EDITABLE + 1)
+    return _digest(data) if len(data) <= _EDITABLE else ""
 
 
 def _prepare_write(arguments: dict[str, Any], workspace: Workspace) -> _Change:
     name = str(arguments["path"])
     path = workspace.resolve_for_writing(name)
     shown = workspace.shown(path)
-    try:
-        data = str(arguments["content"]).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ToolError(
-            f"'content' holds half of a character (at {error.start}); it cannot be written as UTF-8."
-        ) from None
 
     def read() -> bytes | None:
         try:
@@ -228,11 +264,47 @@ def _prepare_write(arguments: dict[str, Any], workspace: Workspace) -> _Change:
         except FileNotFoundError:
             return None
 
-    return _Change(name, path, shown, _guard(workspace, name, path, f"write {quoted(shown)}", read), data)
+    before = _guard(workspace, name, path, f"write {quoted(shown)}", read)
+    try:
+        data, encoding = _as_before(str(arguments["content"]), before)
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            f"'content' holds half of a character (at {error.start}); it cannot be written as UTF-8."
+        ) from None
+    return _Change(name, path, shown, before, data, encoding)
 
 
-def _prepare_edit(arguments: dict[str, Any], workspace: Workspace) -> tuple[_Change, tuple[int, ...]]:
+def _as_before(content: str, before: bytes | None) -> tuple[bytes, Encoding]:
+    """`content` in the encoding, with the byte order mark and with the line ends of the file it replaces, or in UTF-8
+    where that file was empty, no text, or has no such characters. Raises `UnicodeEncodeError`.
+    """
+    if before and len(before) <= _EDITABLE:
+        try:
+            encoding = detect(before)
+            fitted = with_line_ends_of(encoding.decode(before), content)
+            content.encode("utf-8")
+            if encoding.codec != "utf-8" or encoding.mark:
+                return encoding.encode(fitted), encoding
+            return fitted.encode("utf-8"), UTF8
+        except (BinaryContentError, UnicodeError):
+            pass
+    return content.encode("utf-8"), UTF8
+
+
+def _replacements(arguments: dict[str, Any]) -> list[Replacement]:
+    first = [arguments] if "old" in arguments else []
+    return [
+        Replacement(str(edit["old"]), str(edit["new"]), bool(edit.get("replace_all")))
+        for edit in (*first, *arguments.get("edits", ()))
+    ]
+
+
+def _prepare_edit(
+    arguments: dict[str, Any], workspace: Workspace, known_files: Mapping[str, str] | None = None
+) -> tuple[_Change, str]:
+    """The change, and what it does in words."""
     name = str(arguments["path"])
+    replacements = _replacements(arguments)
     path = workspace.resolve_for_writing(name)
     shown = workspace.shown(path)
 
@@ -246,11 +318,9 @@ def _prepare_edit(arguments: dict[str, Any], workspace: Workspace) -> tuple[_Cha
             f"{quoted(shown)} is larger than {_EDITABLE:,} bytes. Edit it with a command (sed, a script) instead."
         )
     encoding = _detect(data, shown)
+    _Change(name, path, shown, data, data, encoding).refuse_if_changed(known_files or {})
     try:
-        text = encoding.decode(data)
-        edit = apply_edit(
-            text, str(arguments["old"]), str(arguments["new"]), replace_all=bool(arguments.get("replace_all"))
-        )
+        edit = apply_edits(encoding.decode(data), replacements)
         after = encoding.encode(edit.text)
     except EditError as error:
         raise ToolError(f"{quoted(shown)}: {printable(str(error))}") from None
@@ -261,7 +331,14 @@ def _prepare_edit(arguments: dict[str, Any], workspace: Workspace) -> tuple[_Cha
         ) from None
     except UnicodeDecodeError as error:
         raise ToolError(f"{quoted(shown)} is damaged {encoding.codec} text: {error.reason}.") from None
-    return _Change(name, path, shown, data, after, encoding), edit.lines
+    where = ", ".join(map(str, edit.lines[:10])) + (", ..." if len(edit.lines) > 10 else "")
+    if len(replacements) > 1:
+        said = f"made {len(replacements)} edits, {len(edit.lines)} occurrences replaced."
+    elif len(edit.lines) > 1:
+        said = f"replaced {len(edit.lines)} occurrences, at lines {where}."
+    else:
+        said = f"replaced 1 occurrence, at line {where}."
+    return _Change(name, path, shown, data, after, encoding), f"{said} {edit.remark}".rstrip()
 
 
 def _preview(prepare: Callable[[], _Change]) -> str:

@@ -160,7 +160,8 @@ def _said(error: Any, properties: Mapping[str, Any]) -> str:
         case "maximum":
             return f"'{where}' must be at most {error.validator_value}, not {value}."
         case _:
-            return f"'{where}': {visible(str(error.message)[:300])}."
+            place = f"'{where}': " if where else ""
+            return f"{place}{visible(str(error.message)[:300])}."
 
 
 def _article(kind: str) -> str:

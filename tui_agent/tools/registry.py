@@ -115,7 +115,7 @@ class ToolRegistry:
         if tool.name not in self._validators:
             from jsonschema import Draft202012Validator
 
-            self._validators[tool.name] = Draft202012Validator(tool.parameters)
+            self._validators[tool.name] = Draft202012Validator(getattr(tool, "accepted", tool.parameters))
         return self._validators[tool.name]
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from tui_agent.tools.workspace import Workspace
@@ -48,6 +48,8 @@ class ToolContext:
     """Takes pieces of output as they come, for the screen only."""
     new_mask: Callable[[], TextMask | None] = _leave_as_is
     """Makes what masks the secrets in an output that is kept in a file."""
+    known_files: Mapping[str, str] = field(default_factory=dict)
+    """Workspace files as the model last read or wrote them: SHA-256 of their bytes, by path."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class ToolOutput:
     output_file: str = ""
     unframed: str | None = None
     """The tool's own output, where `content` frames it (line numbers); None: `content` is it."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Workspace files that the model knows by this call: SHA-256 of their bytes, by path."""
 
 
 class Tool(Protocol):
@@ -71,7 +75,7 @@ class Tool(Protocol):
     def description(self) -> str: ...
     @property
     def parameters(self) -> dict[str, Any]:
-        """JSON Schema of the arguments (an object)."""
+        """JSON Schema of the arguments (an object). A tool that takes more than it offers has that as `accepted`."""
         ...
 
     @property

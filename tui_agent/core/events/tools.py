@@ -52,6 +52,8 @@ class ToolSucceeded(ToolResult):
     diff: str = ""
     output_file: str = ""
     """Where the whole output lies, when `content` was cut."""
+    files: dict[str, str] = {}
+    """Workspace files that the call read or wrote: SHA-256 of their bytes then, by path."""
 
 
 class ToolFailed(ToolResult):
