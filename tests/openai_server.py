@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
@@ -155,10 +155,21 @@ def error(
 ) -> Answer:
     """An error in OpenAI's form."""
     body = {"error": {"message": message, "type": kind, "code": code, "param": None}}
-    headers = [("Content-Type", "application/json")]
+    return json_answer(body, status, retry_after=retry_after)
+
+
+def json_answer(
+    body: object,
+    status: int = 200,
+    *,
+    retry_after: float | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Answer:
+    """A body of JSON."""
+    named = {"Content-Type": "application/json", **(headers or {})}
     if retry_after is not None:
-        headers.append(("Retry-After", f"{retry_after:g}"))
-    return Answer(status, tuple(headers), json.dumps(body).encode())
+        named["Retry-After"] = f"{retry_after:g}"
+    return Answer(status, tuple(named.items()), json.dumps(body).encode())
 
 
 def raw(body: bytes, *, status: int = 200, content_type: str = "text/html") -> Answer:
@@ -223,18 +234,22 @@ class OpenAIServer:
         writer.close()
         self._tasks.discard(task)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        request = await _read(reader)
+    def respond(self, request: Recorded) -> Answer:
+        """The answer to a request, which is kept where it is a model call."""
         if request.method == "GET":
             models = {"object": "list", "data": [{"id": "served-model", "object": "model"}]}
-            await _write(writer, raw(json.dumps(models).encode(), content_type="application/json"), request)
-            return
+            return json_answer(models)
         self.requests.append(request)
         answer = self._script[0]
         if answer.refuses and answer.refuses in request.body:
-            answer = error(400, f"Unrecognized request argument supplied: {answer.refuses}")
-        elif len(self._script) > 1:
+            return error(400, f"Unrecognized request argument supplied: {answer.refuses}")
+        if len(self._script) > 1:
             self._script.pop(0)
+        return answer
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await _read(reader)
+        answer = self.respond(request)
         watch = asyncio.ensure_future(_watch(reader, request))
         try:
             await _write(writer, answer, request)

@@ -20,6 +20,7 @@ class _Slot:
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
+    signature: str = ""
 
 
 class _GrowingText:
@@ -78,9 +79,14 @@ class ReplyAssembler:
         return self._text.add(text), self._reasoning.add(reasoning)
 
     def add_call(
-        self, index: int | None, call_id: str | None, name: str | None, arguments: str | None
+        self,
+        index: int | None,
+        call_id: str | None,
+        name: str | None,
+        arguments: str | None,
+        signature: str = "",
     ) -> None:
-        """A piece of a call."""
+        """A piece of a call; `signature` is what its provider signed it with."""
         key = 0 if index is None else index
         slot = self._by_index.get(key)
         if slot is None or (call_id and slot.id and call_id != slot.id and name and _is_complete(slot)):
@@ -89,6 +95,7 @@ class ReplyAssembler:
             self._slots.append(slot)
         slot.id = slot.id or call_id or ""
         slot.name = slot.name or name or ""
+        slot.signature = slot.signature or signature
         if arguments:
             slot.arguments.append(arguments)
 
@@ -99,17 +106,24 @@ class ReplyAssembler:
         kept as they are (they fail as invalid, and the model learns why); a call cut before its arguments
         began is left out, for no arguments at all would look like a complete call.
         """
-        slots = [slot for slot in self._slots if slot.name or slot.id or slot.arguments]
-        if cut and slots and not slots[-1].arguments:
-            slots.pop()
         return tuple(
             ToolCall(
                 id=slot.id or f"call_{uuid.uuid4().hex[:12]}",
                 name=slot.name,
                 arguments=_whole_characters("".join(slot.arguments)) or "{}",
             )
-            for slot in slots
+            for slot in self._used(cut=cut)
         )
+
+    def signatures(self, *, cut: bool) -> tuple[str, ...]:
+        """The signatures of these calls, in their order; empty where a call has none."""
+        return tuple(slot.signature for slot in self._used(cut=cut))
+
+    def _used(self, *, cut: bool) -> list[_Slot]:
+        slots = [slot for slot in self._slots if slot.name or slot.id or slot.arguments]
+        if cut and slots and not slots[-1].arguments:
+            slots.pop()
+        return slots
 
 
 def _is_complete(slot: _Slot) -> bool:

@@ -5,6 +5,7 @@ Only words; which kind of fault they belong to is decided in `faults`.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from contextlib import suppress
@@ -37,9 +38,14 @@ def readable(message: str) -> str:
 
 def _in_body(words: str) -> str:
     """The message in an error's body, which comes as JSON, as Python's bytes or as Python's dictionary."""
+    if words[:2] in {"b'", 'b"'}:
+        with suppress(ValueError, SyntaxError):
+            words = ast.literal_eval(words).decode("utf-8", "replace")
     with suppress(ValueError):
-        body = json.loads(words.strip("b'\""))
+        body = json.loads(words)
         inner = body.get("error", body)
-        return str(inner.get("message", "")) if isinstance(inner, dict) else str(inner)
+        if not isinstance(inner, dict):
+            return str(inner)
+        return str(inner.get("message") or inner.get("detail") or "")
     found = _IN_BODY.search(words)
     return found[2] if found else ""

@@ -55,11 +55,21 @@ _BAD_KEY = re.compile(
 _POLICY = re.compile(
     r"content[_ ](policy|filter|management)|ResponsibleAIPolicy|safety system", re.IGNORECASE
 )
-_OVERLOADED = re.compile(r"overloaded", re.IGNORECASE)
+_OVERLOADED = re.compile(r"overloaded|server busy|capacity exceeded|no capacity", re.IGNORECASE)
 _NO_MODEL = re.compile(
     r"model .{0,120}(not found|does not exist|not exist)|unknown model|no such model|invalid model",
     re.IGNORECASE,
 )
+
+_WAIT = re.compile(
+    r"(?:try again|retry) (?:in|after) (?:(?P<minutes>\d+)m)?(?P<number>\d+(?:\.\d+)?) ?(?P<unit>ms|s|m)",
+    re.IGNORECASE,
+)
+"""How providers say in words how long to wait: `in 1.5s`, `in 6m0s`, `in 20 seconds`."""
+_RETRY_DELAY = re.compile(r'"retryDelay": ?"(?P<number>\d+(?:\.\d+)?)(?P<unit>s)"')
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
+
+_MAY_WAIT = {FaultKind.RATE_LIMIT, FaultKind.OVERLOADED, FaultKind.SERVER, FaultKind.QUOTA, FaultKind.TIMEOUT}
 
 _CUT_WORDS = "the connection was closed in the middle of the reply"
 
@@ -94,15 +104,16 @@ def fault_from(error: BaseException, facts: CallFacts, *, now: datetime | None =
     seen = _Seen(
         names=names,
         status=_status(chain, names),
+        retry_after=_retry_after(chain, now or datetime.now(UTC)),
         text="\n".join(dict.fromkeys(str(each) for each in chain)),
         codes=frozenset(_codes(chain)),
         mid_stream="MidStreamFallbackError" in names,
     )
     kind = _kind(seen)
     message = _CUT_WORDS if kind is FaultKind.STREAM_CUT and names & _CUT else readable(_plainest(chain))
-    retry_after = _retry_after(chain, now or datetime.now(UTC))
     # litellm turns Anthropic's 529 into a 500.
     status = None if kind is FaultKind.OVERLOADED and seen.status == 500 else seen.status
+    retry_after = seen.retry_after if kind in _MAY_WAIT else None
     return made(kind, message, facts, status=status, retry_after=retry_after)
 
 
@@ -139,6 +150,7 @@ class _Seen:
     names: set[str]
     status: int | None
     """As a server sent it; None where litellm made it up."""
+    retry_after: float | None
     text: str
     codes: frozenset[str]
     mid_stream: bool
@@ -179,13 +191,16 @@ def _kind_by_words(seen: _Seen) -> FaultKind | None:
         return FaultKind.CONTEXT_OVERFLOW
     if "ContentPolicyViolationError" in seen.names or "content_filter" in seen.codes:
         return FaultKind.CONTENT_POLICY
-    if "insufficient_quota" in seen.codes or (client_side and _QUOTA.search(seen.text)):
+    if "insufficient_quota" in seen.codes:
+        return FaultKind.QUOTA
+    # Gemini calls its limits by the minute a quota as well, and says when they end.
+    if client_side and seen.retry_after is None and _QUOTA.search(seen.text):
         return FaultKind.QUOTA
     if "overloaded_error" in seen.codes or "overloaded_error" in seen.text:
         return FaultKind.OVERLOADED
     if seen.status in {None, 400, 422}:
         return _kind_by_wording(seen.text)
-    if seen.status == 503 and _OVERLOADED.search(seen.text):
+    if seen.status in {429, 503} and _OVERLOADED.search(seen.text):
         return FaultKind.OVERLOADED
     return None
 
@@ -265,7 +280,16 @@ def _retry_after(chain: list[BaseException], now: datetime) -> float | None:
         wait = _seconds(value, scale, now)
         if wait is not None and math.isfinite(wait):
             return max(0.0, wait)
-    return None
+    return _wait_in_words("\n".join(str(each) for each in chain))
+
+
+def _wait_in_words(text: str) -> float | None:
+    """The same as the error's text says it, in seconds."""
+    found = _RETRY_DELAY.search(text) or _WAIT.search(text)
+    if found is None:
+        return None
+    minutes = found.groupdict().get("minutes")
+    return float(found["number"]) * _UNITS[found["unit"].lower()] + 60.0 * int(minutes or 0)
 
 
 def _seconds(value: str, scale: float, now: datetime) -> float | None:

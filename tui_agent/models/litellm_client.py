@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections import defaultdict
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FaultKind
 from tui_agent.models import litellm_setup
 from tui_agent.models.assembly import ReplyAssembler
+from tui_agent.models.carried import CarriedPieces, restored, split_id
 from tui_agent.models.faults import fault_from, made
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 from tui_agent.models.raw_chunks import RawChunks
@@ -29,8 +32,39 @@ _CUT = frozenset(
 )
 """How providers say, in small letters, that a limit cut the reply."""
 
+_TOOLS_WITH_CALLS = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai"})
+"""Providers that refuse a history with calls where the request has no tools."""
+
+_REASONING_PARAMETERS = frozenset({"reasoning_effort", "thinking", "reasoning"})
+_STREAM_OPTIONS = re.compile(r"stream_options", re.IGNORECASE)
+_TOOL_CHOICE = re.compile(
+    r"tool_choice\W.{0,80}(not|un|extra|invalid)|(unrecognized|unsupported|unknown|extra).{0,80}tool_choice",
+    re.IGNORECASE,
+)
+_ENCRYPTED = re.compile(r"encrypted content is not supported|reasoning\.encrypted_content", re.IGNORECASE)
+_REASONING = re.compile(
+    r"thinking|reasoning_content|reasoning_items|signature|encrypted content|reasoning item|extra_forbidden",
+    re.IGNORECASE,
+)
+"""What a server says that does not take back what came with the reasoning of earlier replies."""
+
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 """What providers refuse in the name of a call, also of one that a model invented."""
+
+
+@dataclass
+class _Habits:
+    """What a server turned out to refuse; each is tried once and then left out."""
+
+    usage: bool = True
+    """Takes `stream_options`."""
+    tool_choice: bool = True
+    carried: bool = True
+    """Takes back what came with the reasoning of earlier replies."""
+    encrypted: bool = True
+    """Encrypts the reasoning of its model."""
+    reasoning: bool = True
+    """Takes parameters about the reasoning with this conversation."""
 
 
 class LitellmClient:
@@ -40,8 +74,7 @@ class LitellmClient:
         self._litellm = litellm
         self._private: dict[str, Any] = {"_skip_mcp_handler": True}
         """Without it a call with tools wants a package for MCP. Left out once a release refuses it."""
-        self._no_usage: set[tuple[str, str | None]] = set()
-        """Servers that refuse `stream_options`."""
+        self._habits: defaultdict[tuple[str, str | None], _Habits] = defaultdict(_Habits)
 
     def context_tokens(self, model: str, api_base: str | None = None) -> int | None:
         """See `protocol.Model`."""
@@ -57,17 +90,21 @@ class LitellmClient:
                 made(FaultKind.AUTH, f"{at.facts.key} is not set, and {request.model} needs it", at.facts)
             )
         watch = _Watch(request.silence_timeout, request.total_timeout)
-        assembler = ReplyAssembler()
-        response: Any = None
+        call = _Call(request, at, watch)
         try:
             async with watch.until_content():
-                response = await self._open(request, at)
-            raw = RawChunks.watch(response)
-            async for delta in _deltas(response, assembler, watch):
+                await self._open(call)
+            async for delta in call.deltas():
                 yield delta
                 # Pieces that are in the buffer already would not let any other task run.
                 await asyncio.sleep(0)
-            yield self._reply(response, assembler, raw, at)
+            if call.said_nothing:
+                async with watch.until_content():
+                    await self._ask_once_more(call)
+                whole = Delta(text=call.assembler.text, reasoning=call.assembler.reasoning)
+                if whole.text or whole.reasoning:
+                    yield whole
+            yield self._reply(call)
         except ModelFault:
             raise
         except TimeoutError as error:
@@ -77,25 +114,37 @@ class LitellmClient:
         except Exception as error:
             raise ModelFault(fault_from(error, at.facts)) from error
         finally:
-            if response is not None:
-                with suppress(Exception):
-                    await response.aclose()
+            await call.close()
 
-    async def _open(self, request: ModelRequest, at: Route) -> Any:
-        """Send the request; once more without what the server or the library refuses."""
-        for _ in range(4):
+    async def _open(self, call: _Call) -> None:
+        """Send the request and wait for the first chunk; once more without what the server or the library refuses."""
+        for left in range(4, -1, -1):
             try:
-                return await self._litellm.acompletion(**self._arguments(request, at))
+                await call.begin(await self._litellm.acompletion(**self._arguments(call)))
             except Exception as error:
-                if not self._adapt(str(error), at):
+                await call.close()
+                if not left or not self._adapt(call, error):
                     raise
-        return await self._litellm.acompletion(**self._arguments(request, at))
+            else:
+                return
 
-    def _arguments(self, request: ModelRequest, at: Route) -> dict[str, Any]:
+    async def _ask_once_more(self, call: _Call) -> None:
+        """Without streaming: a stream under status 200 that holds nothing hides a fault (an overflow, mostly)."""
+        arguments = self._arguments(call)
+        arguments.pop("stream_options", None)
+        call.take_whole(await self._litellm.acompletion(**{**arguments, "stream": False}))
+
+    def _arguments(self, call: _Call) -> dict[str, Any]:
+        request, at = call.request, call.at
+        habits = self._habits[at.name, at.api_base]
+        messages = [
+            restored(_sendable(message), at.facts.provider, with_carried=habits.carried)
+            for message in request.messages
+        ]
         arguments: dict[str, Any] = {
             **self._private,
             "model": at.name,
-            "messages": [_sendable(message) for message in request.messages],
+            "messages": messages,
             "stream": True,
             # Retries are the policy's; only here, on each call, do these take effect.
             "max_retries": 0,
@@ -103,44 +152,71 @@ class LitellmClient:
             # On each read, and later than the watch, which knows content from keep-alives.
             "timeout": request.silence_timeout + 30.0,
         }
-        if (at.name, at.api_base) not in self._no_usage:
+        if habits.usage:
             arguments["stream_options"] = {"include_usage": True}
         if request.tools:
             arguments["tools"] = request.tools
+            if at.own_server and habits.tool_choice:
+                # Some take no choice for "none".
+                arguments["tool_choice"] = "auto"
+        elif at.facts.provider in _TOOLS_WITH_CALLS:
+            arguments.update(_tools_of(messages))
+        if at.responses and habits.encrypted:
+            arguments["include"] = ["reasoning.encrypted_content"]
         if at.api_base:
             arguments["api_base"] = at.api_base
         if at.api_key:
             arguments["api_key"] = at.api_key
+        if not habits.reasoning:
+            for name in _REASONING_PARAMETERS:
+                arguments.pop(name, None)
         return arguments
 
-    def _adapt(self, message: str, at: Route) -> bool:
+    def _adapt(self, call: _Call, error: Exception) -> bool:
         """Whether the call is worth another try, with something changed that the error complained about."""
-        if "stream_options" in message and (at.name, at.api_base) not in self._no_usage:
-            self._no_usage.add((at.name, at.api_base))
-            return True
+        message, at = str(error), call.at
+        habits = self._habits[at.name, at.api_base]
         if "_skip_mcp_handler" in message and self._private:
             self._private = {}
             return True
         if "No module named 'mcp" in message:
             return litellm_setup.do_without_mcp_gateway()
+        complaints = (
+            ("usage", _STREAM_OPTIONS),
+            ("tool_choice", _TOOL_CHOICE),
+            ("encrypted", _ENCRYPTED),
+        )
+        for name, words in complaints:
+            if getattr(habits, name) and words.search(message):
+                setattr(habits, name, False)
+                return True
+        if _REASONING.search(message) and getattr(error, "status_code", 400) in {400, 422, 500}:
+            if habits.carried and any("carried" in each for each in call.request.messages):
+                habits.carried = False
+                return True
+            if habits.reasoning and call.request_has(_REASONING_PARAMETERS):
+                habits.reasoning = False
+                return True
         return False
 
-    def _reply(self, response: Any, assembler: ReplyAssembler, raw: RawChunks, at: Route) -> Reply:
+    def _reply(self, call: _Call) -> Reply:
         """The complete reply. Raises `ModelFault` when the stream was no complete one."""
-        finish = raw.finish_reason or getattr(response, "received_finish_reason", None)
-        if not raw.with_choices and assembler.empty:
+        assembler, raw, at = call.assembler, call.raw, call.at
+        finish = call.finish_reason
+        if not raw.with_choices and assembler.empty and not raw.refusal:
             raise ModelFault(made(FaultKind.BAD_OUTPUT, "the server's stream held no reply at all", at.facts))
         if finish is None:
             raise ModelFault(
                 made(FaultKind.STREAM_CUT, "the stream ended before the reply was complete", at.facts)
             )
-        cut = finish.lower() in _CUT
-        calls = assembler.calls(cut=cut)
-        if finish == "content_filter" and assembler.empty:
+        if finish == "content_filter":
             raise ModelFault(
                 made(FaultKind.CONTENT_POLICY, "the provider's content filter stopped the reply", at.facts)
             )
-        if cut and not calls and not assembler.text.strip():
+        cut = finish.lower() in _CUT
+        calls = assembler.calls(cut=cut)
+        text = assembler.text or ("" if calls else raw.refusal)
+        if cut and not calls and not text.strip():
             raise ModelFault(
                 made(
                     FaultKind.BAD_OUTPUT,
@@ -151,7 +227,7 @@ class LitellmClient:
             )
         usage = raw.usage
         return Reply(
-            text=assembler.text,
+            text=text,
             reasoning=assembler.reasoning,
             calls=calls,
             finish_reason="length" if cut else finish,
@@ -160,38 +236,113 @@ class LitellmClient:
             completion_tokens=usage.get("completion_tokens"),
             cached_tokens=_cached_tokens(usage),
             cost=litellm_setup.price(self._litellm, at, usage) if usage else None,
+            carried=call.pieces.carried(
+                at.facts.provider,
+                calls,
+                assembler.signatures(cut=cut),
+                assembler.reasoning,
+                own_server=at.own_server,
+            ),
         )
 
 
-async def _deltas(response: Any, assembler: ReplyAssembler, watch: _Watch) -> AsyncIterator[Delta]:
-    """Read the stream to its end, one content chunk after another, each within the watch's time."""
-    chunks = response.__aiter__()
-    while True:
-        try:
-            async with watch.until_content():
-                chunk = await anext(chunks)
-        except StopAsyncIteration:
+class _Call:
+    """One call under way: its stream and what has been read of it."""
+
+    def __init__(self, request: ModelRequest, at: Route, watch: _Watch) -> None:
+        self.request = request
+        self.at = at
+        self.assembler = ReplyAssembler()
+        self.pieces = CarriedPieces()
+        self.raw = RawChunks.of_nothing()
+        self._watch = watch
+        self._response: Any = None
+        self._chunks: AsyncIterator[Any] | None = None
+        self._first: list[Any] = []
+        self._finish: str | None = None
+
+    async def begin(self, response: Any) -> None:
+        """Take litellm's stream and wait for its first chunk."""
+        self._response = response
+        self.raw = RawChunks.watch(response)
+        self._chunks = response.__aiter__()
+        with suppress(StopAsyncIteration):
+            self._first = [await anext(self._chunks)]
+
+    def request_has(self, names: frozenset[str]) -> bool:
+        """Whether the request sets one of these parameters."""
+        return any(name in names for name in getattr(self.request, "parameters", None) or ())
+
+    @property
+    def said_nothing(self) -> bool:
+        """The stream ended well and held nothing at all, not even an empty choice."""
+        return not self.raw.with_choices and self.assembler.empty and not self.raw.refusal
+
+    @property
+    def finish_reason(self) -> str | None:
+        """As the provider says; None: the reply is not complete."""
+        return (
+            self._finish or self.raw.finish_reason or getattr(self._response, "received_finish_reason", None)
+        )
+
+    async def deltas(self) -> AsyncIterator[Delta]:
+        """Read the stream to its end, one content chunk after another, each within the watch's time."""
+        if self._chunks is None:
             return
-        choices = getattr(chunk, "choices", None)
-        delta = getattr(choices[0], "delta", None) if choices else None
-        if delta is None:
-            continue
+        while True:
+            try:
+                async with self._watch.until_content():
+                    chunk = self._first.pop() if self._first else await anext(self._chunks)
+            except StopAsyncIteration:
+                return
+            choices = getattr(chunk, "choices", None)
+            delta = getattr(choices[0], "delta", None) if choices else None
+            if delta is not None:
+                piece = self._take(delta)
+                if piece.text or piece.reasoning:
+                    yield piece
+
+    def take_whole(self, response: Any) -> None:
+        """A reply that was not streamed."""
+        usage = getattr(response, "usage", None)
+        self.raw.usage = {} if usage is None else usage.model_dump(exclude_none=True)
+        choices = getattr(response, "choices", None)
+        if choices:
+            self.raw.with_choices = True
+            self._finish = getattr(choices[0], "finish_reason", None)
+            message = choices[0].message
+            self.raw.refusal = str(getattr(message, "refusal", None) or "")
+            self._take(message)
+
+    def _take(self, delta: Any) -> Delta:
+        """A delta, or a whole message, put to what is there."""
         text = getattr(delta, "content", None) or ""
         reasoning = getattr(delta, "reasoning_content", None) or ""
         calls = getattr(delta, "tool_calls", None) or ()
-        for call in calls:
+        for at, call in enumerate(calls):
             function = getattr(call, "function", None)
-            assembler.add_call(
-                getattr(call, "index", None),
-                getattr(call, "id", None),
+            own_id, hidden = split_id(getattr(call, "id", None) or "")
+            own = getattr(call, "provider_specific_fields", None) or {}
+            index = getattr(call, "index", None)
+            self.assembler.add_call(
+                at if index is None and len(calls) > 1 else index,
+                own_id,
                 getattr(function, "name", None),
                 getattr(function, "arguments", None),
+                hidden or str(own.get("thought_signature") or ""),
             )
+        self.pieces.add(delta)
         if text or reasoning or calls:
-            watch.content()
-        text, reasoning = assembler.add(text, reasoning)
-        if text or reasoning:
-            yield Delta(text=text, reasoning=reasoning)
+            self._watch.content()
+        text, reasoning = self.assembler.add(text, reasoning)
+        return Delta(text=text, reasoning=reasoning)
+
+    async def close(self) -> None:
+        """End the stream, whatever it is in the middle of."""
+        response, self._response, self._chunks = self._response, None, None
+        if response is not None:
+            with suppress(Exception):
+                await response.aclose()
 
 
 class _Watch:
@@ -250,6 +401,17 @@ def _as_function(written: dict[str, Any]) -> dict[str, Any]:
         "name": _NO_NAME.sub("_", name)[:64] or "unnamed",
         "arguments": arguments if _is_object(arguments) else json.dumps({"not_json": arguments}),
     }
+
+
+def _tools_of(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """The tools that a history calls, offered so that none is to be called; nothing where it calls none."""
+    names = {call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()}
+    parameters = {"type": "object", "properties": {}}
+    tools = [
+        {"type": "function", "function": {"name": name, "description": "", "parameters": parameters}}
+        for name in sorted(names)
+    ]
+    return {"tools": tools, "tool_choice": "none"} if tools else {}
 
 
 def _is_object(arguments: str) -> bool:

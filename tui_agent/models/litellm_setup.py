@@ -75,6 +75,10 @@ class Route:
     api_key: str | None = None
     """Only a placeholder, for servers that want none."""
     lacks_key: bool = False
+    own_server: bool = False
+    """OpenAI's protocol, or that of a server for local models, at an address of one's own."""
+    responses: bool = False
+    """Goes to OpenAI's responses, with a model that reasons."""
 
 
 def route(litellm: Any, model: str, api_base: str | None) -> Route:
@@ -98,7 +102,31 @@ def route(litellm: Any, model: str, api_base: str | None) -> Route:
     )
     facts = CallFacts(model, provider, api_base, missing)
     stand_in = "none" if own_server and missing else None
-    return Route(name, facts, base, stand_in, lacks_key=bool(missing) and not own_server)
+    own_protocol = bool(api_base) and "api.openai.com" not in str(api_base) and provider in _OPENAI_SHAPED
+    return Route(
+        name,
+        facts,
+        base,
+        stand_in,
+        lacks_key=bool(missing) and not own_server,
+        own_server=own_protocol,
+        responses=_is_for_responses(litellm, name, provider),
+    )
+
+
+_OPENAI_SHAPED = frozenset({"openai", "hosted_vllm", "lm_studio", "llamafile", "custom_openai"})
+
+
+def _is_for_responses(litellm: Any, name: str, provider: str) -> bool:
+    if provider not in {"openai", "azure"}:
+        return False
+    known: dict[str, Any] = {}
+    # An unknown model raises a bare Exception.
+    with suppress(Exception):
+        known = litellm.get_model_info(name.replace("/responses/", "/"))
+    return bool(known.get("supports_reasoning")) and (
+        "/responses/" in name or known.get("mode") == "responses"
+    )
 
 
 def _missing_keys(litellm: Any, name: str) -> tuple[str, ...]:

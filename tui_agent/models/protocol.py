@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from tui_agent.core.events import Fault, ToolCall
+from tui_agent.core.events import Carried, Fault, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
 
 class ModelRequest(BaseModel):
-    """One model call. `messages` and `tools` are in OpenAI's chat form; the system prompt comes first."""
+    """One model call. `messages` and `tools` are in OpenAI's chat form; the system prompt comes first.
+
+    An assistant message may have the key `carried` (see `carried.restored`).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,6 +54,8 @@ class Reply(BaseModel):
     cached_tokens: int | None = None
     """How many of the prompt's tokens were read from the provider's cache."""
     cost: float | None = None
+    carried: Carried | None = None
+    """What the provider wants back with this reply."""
 
 
 class ModelFault(Exception):

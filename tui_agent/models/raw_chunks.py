@@ -18,15 +18,40 @@ class RawChunks:
         self._chunks = stream.__aiter__()
         self.with_choices = False
         self.finish_reason: str | None = None
+        self.refusal = ""
+        """What the model says instead of an answer, where the provider has a place of its own for it."""
         self.usage: dict[str, Any] = {}
 
     @classmethod
+    def of_nothing(cls) -> RawChunks:
+        """Chunks that nobody can see."""
+        return cls(_Nothing())
+
+    @classmethod
     def watch(cls, response: Any) -> RawChunks:
-        """Stand in litellm's stream; without effect where a release has it elsewhere."""
-        inner = getattr(response, "completion_stream", None)
+        """Stand in litellm's stream; without effect where a release has it elsewhere.
+
+        For some providers litellm sends the request with the first read only.
+        """
+        inner: Any = getattr(response, "completion_stream", None)
+        opens_later = getattr(response, "make_call", None)
+        if inner is None and opens_later is not None:
+            later = cls.of_nothing()
+
+            async def opened(**arguments: Any) -> RawChunks:
+                later._stream = await opens_later(**arguments)
+                later._chunks = later._stream.__aiter__()
+                return later
+
+            response.make_call = opened
+            return later
         if not hasattr(inner, "__aiter__"):
-            return cls(_Nothing())
-        watching = cls(inner)
+            return cls.of_nothing()
+        watching = cls.of_nothing()
+        if "Responses" in type(inner).__name__:
+            # litellm leaves out what has no place in a chat reply.
+            inner.streaming_response = _Refusals(inner.streaming_response, watching)
+        watching._stream, watching._chunks = inner, inner.__aiter__()
         response.completion_stream = watching
         return watching
 
@@ -46,6 +71,7 @@ class RawChunks:
         if choices:
             self.with_choices = True
             self.finish_reason = _of(choices[0], "finish_reason") or self.finish_reason
+            self.refusal += str(_of(_of(choices[0], "delta"), "refusal") or "")
         elif _of(chunk, "text") or _of(chunk, "tool_use") or _of(chunk, "is_finished"):
             self.with_choices = True
         usage = _of(chunk, "usage")
@@ -56,6 +82,28 @@ class RawChunks:
                 known = self.usage.get(name)
                 both = isinstance(value, int) and isinstance(known, int)
                 self.usage[name] = max(value, known) if both else value
+
+
+class _Refusals:
+    """The events of OpenAI's responses as they pass, for the refusals among them."""
+
+    def __init__(self, events: Any, chunks: RawChunks) -> None:
+        self._source = events
+        self._events = events.__aiter__()
+        self._chunks = chunks
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+    def __aiter__(self) -> _Refusals:
+        return self
+
+    async def __anext__(self) -> Any:
+        event = await anext(self._events)
+        kind = _of(event, "type")
+        if getattr(kind, "value", kind) == "response.refusal.delta":
+            self._chunks.refusal += str(_of(event, "delta") or "")
+        return event
 
 
 class _Nothing:

@@ -141,6 +141,7 @@ class ModelCaller:
                 cached_tokens=reply.cached_tokens,
                 completion_tokens=reply.completion_tokens,
                 cost=reply.cost,
+                carried=reply.carried,
                 duration=time.monotonic() - began,
             )
         )

@@ -64,6 +64,7 @@ from tui_agent.core.events.tools import (
 )
 from tui_agent.core.events.types import (
     CallProblem,
+    Carried,
     Failure,
     Fault,
     ParentPoint,
@@ -82,6 +83,7 @@ __all__ = [
     "ApprovalAsked",
     "BreakerSet",
     "CallProblem",
+    "Carried",
     "CheckpointSaved",
     "CoherenceRepaired",
     "EscalationAnswered",

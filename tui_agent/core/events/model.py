@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tui_agent.core.events.base import Event
-from tui_agent.core.events.types import Failure, Fault, ToolCall
+from tui_agent.core.events.types import Carried, Failure, Fault, ToolCall
 
 
 class ModelCallStarted(Event):
@@ -49,6 +49,8 @@ class ReplyFinished(Event):
     completion_tokens: int | None = None
     cost: float | None = None
     duration: float = 0.0
+    carried: Carried | None = None
+    """What the provider wants back with this reply; None: nothing."""
     by: Literal["model", "operator"] = "model"
     """operator: no model was called; the calls are those that the operator wrote with *edit and retry*."""
 

@@ -39,6 +39,19 @@ class ToolCall(Value):
     problem: CallProblem | None = None
 
 
+class Carried(Value):
+    """What a provider wants back with this reply in later requests, exactly as it came. Nobody else is sent it."""
+
+    provider: str
+    """As litellm names it."""
+    message: dict[str, JsonValue] = {}
+    """Fields of the assistant message: `thinking_blocks`, `reasoning_items`, `provider_specific_fields`."""
+    signatures: tuple[str, ...] = ()
+    """One for each call, in order; empty where a call has none."""
+    reasoning: bool = False
+    """The reply's reasoning goes back as plain text."""
+
+
 class Failure(Value):
     """One failure, as the detectors see it. `message` is exact; signatures are computed from it when compared."""
 

@@ -89,6 +89,8 @@ class History:
             return evolve(self, reply=None, results=())
         messages: list[Message] = [_assistant(reply)]
         tokens = estimate_tokens(reply.text, *(call.name + call.arguments for call in reply.calls))
+        if reply.carried is not None:
+            tokens += estimate_tokens(reply.reasoning)
         by_id = {result.call_id: result for result in self.results}
         for call in reply.calls:
             result = by_id.get(call.id)
@@ -105,6 +107,11 @@ def _assistant(reply: events.ReplyFinished) -> Message:
         message["tool_calls"] = [
             {"id": call.id, "type": "function", "function": _function(call)} for call in reply.calls
         ]
+    if reply.carried is not None:
+        carried = reply.carried.model_dump(mode="json", exclude_defaults=True)
+        if reply.carried.reasoning:
+            carried["reasoning"] = reply.reasoning
+        message["carried"] = carried
     return message
 
 

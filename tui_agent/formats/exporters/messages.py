@@ -25,5 +25,8 @@ def to_messages(events: Sequence[Event]) -> str:
     if prompts:
         messages.append({"role": "system", "content": prompts[-1]})
     for group in state.history.groups:
-        messages.extend(group.messages)
+        # What one provider alone can read belongs to no exchange format.
+        messages.extend(
+            {key: value for key, value in message.items() if key != "carried"} for message in group.messages
+        )
     return written({"model": state.run.model, "messages": messages})

@@ -1,0 +1,215 @@
+"""Servers of every make: real litellm in its host process against each one's own wire form, over loopback.
+
+One table of what a server can do, one column a make; what a make does not know is left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.openai_server import Answer, Recorded, error
+from tests.servers import MAKES, Make, ModelServer, Said
+from tests.servers.chat import LlamaCpp
+from tests.servers.make import FaultName
+from tui_agent.core.events import Fault, FaultKind
+from tui_agent.models.hosted import HostedModel
+from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+BASH = {
+    "type": "function",
+    "function": {
+        "name": "bash",
+        "description": "run",
+        "parameters": {"type": "object", "properties": {"command": {"type": "string"}}},
+    },
+}
+LONGEST = 60.0
+"""Seconds; what takes longer hangs."""
+
+
+def environment() -> dict[str, str]:
+    """A key for every provider, and no proxy between us and the loopback."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+    providers = ("ANTHROPIC", "OPENAI", "GEMINI", "MISTRAL", "DEEPSEEK")
+    return kept | {f"{provider}_API_KEY": "sk-none-0123456789" for provider in providers}
+
+
+@dataclass
+class Bench:
+    """One host and one server for all tests of this file: starting litellm takes seconds."""
+
+    model: HostedModel
+    server: ModelServer
+
+    async def ask(self, make: Make, *said: Said, **changes: Any) -> tuple[str, Reply | Fault]:
+        """What streamed, and how the call ended."""
+        self.server.say(*said, make=make)
+        fields = {
+            "model": make.model,
+            "messages": [{"role": "user", "content": "hello"}],
+            "tools": [BASH],
+            "api_base": self.server.url,
+            "silence_timeout": 20.0,
+        }
+        streamed = ""
+        try:
+            request = ModelRequest(**{**fields, **changes})
+            async with asyncio.timeout(LONGEST), aclosing(self.model.stream(request)) as stream:
+                async for piece in stream:
+                    if isinstance(piece, Reply):
+                        return streamed, piece
+                    streamed += piece.text
+        except ModelFault as raised:
+            return streamed, raised.fault
+        raise AssertionError("the stream ended without a word")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def bench() -> AsyncIterator[Bench]:
+    model = HostedModel(environment=environment())
+    async with ModelServer(MAKES[0]) as server:
+        yield Bench(model, server)
+        await model.close()
+
+
+LS, PWD = ("bash", {"command": "ls -la"}), ("bash", {"command": "pwd"})
+
+REPLIES = {
+    "text": Said("Hello there, operator. Ä🙂"),
+    "one call": Said(calls=(LS,)),
+    "parallel calls": Said("Look:", calls=(LS, PWD)),
+    "a call with reasoning": Said("So:", reasoning="Let me think about it.", calls=(LS,)),
+    "text with reasoning": Said("It is done.", reasoning="Nothing is left to do."),
+}
+
+
+@pytest.mark.parametrize("said", REPLIES.values(), ids=REPLIES)
+@pytest.mark.parametrize("make", MAKES, ids=lambda make: make.name)
+async def test_a_reply_is_read_whole(bench: Bench, make: Make, said: Said) -> None:
+    streamed, reply = await bench.ask(make, said)
+    assert isinstance(reply, Reply), reply
+    assert streamed == reply.text == said.text
+    assert reply.reasoning == said.reasoning
+    assert [(call.name, call.arguments) for call in reply.calls] == said.arguments
+    assert len({call.id for call in reply.calls}) == len(said.calls)
+    assert all(len(call.id) < 64 for call in reply.calls), "no signature hides in an id"
+    assert (reply.prompt_tokens, reply.completion_tokens) == said.usage
+    assert len(bench.server.requests) == 1
+
+
+FAULTS: dict[FaultName, set[FaultKind]] = {
+    "rate_limit": {FaultKind.RATE_LIMIT},
+    "overloaded": {FaultKind.OVERLOADED, FaultKind.SERVER},
+    "overflow": {FaultKind.CONTEXT_OVERFLOW},
+    "auth": {FaultKind.AUTH},
+    "not_found": {FaultKind.NOT_FOUND},
+    "cut": {FaultKind.STREAM_CUT},
+}
+
+
+def _faults() -> Iterator[Any]:
+    for make in MAKES:
+        for name in FAULTS:
+            if name == "cut" or make.fault(name) is not None:
+                yield pytest.param(make, name, id=f"{make.name}-{name}")
+
+
+@pytest.mark.parametrize(("make", "name"), _faults())
+async def test_a_fault_is_of_its_kind_whoever_sends_it_and_is_asked_for_once(
+    bench: Bench, make: Make, name: FaultName
+) -> None:
+    _, fault = await bench.ask(make, Said(fault=name))
+    assert isinstance(fault, Fault), fault
+    assert fault.kind in FAULTS[name]
+    assert fault.retry_after == (make.retry_after if name == "rate_limit" else None)
+    assert fault.advice
+    assert not set(fault.message) & set("{}\\"), "words, and no body of an answer"
+    assert len(bench.server.requests) == 1
+
+
+@pytest.mark.parametrize("make", MAKES, ids=lambda make: make.name)
+async def test_a_refusal_is_the_model_s_words_or_the_filter_s_fault_and_never_an_empty_reply(
+    bench: Bench, make: Make
+) -> None:
+    if make.name == "ollama":
+        pytest.skip("Ollama's models refuse in plain text")
+    _, end = await bench.ask(make, Said(refusal="I cannot help with that."))
+    if isinstance(end, Reply):
+        assert end.text == "I cannot help with that."
+    else:
+        assert end.kind is FaultKind.CONTENT_POLICY
+
+
+@pytest.mark.parametrize("make", MAKES, ids=lambda make: make.name)
+async def test_a_stream_without_a_byte_is_asked_for_once_more_without_streaming(
+    bench: Bench, make: Make
+) -> None:
+    streamed, reply = await bench.ask(make, Said(fault="empty"))
+    if make.name == "openai-responses":
+        assert isinstance(reply, Fault)
+        assert reply.kind is FaultKind.STREAM_CUT
+        return
+    assert isinstance(reply, Reply), reply
+    assert streamed == reply.text == "late"
+    assert (reply.prompt_tokens, reply.completion_tokens) == (11, 7)
+    first, second = bench.server.requests
+    assert make.streamed(first)
+    assert not make.streamed(second)
+
+
+class Strict(LlamaCpp):
+    """A server that refuses what it does not know in a message, as Groq's does."""
+
+    name = "strict"
+
+    def answer(self, said: Said, request: Recorded) -> Answer:
+        """See `Make`."""
+        if any("reasoning_content" in message for message in request.body["messages"]):
+            return error(
+                400,
+                "'messages.1' : property 'reasoning_content' is unsupported",
+                kind="invalid_request_error",
+            )
+        return super().answer(said, request)
+
+
+async def test_a_server_that_does_not_take_reasoning_back_is_asked_without_it_from_then_on(
+    bench: Bench,
+) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    carried = {"provider": "openai", "reasoning": "I wonder."}
+    messages = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": None, "tool_calls": [call], "carried": carried},
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+    ]
+    for expected in (2, 1):
+        _, reply = await bench.ask(Strict(), Said("fine"), model="openai/strict", messages=messages)
+        assert isinstance(reply, Reply), reply
+        assert len(bench.server.requests) == expected
+    assert "reasoning_content" not in str(bench.server.requests[-1].body)
+
+
+async def test_a_history_with_calls_goes_to_anthropic_with_tools_that_none_is_to_call(bench: Bench) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+        {"role": "user", "content": "Sum it up."},
+    ]
+    _, reply = await bench.ask(MAKES[0], Said("fine"), tools=[], messages=messages)
+    assert isinstance(reply, Reply), reply
+    (sent,) = bench.server.requests
+    assert [tool["name"] for tool in sent.body["tools"]] == ["bash"]
+    assert sent.body["tool_choice"]["type"] == "none"
