@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 
+from tests.console.terminal import Terminal
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from pathlib import Path
 
 FRAME = 0.004
 """Seconds between two frames."""
@@ -61,6 +64,25 @@ async def settled(threads: CountedThreads) -> None:
             return
         timers -= 1
         await asyncio.sleep(due - now)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
+    """Start the program in a terminal; environment variables by name. It is ended with the test."""
+    started: list[Terminal] = []
+
+    def make(*arguments: str, size: tuple[int, int] = (100, 30), **env: str) -> Terminal:
+        folders = {
+            "AGENT_TUI_STATE_DIR": str(tmp_path / "state"),
+            "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        }
+        console = Terminal(list(arguments), {**folders, **env}, size)
+        started.append(console)
+        return console
+
+    yield make
+    for console in started:
+        console.close()
 
 
 @pytest_asyncio.fixture(autouse=True)

@@ -55,10 +55,22 @@ async def test_a_huge_paste_is_taken_made_safe_and_the_prompt_stays_small() -> N
         text = "\n".join(f"row {number}\tcell \x1b]0;title\x07" for number in range(4_000))
         console.app.post_message(events.Paste(text))
         await console.until(lambda: console.prompt)
-        assert console.prompt.count("\n") == 3_999
-        assert "\x1b" not in console.prompt
-        assert "\t" in console.prompt
-        assert console.screen.prompt.size.height <= 8
+        assert console.prompt == "[pasted text 1: 4000 lines]"
+        whole = console.screen.prompt.whole_text
+        assert whole.count("\n") == 3_999
+        assert "\x1b" not in whole
+        assert "\t" in whole
+
+
+async def test_the_mark_of_a_long_paste_is_deleted_as_a_whole() -> None:
+    from textual import events
+
+    async with live((80, 24)) as console:
+        await console.type("see ")
+        console.app.post_message(events.Paste("line\n" * 100))
+        await console.until(lambda: "pasted" in console.prompt)
+        await console.press("backspace")
+        assert console.prompt == "see "
 
 
 async def test_a_paste_keeps_its_lines_whichever_line_ends_the_terminal_sends() -> None:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import pty
-import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.console.terminal import ROOT, Terminal
 from tests.store.session_events import write_session
 from tui_agent.core import events
 from tui_agent.store.session_store import SessionStore
-
-ROOT = Path(__file__).resolve().parents[2]
 
 DUMP_AT_FIRST_PAINT = """
 import json, sys
@@ -36,90 +32,7 @@ sys.exit(run_console(ConsoleArguments()))
 """
 
 
-class Console:
-    """A process in a terminal of its own."""
-
-    def __init__(self, arguments: list[str], env: dict[str, str]) -> None:
-        self.pid, self._fd = pty.fork()
-        if self.pid == 0:
-            os.chdir(ROOT)
-            os.execvpe(
-                sys.executable, [sys.executable, *arguments], {**os.environ, "TERM": "xterm-256color", **env}
-            )
-        self.output = b""
-        self._code: int | None = None
-
-    def until(self, holds: Callable[[], bool]) -> None:
-        """Read until something holds; a minute at most."""
-        end = time.monotonic() + 60
-        while not holds():
-            assert time.monotonic() < end, self.output[-2_000:]
-            if not self._read(0.2) and self._ended():
-                break
-
-    def hang_up(self) -> None:
-        """The terminal is gone: nobody reads any more."""
-        os.close(self._fd)
-        self._fd = -1
-
-    def _read(self, timeout: float) -> bytes:
-        if self._fd < 0:
-            select.select([], [], [], timeout)
-            return b""
-        if not select.select([self._fd], [], [], timeout)[0]:
-            return b""
-        try:
-            data = os.read(self._fd, 65_536)
-        except OSError:
-            return b""
-        self.output += data
-        return data
-
-    def _ended(self) -> bool:
-        if self._code is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self._code = os.waitstatus_to_exitcode(status)
-        return self._code is not None
-
-    def send(self, keys: bytes) -> None:
-        os.write(self._fd, keys)
-
-    def code(self) -> int:
-        """The exit code, once it has ended."""
-        self.until(self._ended)
-        while self._read(0.05):
-            pass
-        assert self._code is not None
-        return self._code
-
-    def close(self) -> None:
-        if not self._ended():
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        if self._fd >= 0:
-            os.close(self._fd)
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Callable[..., Console]:
-    started: list[Console] = []
-
-    def make(*arguments: str, **env: str) -> Console:
-        folders = {
-            "AGENT_TUI_STATE_DIR": str(tmp_path / "state"),
-            "XDG_CONFIG_HOME": str(tmp_path / "config"),
-        }
-        console = Console(list(arguments), {**folders, **env})
-        started.append(console)
-        return console
-
-    yield make  # type: ignore[misc]
-    for console in started:
-        console.close()
-
-
-def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Console]) -> None:
+def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Terminal]) -> None:
     console = start("-c", DUMP_AT_FIRST_PAINT)
     assert console.code() == 0
     modules = console.output.rpartition(b"modules ")[2].decode()
@@ -136,7 +49,7 @@ def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Console]) ->
         assert f'"{heavy}"' not in modules
 
 
-def test_ctrl_q_leaves_cleanly_and_restores_the_terminal(start: Callable[..., Console]) -> None:
+def test_ctrl_q_leaves_cleanly_and_restores_the_terminal(start: Callable[..., Terminal]) -> None:
     console = start("-m", "tui_agent", "--model", "openai/none")
     console.until(lambda: b"AUTO" in console.output)
     console.send(b"\x11")
@@ -147,7 +60,7 @@ def test_ctrl_q_leaves_cleanly_and_restores_the_terminal(start: Callable[..., Co
 
 
 def test_leaving_brings_the_list_up_to_date_and_lets_old_sessions_go(
-    start: Callable[..., Console], tmp_path: Path
+    start: Callable[..., Terminal], tmp_path: Path
 ) -> None:
     old = tmp_path / "state" / "sessions" / "old"
     write_session(old, [events.SessionStarted(session_id="old", workspace="/w")])
@@ -164,7 +77,7 @@ def test_leaving_brings_the_list_up_to_date_and_lets_old_sessions_go(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_closes_the_session_in_good_order(
-    start: Callable[..., Console], tmp_path: Path, number: int
+    start: Callable[..., Terminal], tmp_path: Path, number: int
 ) -> None:
     console = start("-m", "tui_agent", "--model", "openai/none")
     console.until(lambda: b"AUTO" in console.output)
@@ -178,7 +91,7 @@ def test_a_signal_closes_the_session_in_good_order(
 
 @pytest.mark.parametrize("arguments", [["demo", "parallel"], ["--model", "openai/none"]])
 def test_a_terminal_that_goes_away_ends_the_program(
-    start: Callable[..., Console], tmp_path: Path, arguments: list[str]
+    start: Callable[..., Terminal], tmp_path: Path, arguments: list[str]
 ) -> None:
     console = start("-m", "tui_agent", *arguments)
     console.until(lambda: b"AUTO" in console.output)
@@ -199,7 +112,7 @@ def test_a_terminal_that_goes_away_ends_the_program(
     ],
 )
 def test_what_is_wrong_is_said_on_the_normal_screen_with_exit_code_2(
-    start: Callable[..., Console], arguments: list[str], env: dict[str, str], says: bytes
+    start: Callable[..., Terminal], arguments: list[str], env: dict[str, str], says: bytes
 ) -> None:
     console = start("-m", "tui_agent", *arguments, **{"AGENT_TUI_MODEL": "openai/none", **env})
     assert console.code() == 2
@@ -209,7 +122,7 @@ def test_what_is_wrong_is_said_on_the_normal_screen_with_exit_code_2(
 
 
 def test_a_fault_of_its_own_names_the_log_and_restores_the_terminal(
-    start: Callable[..., Console], tmp_path: Path
+    start: Callable[..., Terminal], tmp_path: Path
 ) -> None:
     broken = (
         "from tui_agent.console import program, app\n"

@@ -100,6 +100,7 @@ COMMANDS: tuple[Command, ...] = (
         "[FORMAT] [FILE]",
         replay=True,
     ),
+    Command("suspend", "Back to the shell for a while; fg returns here", key="ctrl+z", replay=True),
     Command("quit", "Leave; the session is kept", key="ctrl+q", hint="quit", replay=True),
 )
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.session_app import SessionApp
-from tui_agent.console.terminal_loss import surviving
+from tui_agent.console.terminal_driver import terminal_driver
 from tui_agent.console.themes import (
     DEFAULT_THEME,
     ThemeError,
@@ -73,7 +73,7 @@ class ConsoleApp(SessionApp):
         return LiveScreen()
 
     def get_driver_class(self) -> type[Driver]:
-        return surviving(super().get_driver_class())
+        return terminal_driver(super().get_driver_class())
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our roles for themes that do not define them."""
@@ -90,7 +90,12 @@ class ConsoleApp(SessionApp):
                 and threading.current_thread() is threading.main_thread()
             ):
                 loop.add_signal_handler(number, self._signalled)
+        self.app_resume_signal.subscribe(self, self._resumed)
         self.call_after_refresh(self._begin)
+
+    def _resumed(self, _: object) -> None:
+        """Back from the shell: the terminal shows what the shell left."""
+        self.refresh(layout=True)
 
     def _begin(self) -> None:
         self.run_worker(self._start(), group="startup")

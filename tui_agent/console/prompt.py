@@ -14,11 +14,18 @@ from textual.widgets import TextArea
 
 from tui_agent.console.completion import Completions
 from tui_agent.console.history import PromptHistory
+from tui_agent.console.quantities import compact, counted
 
 if TYPE_CHECKING:
     from textual import events
 
 NEW_LINE_KEYS = frozenset({"shift+enter", "ctrl+j", "alt+enter"})
+
+PASTED = (12, 2_000)
+"""Lines and characters of a paste beyond which it stands as one mark in the prompt."""
+
+RECALLED = (400, 20_000)
+"""The same for an earlier text: a text area lays out every line of what it holds."""
 
 
 class Prompt(TextArea):
@@ -41,6 +48,7 @@ class Prompt(TextArea):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "complete", "Complete", show=False),
+        Binding("ctrl+underscore", "undo", "Undo", show=False),
         Binding("alt+up", "take_back", "Take a queued message back", show=False, priority=True),
     ]
 
@@ -65,11 +73,32 @@ class Prompt(TextArea):
         )
         self.recall = PromptHistory()
         self.completions = completions
+        self._folded: dict[str, str] = {}
+        self._folds = 0
 
     def put(self, text: str) -> None:
         """Replace the whole text, cursor at its end."""
-        self.load_text(text)
+        self.load_text(self._fold(text, RECALLED))
         self.move_cursor(self.document.end)
+
+    def _fold(self, text: str, limits: tuple[int, int]) -> str:
+        """The text, or a mark that stands for it where it is longer than `limits`."""
+        lines = text.count("\n") + 1
+        if lines <= limits[0] and len(text) <= limits[1]:
+            return text
+        self._folds += 1
+        size = counted(lines, "line") if lines > 1 else f"{compact(len(text))} characters"
+        mark = f"[pasted text {self._folds}: {size}]"
+        self._folded[mark] = text
+        return mark
+
+    @property
+    def whole_text(self) -> str:
+        """The text with what its marks stand for."""
+        text = self.text
+        for mark, folded in self._folded.items():
+            text = text.replace(mark, folded)
+        return text
 
     def on_key(self, event: events.Key) -> None:
         """Send, or start a line, in the order the keys came; other keys are the text area's.
@@ -79,7 +108,9 @@ class Prompt(TextArea):
         """
         if event.is_printable or event.key in {"backspace", "delete", "enter"}:
             self.post_message(self.Typed())
-        if event.key == "enter":
+        if event.key == "backspace" and self._delete_mark():
+            pass
+        elif event.key == "enter":
             self.action_send()
         elif event.key in NEW_LINE_KEYS:
             self.insert("\n")
@@ -92,8 +123,20 @@ class Prompt(TextArea):
         """Make pasted text safe before the text area takes it."""
         from tui_agent.terminal_text import sanitize_paste
 
-        event.text = sanitize_paste(event.text)
+        event.text = self._fold(sanitize_paste(event.text), PASTED)
         self.post_message(self.Typed())
+
+    def _delete_mark(self) -> bool:
+        """Delete the mark right before the cursor as a whole."""
+        row, column = self.cursor_location
+        before = self.document.get_line(row)[:column]
+        mark = next(
+            (mark for mark in self._folded if self.selection.is_empty and before.endswith(mark)), None
+        )
+        if mark is None:
+            return False
+        self.delete((row, column - len(mark)), (row, column))
+        return True
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         """Offer commands while a slash command is being typed."""
@@ -107,11 +150,12 @@ class Prompt(TextArea):
             self.put(chosen)
             if chosen.endswith(" "):
                 return
-        text = self.text
+        text = self.whole_text
         if not text.strip():
             return
         self.recall.add(text)
         self.put("")
+        self._folded.clear()
         self.completions.offer("")
         self.post_message(self.Submitted(text.strip("\n")))
 
@@ -133,7 +177,7 @@ class Prompt(TextArea):
         elif self.completions.choice is not None:
             self.completions.move(-1)
         else:
-            self._recall(self.recall.previous(self.text))
+            self._recall(self.recall.previous(self.whole_text))
 
     def action_cursor_down(self, select: bool = False) -> None:
         """A line down; from the last line, to the completion or the text after."""

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from tui_agent.terminal_text import sanitize
+from tui_agent.terminal_text import one_line
 
 SHOWN = 4
 
@@ -52,12 +52,10 @@ class QueuedMessages(Static):
     def _lines(self) -> Content:
         lines = []
         for place, message in enumerate(self.waiting[:SHOWN]):
-            text = " ".join(sanitize(message.text).split())
+            text = one_line(message.text)
             hint = "  alt+↑ edits it" if place == len(self.waiting) - 1 else ""
             lines.append(
-                Content.assemble(
-                    ("✕ ", "$error"), ("queued ", "$text-muted"), text[:400], (hint, "$text-muted")
-                )
+                Content.assemble(("✕ ", "$error"), ("queued ", "$text-muted"), text, (hint, "$text-muted"))
             )
         if len(self.waiting) > SHOWN:
             lines.append(Content.styled(f"  and {len(self.waiting) - SHOWN} more", "$text-muted"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.console.panes.call_block import draw_call, with_rule
+from tui_agent.console.panes.call_block import OPENED, draw_call, fold_line, with_rule
 from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.console.panes.prose import Prose
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from tui_agent.console.panes.block_context import BlockContext
     from tui_agent.core.projections import conversation
+
+FOLDED_MESSAGE = 12
+"""Lines of a long message of the operator that are shown unopened."""
 
 _REASONING_WORDS = 4_000
 """Characters of reasoning that are looked at to count its words."""
@@ -86,11 +89,17 @@ def prefixed(lines: list[Line], first: Span, later: Span) -> list[Line]:
 
 def _operator(entry: conversation.OperatorEntry, width: int, context: BlockContext) -> list[Line]:
     back = "on:operator-background"
-    body = wrap(sanitize(entry.text).strip("\n"), width - 3) or [""]
+    keep = OPENED if context.expanded else FOLDED_MESSAGE
+    text = sanitize(entry.text[: keep * width]).strip("\n")
+    body = wrap(text, width - 3) or [""]
+    cut = len(body) > keep + 1 or len(entry.text) > keep * width
     lines: list[Line] = []
-    for number, text in enumerate(body):
+    for number, piece in enumerate(body[:keep] if cut else body):
         sign = Span("» " if not number else "  ", f"operator bold {back}")
-        lines.append((sign, Span(text, f"bold {back}" if not number else back), Span("", back)))
+        lines.append((sign, Span(piece, f"bold {back}" if not number else back), Span("", back)))
+    if cut:
+        more = max(0, entry.text.count("\n") - "\n".join(body[:keep]).count("\n"))
+        lines.append(fold_line(more, width))
     return lines
 
 

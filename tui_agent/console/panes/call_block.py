@@ -166,7 +166,7 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
     if entry.diff:
         limit = None if context.expanded else FOLDED.get(tool, _FOLDED_OTHER)
         lines, left = draw_diff(entry.diff, width, limit)
-        return [*lines, _fold(left, width)] if left else lines
+        return [*lines, fold_line(left, width)] if left else lines
     if tool in _QUIET_TOOLS and not context.expanded:
         return []
     return _text(
@@ -211,7 +211,7 @@ def _text(
     hidden = total - len(kept)
     if not hidden and not cut:
         return lines
-    fold = _fold(hidden, width, "earlier" if at_end else "more")
+    fold = fold_line(hidden, width, "earlier" if at_end else "more")
     return [fold, *lines] if at_end else [*lines, fold]
 
 
@@ -237,6 +237,7 @@ def _squeezed(line: str, width: int) -> str:
     return _BANNER.sub(lambda run: run.group()[: max(3, len(run.group()) - share)], line)
 
 
-def _fold(count: int, width: int, what: str = "more") -> Line:
+def fold_line(count: int, width: int, what: str = "more") -> Line:
+    """The line that stands for what is folded away; `count` source lines, 0: of no known number."""
     lines = counted(count, f"{what} line") if count else what
     return clip((Span(f"… {lines} ", "muted bold"), Span("(Enter or click)", "muted")), width)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tui_agent.core.projections.conversation import CallEntry, Conversation, Entry, OpenReply
 
-_OPENING = frozenset({"CallEntry", "EscalationEntry", "FaultEntry", "NoteEntry"})
+_OPENING = frozenset({"CallEntry", "EscalationEntry", "FaultEntry", "NoteEntry", "OperatorEntry"})
 
 KEPT = 300
 """Drawn blocks that are kept in memory; the others are drawn again when they are looked at."""

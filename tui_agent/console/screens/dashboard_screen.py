@@ -274,6 +274,10 @@ class DashboardScreen(Screen[None]):
         if chosen is not None:
             await self.open_session(chosen.session_id, chosen.what)
 
+    def action_suspend(self) -> None:
+        """Stop the process, as a shell's job; a run stands still until it is continued."""
+        self.app.action_suspend_process()
+
     @work(group="commands")
     async def action_quit(self) -> None:
         await self.app.leave()

@@ -25,6 +25,7 @@ PROMPT_KEYS: Rows = (
     ("↑ ↓", "Earlier texts, from the first or last line"),
     ("Alt+↑", "Take the newest queued message back"),
     ("Tab", "Complete a command; otherwise the next pane"),
+    ("^_", "Undo what was typed"),
     ("^P", "Command palette"),
 )
 CARD_KEYS: Rows = (

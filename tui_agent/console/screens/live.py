@@ -217,7 +217,8 @@ class LiveScreen(SessionScreen):
 
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing, before what stands in the prompt already."""
-        self.prompt.put(f"{text}\n{self.prompt.text}" if self.prompt.text else text)
+        draft = self.prompt.whole_text
+        self.prompt.put(f"{text}\n{draft}" if draft else text)
         self.prompt.focus()
 
     def focus_pane(self, name: str) -> None:

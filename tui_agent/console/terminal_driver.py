@@ -1,0 +1,93 @@
+"""Textual's terminal driver with our reading of the input, and without what it does when a terminal goes away.
+
+Textual's writer thread ends at the first write that fails, and the next write then waits without end; its reader ends
+the program at a byte that is no UTF-8, and turns round at the end of the input. Here a terminal that is gone drops
+what is written, and its end is SIGHUP, so that the session is closed in good order.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import selectors
+import signal
+from contextlib import suppress
+from typing import IO, Any
+
+from textual.driver import Driver
+
+from tui_agent.console.terminal_input import InputParser
+
+LOOK = 0.1
+"""Seconds between two looks at what time decides: an ESC without more, the driver's end."""
+
+NARROWEST, LOWEST = 16, 3
+"""Columns and lines that are drawn at least: widgets cannot wrap to nothing. A smaller terminal cuts them off."""
+
+
+class TerminalFile:
+    """A terminal's file that drops what is written once the terminal is gone."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write; a terminal that is gone gets nothing."""
+        with suppress(OSError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush; nothing happens where the terminal is gone."""
+        with suppress(OSError):
+            self._file.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+def terminal_driver(driver_class: type[Driver]) -> type[Driver]:
+    """The driver for this program; one that has no terminal of its own (tests, a browser, Windows) stays as it is."""
+    if driver_class.__name__ != "LinuxDriver":
+        return driver_class
+
+    class TerminalDriver(driver_class):  # type: ignore[valid-type, misc]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            self._file = TerminalFile(self._file)
+
+        def _get_terminal_size(self) -> tuple[int, int]:
+            try:
+                # Not from COLUMNS and LINES, which know nothing of a resize.
+                columns, lines = os.get_terminal_size(self.fileno)
+            except OSError:
+                columns = lines = 0
+            if not columns or not lines:
+                columns, lines = super()._get_terminal_size()
+            return max(columns, NARROWEST), max(lines, LOWEST)
+
+        def run_input_thread(self) -> None:
+            """Read until the driver stops, or the terminal is gone."""
+            parser = InputParser()
+            decoder = codecs.getincrementaldecoder("utf-8")("replace")
+            with selectors.SelectSelector() as selector:
+                selector.register(self.fileno, selectors.EVENT_READ)
+                while not self.exit_event.is_set():
+                    if selector.select(LOOK):
+                        data = _read(self.fileno)
+                        if not data:
+                            os.kill(os.getpid(), signal.SIGHUP)
+                            return
+                        for message in parser.feed(decoder.decode(data)):
+                            self.process_message(message)
+                    for message in parser.tick():
+                        self.process_message(message)
+
+    return TerminalDriver
+
+
+def _read(handle: int) -> bytes:
+    try:
+        return os.read(handle, 1 << 16)
+    except OSError:
+        return b""
