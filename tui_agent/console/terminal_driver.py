@@ -54,7 +54,7 @@ def terminal_driver(driver_class: type[Driver]) -> type[Driver]:
     class TerminalDriver(driver_class):  # type: ignore[valid-type, misc]
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
-            self._file = TerminalFile(self._file)
+            self._file: IO[str] | TerminalFile = TerminalFile(getattr(self, "_file"))  # noqa: B009 - of the driver
 
         def _get_terminal_size(self) -> tuple[int, int]:
             try:
