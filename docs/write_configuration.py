@@ -54,6 +54,19 @@ def page() -> str:
         '    pattern = "relation .* does not exist"\n'
         "    hint = \"The database is empty: run 'make migrate' first.\""
     )
+    files = (
+        "What runs on a file of the workspace after the agent wrote it, by a glob over its path (without a `/`: over\n"
+        "its name). First the formatters; what they changed is shown to the model. Then the checkers; what they find\n"
+        "joins the result of the edit, and later only what is new. A command that is missing, hangs or breaks fails\n"
+        "no edit. A list is a program with its arguments, `{path}` in one of them is the file; a line for the shell\n"
+        "has the path as `$1`. `timeout` is in seconds (30).\n\n"
+        "    [format]\n"
+        '    "*.py" = ["ruff", "format", "-q", "{path}"]\n\n'
+        "    [diagnostics]\n"
+        '    "*.py" = ["ruff", "check", "-q", "--output-format", "concise", "{path}"]\n'
+        '    "*.{ts,tsx}" = { command = ["npx", "tsc", "--noEmit", "--pretty", "false"], timeout = 60 }\n'
+        '    "*.sh" = { shell = "shellcheck -f gcc \\"$1\\" | head -50" }'
+    )
     hooks = (
         "Lists of `{matcher, hooks}`; `matcher` is a regular expression over the tool's whole name (`*` or\n"
         "nothing: all), `hooks` a list of `{type, command, timeout}` with `command` as the type and the time in\n"
@@ -70,6 +83,7 @@ def page() -> str:
         hints + "\n",
     ]
     names = "".join(f"- `{field.alias}`\n" for field in HookSettings.model_fields.values())
+    parts += ["## `[format]` †, `[diagnostics]` †\n", files + "\n"]
     return "\n".join([*parts, "## `[hooks]` †\n", hooks + "\n", names])
 
 
@@ -77,7 +91,7 @@ def _table(model: type[BaseModel]) -> str:
     rows = ["| key | default | |", "|---|---|---|"]
     notes = field_notes(model)
     for name, field in model.model_fields.items():
-        if name in {"recovery", "hooks", "name"}:
+        if name in {"recovery", "hooks", "format", "diagnostics", "name"}:
             continue
         key = "print" if name == "print_only" else name
         mark = " †" if key in PERSONAL else ""

@@ -29,6 +29,8 @@ Schema = Mapping[str, "frozenset[str] | None"]
 PERSONAL: Mapping[str, str] = {
     "api_base": "it decides where your provider key and every message are sent",
     "hooks": "hooks are commands that run unasked",
+    "format": "formatters are commands that run unasked",
+    "diagnostics": "checkers are commands that run unasked",
     "state_dir": "it decides where your sessions are written",
     "retention_days": "it decides when your sessions are deleted",
     "workspace": "the file is in the workspace it would choose",

@@ -1,4 +1,5 @@
-"""Sections of the configuration: parameters of recovery (`[recovery]`) and hooks (`[hooks]`), and number types.
+"""Sections of the configuration: parameters of recovery (`[recovery]`), commands on written files (`[format]`,
+`[diagnostics]`), hooks (`[hooks]`), and number types.
 
 The parameters of recovery are those of the policies; here is only what makes them keys of a file.
 """
@@ -6,9 +7,17 @@ The parameters of recovery are those of the policies; here is only what makes th
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 
 from tui_agent.core.recovery.policy import RecoveryPolicy
@@ -94,6 +103,35 @@ else:
             if name != "name"
         },
     )
+
+
+class FileCommand(BaseModel):
+    """What runs on a file after it was written (`[format]`, `[diagnostics]`): a program with its arguments, `{path}`
+    among them, or a line for the shell, which has the path as `$1`; `timeout` in seconds.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: tuple[str, ...] = ()
+    shell: str = ""
+    timeout: Seconds = 30.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _may_be_a_list(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            raise ValueError('must be a list of arguments; a line for the shell is {shell = "…"}')  # noqa: TRY004
+        return {"command": value} if isinstance(value, list | tuple) else value
+
+    @model_validator(mode="after")
+    def _is_one_of_both(self) -> Self:
+        if bool(self.command) == bool(self.shell):
+            raise ValueError("must have either a command, as a list of arguments, or a line for the shell")
+        return self
+
+
+FileCommands = dict[Annotated[str, Field(min_length=1, max_length=200)], FileCommand]
+"""By glob: without a `/` it is matched against the file's name, at any depth."""
 
 
 class HookCommand(BaseModel):

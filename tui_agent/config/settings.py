@@ -27,7 +27,7 @@ from tui_agent.config.layers import (
     options_layer,
     without_personal_keys,
 )
-from tui_agent.config.sections import Count, HookSettings, RecoverySettings, Seconds
+from tui_agent.config.sections import Count, FileCommands, HookSettings, RecoverySettings, Seconds
 from tui_agent.core.events import Approval
 from tui_agent.core.names import OnEscalation, OutputForm, PolicyName
 from tui_agent.core.recovery.policy import RecoveryPolicy
@@ -92,6 +92,10 @@ class Settings(BaseModel):
     """`replay` prints the transcript and opens no screen (key `print`)."""
     recovery: RecoverySettings = RecoverySettings()
     hooks: HookSettings = HookSettings()
+    format: FileCommands = {}
+    """Commands that format a file after it was written, by glob."""
+    diagnostics: FileCommands = {}
+    """Commands that check a file after it was written, by glob; what they find joins the result of the edit."""
 
     _sources: dict[str, str] = PrivateAttr(default_factory=dict)
 

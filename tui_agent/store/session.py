@@ -38,6 +38,7 @@ from tui_agent.store.redaction import Redactor
 from tui_agent.store.repair import repair_events
 from tui_agent.store.rewind import RewindPlan, RewindPoint, Scope, carry_out, plan, plan_undo, points
 from tui_agent.store.session_checkpointer import SessionCheckpointer
+from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.registry import ToolRegistry, default_tools
 from tui_agent.tools.workspace import Workspace
 
@@ -102,7 +103,8 @@ async def open_session(
         settings,
         operator,
         model or create_model(settings),
-        tools or default_tools(settings.command_timeout),
+        tools
+        or default_tools(settings.command_timeout, checks=FileChecks(settings.format, settings.diagnostics)),
         recorder,
         folder,
     )

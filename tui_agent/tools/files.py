@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 
 from tui_agent.tools.diffs import bounded_diff, unified_diff
 from tui_agent.tools.edits import EditError, Replacement, apply_edits, with_line_ends_of
 from tui_agent.tools.encoding import SAMPLE, UTF8, BinaryContentError, Encoding, detect, printable
 from tui_agent.tools.errors import ToolError
+from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.hints import missing_file
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
@@ -94,6 +95,7 @@ class ReadFile:
 class WriteFile:
     """`write_file(path, content)`: a whole file, in one step or not at all."""
 
+    checks: FileChecks = field(default_factory=FileChecks)
     name: ClassVar[str] = "write_file"
     effect: ClassVar[Effect] = Effect.WRITE
     description: ClassVar[str] = (
@@ -117,9 +119,10 @@ class WriteFile:
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """Raises `ToolError`: walls, a directory, changed since it was read, permissions, a full disk (transient)."""
-        return await asyncio.to_thread(self._write, arguments, context)
+        change, done = await asyncio.to_thread(self._prepare, arguments, context)
+        return await _carried_out(change, done, context, self.checks)
 
-    def _write(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
+    def _prepare(self, arguments: dict[str, Any], context: ToolContext) -> tuple[_Change, str]:
         change = _prepare_write(arguments, context.workspace)
         change.refuse_if_changed(context.known_files)
         content = str(arguments["content"])
@@ -128,7 +131,7 @@ class WriteFile:
         done = (
             f"Created {change.shown}" if change.before is None else f"Replaced the content of {change.shown}"
         )
-        return change.carried_out(context.workspace, f"{done} ({size}).")
+        return change, f"{done} ({size})."
 
 
 _OLD = {"type": "string", "minLength": 1, "description": "The text to replace, exactly."}
@@ -138,8 +141,9 @@ _ALL = {"type": "boolean", "description": "Replace every occurrence (default fal
 
 @dataclass(frozen=True)
 class EditFile:
-    """`edit_file(path, old, new, replace_all?)` or `edit_file(path, edits)`: pieces of text by others."""
+    """`edit_file(path, old, new, replace_all?, edits?)`: pieces of text by others."""
 
+    checks: FileChecks = field(default_factory=FileChecks)
     name: ClassVar[str] = "edit_file"
     effect: ClassVar[Effect] = Effect.WRITE
     description: ClassVar[str] = (
@@ -188,11 +192,10 @@ class EditFile:
         """Raises `ToolError`: walls, missing, binary, changed since it was read, `old` not found or ambiguous,
         permissions, a full disk.
         """
-        return await asyncio.to_thread(self._edit, arguments, context)
-
-    def _edit(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        change, said = _prepare_edit(arguments, context.workspace, context.known_files)
-        return change.carried_out(context.workspace, f"Edited {change.shown}: {said}")
+        change, said = await asyncio.to_thread(
+            _prepare_edit, arguments, context.workspace, context.known_files
+        )
+        return await _carried_out(change, f"Edited {change.shown}: {said}", context, self.checks)
 
 
 @dataclass(frozen=True)
@@ -228,17 +231,51 @@ class _Change:
                 "changed now."
             )
 
-    def carried_out(self, workspace: Workspace, done: str) -> ToolOutput:
-        """Write the file, and say that it is `done`."""
-        files = {self.shown: _digest(self.after)}
-        if self.before == self.after:
-            return ToolOutput(f"{self.shown} already holds exactly this. Nothing was changed.", files=files)
+    def write(self, workspace: Workspace) -> ToolOutput:
+        """Put the file in its place, which makes it known."""
         diff = self.diff()
         _guard(
             workspace, self.name, self.path, f"write {quoted(self.shown)}",
             lambda: workspace.replace(self.path, self.after),
         )  # fmt: skip
-        return ToolOutput(done, changed=(self.shown,), diff=bounded_diff(diff), files=files)
+        return self.output("", diff)
+
+    def output(self, content: str, diff: str) -> ToolOutput:
+        """The result of the change."""
+        files = {self.shown: _digest(self.after)}
+        return ToolOutput(content, changed=(self.shown,), diff=bounded_diff(diff), files=files)
+
+
+_FORMATTED = 6_000
+"""Characters of what a formatter changed that the model reads."""
+
+
+async def _carried_out(change: _Change, done: str, context: ToolContext, checks: FileChecks) -> ToolOutput:
+    """Write the file, format and check it, and say that it is `done`."""
+    if change.before == change.after:
+        said = f"{change.shown} already holds exactly this. Nothing was changed."
+        return ToolOutput(said, files={change.shown: _digest(change.after)})
+    output = await asyncio.to_thread(change.write, context.workspace)
+    remarks = [done]
+    if checks.formats(change.shown):
+        remarks += await checks.formatted(change.shown, context)
+        now = await asyncio.to_thread(_bytes_now, change, context.workspace)
+        if now is not None and now != change.after:
+            by_formatter = replace(change, before=change.after, after=now)
+            shown = bounded_diff(await asyncio.to_thread(by_formatter.diff), _FORMATTED)
+            remarks.append(f"Then it was formatted, which changed this:\n{shown}".rstrip("\n"))
+            change = replace(change, after=now)
+            output = change.output("", await asyncio.to_thread(change.diff))
+    remarks += await checks.checked(change.shown, context)
+    return replace(output, content="\n".join(remarks))
+
+
+def _bytes_now(change: _Change, workspace: Workspace) -> bytes | None:
+    try:
+        with workspace.open(change.path) as stream:
+            return stream.read(_EDITABLE)
+    except (OSError, ToolError):
+        return None
 
 
 def _digest(data: bytes) -> str:

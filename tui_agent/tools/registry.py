@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tui_agent.core.events import FailureKind, ToolCall
 from tui_agent.tools.dialogue import AskOperator, Finish
+from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.files import EditFile, ReadFile, WriteFile
 from tui_agent.tools.find import Glob, Grep, ListDir
 from tui_agent.tools.hints import broken_rules, unknown_tool
@@ -120,11 +121,16 @@ class ToolRegistry:
 
 
 def default_tools(
-    command_timeout: float = DEFAULT_TIMEOUT, output_limit: int = DEFAULT_LIMIT
+    command_timeout: float = DEFAULT_TIMEOUT,
+    output_limit: int = DEFAULT_LIMIT,
+    checks: FileChecks | None = None,
 ) -> ToolRegistry:
-    """Every tool that a run offers. `command_timeout` in seconds; `output_limit` in characters of one result."""
+    """Every tool that a run offers. `command_timeout` in seconds; `output_limit` in characters of one result;
+    `checks` run on files that were written.
+    """
+    checks = checks or FileChecks()
     return ToolRegistry([
-        ReadFile(output_limit), WriteFile(), EditFile(), Glob(output_limit), Grep(output_limit),
+        ReadFile(output_limit), WriteFile(checks), EditFile(checks), Glob(output_limit), Grep(output_limit),
         ListDir(output_limit), Bash(command_timeout, output_limit), AskOperator(), Finish(),
     ])  # fmt: skip
 
