@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import get_args
 
@@ -16,7 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from field_notes import field_notes
 
-from tui_agent.config.layers import LIMITS, PERSONAL
+from tui_agent.config.layers import IN_A_PROJECTS_PROFILE, LIMITS, PERSONAL
+from tui_agent.config.profiles import FallbackSettings, ModelParameters, ModelProfile
 from tui_agent.config.sections import HookSettings
 from tui_agent.config.settings import Settings
 from tui_agent.core.recovery.policy import RecoveryPolicy
@@ -72,10 +74,39 @@ def page() -> str:
         "nothing: all), `hooks` a list of `{type, command, timeout}` with `command` as the type and the time in\n"
         "seconds."
     )
+    profiles = (
+        "A model under a name of your own, with its server and its parameters: those of `[parameters]` too. The name\n"
+        "goes with `--profile`, `/profile`, `/model`, `fallback_models`, `fallbacks`, `summary_model`, `[aliases]`.\n"
+        "Headers, further fields and the key of a profile go to its own server only. No key stands in the file: name\n"
+        "the variable that holds it.\n\n"
+        '    [profiles.careful]\n    model = "anthropic/claude-sonnet-4-5"\n    reasoning_effort = "high"\n'
+        '    max_tokens = 32000\n\n    [profiles.here]\n    model = "openai/qwen3"\n'
+        '    api_base = "http://127.0.0.1:8080/v1"\n    temperature = 0.2\n    extra_body = { top_k = 20 }\n'
+        '    extra_headers = { X-Team-Token = "${TEAM_TOKEN}" }\n\n'
+        '    [aliases]\n    fast = "gemini/gemini-2.5-flash"'
+    )
+    fallbacks = (
+        "Models to try by the kind of a fault, before `fallback_models` (which are for those that may heal). A\n"
+        "fallback takes one call; where a key, an account or a name is wrong, it takes the rest of the run."
+    )
+    parameters = (
+        "For every model that is called; a profile's own outweigh them. What a model does not take is left out,\n"
+        "and said."
+    )
+    own = ModelProfile.model_fields.keys() - ModelParameters.model_fields.keys()
     parts = [
         HEAD.replace("LIMITS", ", ".join(f"`{key}`" for key in LIMITS)),
         "## Keys\n",
         _table(Settings),
+        "## `[parameters]`\n",
+        parameters + "\n",
+        _table(ModelParameters),
+        "## `[profiles.NAME]`\n",
+        profiles + "\n",
+        _table(ModelProfile, ModelParameters.model_fields, own - IN_A_PROJECTS_PROFILE),
+        "## `[fallbacks]`\n",
+        fallbacks + "\n",
+        _table(FallbackSettings),
         "## `[recovery]`\n",
         recovery + "\n",
         _table(RecoveryPolicy),
@@ -87,14 +118,20 @@ def page() -> str:
     return "\n".join([*parts, "## `[hooks]` †\n", hooks + "\n", names])
 
 
-def _table(model: type[BaseModel]) -> str:
+_SECTIONS = {"recovery", "hooks", "parameters", "fallbacks", "format", "diagnostics", "name"}
+"""Keys with tables of their own."""
+
+
+def _table(
+    model: type[BaseModel], without: Collection[str] = (), personal: Collection[str] = PERSONAL
+) -> str:
     rows = ["| key | default | |", "|---|---|---|"]
     notes = field_notes(model)
     for name, field in model.model_fields.items():
-        if name in {"recovery", "hooks", "format", "diagnostics", "name"}:
+        if name in _SECTIONS or name in without:
             continue
         key = "print" if name == "print_only" else name
-        mark = " †" if key in PERSONAL else ""
+        mark = " †" if key in personal else ""
         rows.append(f"| `{key}`{mark} | {_default(name, field)} | {_said(notes.get(name, ''), field)} |")
     return "\n".join(rows) + "\n"
 
@@ -103,14 +140,17 @@ def _default(name: str, field: FieldInfo) -> str:
     places = {"workspace": "here", "state_dir": "the platform's state folder"}
     if name in places:
         return places[name]
+    if field.is_required():
+        return "required"
     value = getattr(field.default, "value", field.default)
-    if value is None or value == "" or value == ():
+    if value is None or value == "" or (not value and isinstance(value, tuple | dict)):
         return "–"
     return f"`{str(value).lower() if isinstance(value, bool) else f'{value:g}' if isinstance(value, float) else value}`"
 
 
 def _said(note: str, field: FieldInfo) -> str:
-    choices = [choice for choice in get_args(field.annotation) if isinstance(choice, str)]
+    kinds = get_args(field.annotation)
+    choices = [each for kind in kinds for each in (kind, *get_args(kind)) if isinstance(each, str)]
     return f"{note} One of {', '.join(f'`{choice}`' for choice in choices)}." if choices else note
 
 

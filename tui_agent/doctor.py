@@ -99,6 +99,10 @@ def _described(settings: Settings) -> dict[str, dict[str, str]]:
             value = settings.recovery.overrides()
         elif key == "hooks":
             value = {name: len(matchers) for name, matchers in value.items() if matchers}
+        elif key in {"profiles", "aliases"}:
+            value = ", ".join(value)
+        elif key in {"parameters", "fallbacks"}:
+            value = {name: set_ for name, set_ in value.items() if set_}
         elif key == "api_base" and isinstance(value, str):
             value = _without_credentials(value)
         described[key] = {"value": value if isinstance(value, str) else json.dumps(value), "source": source}
@@ -141,7 +145,9 @@ def _configuration(settings: Settings) -> Check:
 
 def _model(settings: Settings, environ: Mapping[str, str]) -> Check:
     if settings.model:
-        return Check("model", "ok", f"{settings.model} ({settings.sources['model']})")
+        means = settings.called(settings.model).model
+        name = settings.model if means == settings.model else f"{settings.model}: {means}"
+        return Check("model", "ok", f"{name} ({settings.sources['model']})")
     present = models_with_keys(environ)
     hint = f" (there is a key for {', '.join(present)})" if present else ""
     return Check("model", "advice", f"none is chosen{hint}", '--model NAME, AGENT_TUI_MODEL or `model = "…"`')
@@ -149,8 +155,10 @@ def _model(settings: Settings, environ: Mapping[str, str]) -> Check:
 
 def _keys(settings: Settings, environ: Mapping[str, str]) -> Check:
     present = [name for name in PROVIDER_KEYS.values() if environ.get(name)]
-    needed = PROVIDER_KEYS.get(settings.model.partition("/")[0])
-    if needed is not None and needed not in present and settings.api_base is None:
+    means = settings.called(settings.model)
+    own = means.profile.api_key_variable if means.profile is not None else None
+    needed = own or (PROVIDER_KEYS.get(means.model.partition("/")[0]) if means.api_base is None else None)
+    if needed is not None and not environ.get(needed):
         return Check(
             "keys", "broken", f"{settings.model} needs {needed}, which is not set", f"export {needed}=…"
         )
@@ -160,11 +168,12 @@ def _keys(settings: Settings, environ: Mapping[str, str]) -> Check:
 
 
 def _server(settings: Settings) -> Check:
-    if settings.api_base is None:
+    address = settings.called(settings.model).api_base
+    if address is None:
         return Check("server", "ok", "the provider's own address (not contacted by this command)")
-    parts = urlsplit(settings.api_base)
+    parts = urlsplit(address)
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    shown = _without_credentials(settings.api_base)
+    shown = _without_credentials(address)
     try:
         socket.create_connection((parts.hostname or "", port), REACH_TIMEOUT).close()
     except (OSError, ValueError) as error:

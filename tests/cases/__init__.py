@@ -232,6 +232,7 @@ class Case(Form):
     max_cost: float | None = None
     context_tokens: int | None = None
     fallbacks: tuple[str, ...] = ()
+    fallbacks_by_kind: dict[str, tuple[str, ...]] = {}
     proves: tuple[str, ...]
     why: str
     source: str = ""

@@ -193,6 +193,7 @@ class LoopPlayer:
             max_iterations=case.max_iterations,
             max_cost=case.max_cost,
             fallback_models=case.fallbacks,
+            fallbacks=case.fallbacks_by_kind,
             recovery={"backoff_base": 0.0, **case.settings},
             **hooks,
         )

@@ -137,6 +137,7 @@ class Player:
                 max_cost=case.max_cost,
                 context_tokens=case.context_tokens,
                 fallback_models=case.fallbacks,
+                fallbacks=case.fallbacks_by_kind,
                 operator_present=case.operator == "present",
             )
         )

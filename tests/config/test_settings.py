@@ -83,6 +83,7 @@ def test_an_option_that_is_not_given_overrides_nothing(place: Path) -> None:
 
 SAMPLES: dict[str, tuple[str, str]] = {
     "model": ('"openai/x"', "openai/x"),
+    "profile": ('"own"\n[profiles.own]\nmodel = "a/b"', "own"),
     "api_base": ('"http://127.0.0.1:1/v1"', "http://127.0.0.1:1/v1"),
     "policy": ('"forge"', "forge"),
     "workspace": ('"."', "."),
@@ -105,6 +106,10 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "at": ("12", "12"),
     "run": ("2", "2"),
     "print": ("true", "true"),
+    "parameters": ("{temperature = 0.2, seed = 4}", '{"temperature": 0.2, "seed": 4}'),
+    "profiles": ("{own = {model = 'a/b', top_p = 0.5}}", '{"own": {"model": "a/b", "top_p": 0.5}}'),
+    "aliases": ("{fast = 'a/b'}", '{"fast": "a/b"}'),
+    "fallbacks": ("{quota = ['a/b', 'c/d']}", '{"quota": "a/b, c/d"}'),
     "recovery": ("{stall_threshold = 4}", '{"stall_threshold": 4}'),
     "format": ('{"*.py" = ["ruff", "format", "{path}"]}', '{"*.py": ["ruff", "format", "{path}"]}'),
     "diagnostics": (
@@ -125,7 +130,8 @@ def test_every_key_can_be_set_in_a_file_and_in_the_environment_alike(place: Path
     user = user_file(place, f"{key} = {in_file}")
     from_file = getattr(load(place), name)
     user.unlink()
-    from_environment = getattr(load(place, **{f"AGENT_TUI_{key.upper()}": in_environment}), name)
+    there = {"AGENT_TUI_PROFILES": '{"own": {"model": "a/b"}}'} if key == "profile" else {}
+    from_environment = getattr(load(place, **there, **{f"AGENT_TUI_{key.upper()}": in_environment}), name)
     if key in {"workspace", "state_dir"}:
         assert from_file == (user.parent / in_environment).resolve()
         assert from_environment == (place / in_environment).resolve()
@@ -160,7 +166,7 @@ def test_another_file_can_stand_in_for_the_users(place: Path) -> None:
     [
         ("polcy = 'hpd'", ["polcy: there is no such key; the nearest is policy"]),
         ("max-iterations = 3", ["max-iterations: there is no such key; the nearest is max_iterations"]),
-        ("zzzzzz = 1", ["zzzzzz: there is no such key; allowed are api_base, approve"]),
+        ("zzzzzz = 1", ["zzzzzz: there is no such key; allowed are aliases, api_base, approve"]),
         (
             "[recovery]\nstreak_limits = 3",
             ["recovery.streak_limits: there is no such key; the nearest is recovery.streak_limit"],
@@ -265,6 +271,14 @@ def test_a_misspelt_variable_is_an_error_and_a_foreign_one_is_not(place: Path) -
         ("fallback_models = ['huggingface/https://elsewhere.example']", "where your key is sent"),
         ("summary_model = 'huggingface/https://elsewhere.example'", "where your key is sent"),
         ("model = 'scripted:./evil.toml'", "scripted"),
+        ("aliases.x = 'scripted:./evil.toml'", "scripted"),
+        ("fallbacks.auth = ['huggingface/https://elsewhere.example']", "where your key is sent"),
+        ("profiles.x = {model = 'huggingface/https://elsewhere.example'}", "where your key is sent"),
+        ("profiles.x = {model = 'a/b', api_base = 'http://elsewhere.example/v1'}", "where your key"),
+        ("profiles.x = {model = 'a/b', extra_headers = {X-Forward = 'elsewhere'}}", "where your key"),
+        ("profiles.x = {model = 'a/b', extra_body = {store = true}}", "where your key"),
+        ("profiles.x = {model = 'a/b', api_key_variable = 'OTHER'}", "where your key"),
+        ("profiles.x = {model = 'a/b', total_timeout = 9999}", "where your key"),
     ],
 )
 def test_a_checkout_cannot_decide_what_only_a_person_may(place: Path, text: str, reason: str) -> None:
@@ -277,6 +291,112 @@ def test_a_checkout_cannot_decide_what_only_a_person_may(place: Path, text: str,
     file.unlink()
     user_file(place, text)
     load(place)
+
+
+MINE = "[profiles.mine]\nmodel = 'anthropic/a'\napi_key_variable = 'MINE'\nextra_headers = {X-Org = 'us'}\n"
+
+
+def test_a_checkout_cannot_send_the_key_of_a_users_profile_to_another_provider(place: Path) -> None:
+    user_file(place, f"profile = 'mine'\n{MINE}")
+    file = project_file(place, "[profiles.mine]\nmodel = 'deepseek/b'")
+    assert "your own file has this profile" in message_of(place)
+    file.write_text("model = 'deepseek/b'")
+    means = load(place).called(load(place).model)
+    assert (means.model, means.profile) == ("deepseek/b", None)
+
+
+def test_a_checkout_may_choose_a_profile_and_tune_its_own(place: Path) -> None:
+    user_file(place, MINE)
+    project_file(place, "profile = 'mine'\n[profiles.tuned]\nmodel = 'a/b'\ntemperature = 0.1")
+    settings = load(place)
+    assert settings.model == "mine"
+    assert settings.called("mine").model == "anthropic/a"
+    assert settings.called("tuned").parameters.temperature == 0.1
+
+
+PROFILES = """
+api_base = "http://127.0.0.1:1/v1"
+[parameters]
+temperature = 0.5
+seed = 7
+[profiles.fast]
+model = "openai/small"
+temperature = 0.0
+[profiles.cloud]
+model = "anthropic/large"
+api_base = ""
+[aliases]
+quick = "fast"
+q = "quick"
+sonnet = "anthropic/sonnet"
+"""
+
+
+def test_a_name_is_a_profiles_an_alias_or_a_models_own(place: Path) -> None:
+    user_file(place, PROFILES)
+    settings = load(place, {"profile": "fast"})
+    assert (settings.model, settings.sources["model"]) == ("fast", "--profile")
+    for name in ("fast", "quick", "q"):
+        means = settings.called(name)
+        assert (means.model, means.api_base) == ("openai/small", "http://127.0.0.1:1/v1")
+        assert means.parameters.given() == {"temperature": 0.0, "seed": 7}
+    assert settings.called("cloud").api_base is None
+    assert settings.called("sonnet").model == "anthropic/sonnet"
+    assert settings.called("other/model")[:2] == ("other/model", "http://127.0.0.1:1/v1")
+    assert settings.called("other/model").parameters.given() == {"temperature": 0.5, "seed": 7}
+
+
+def test_options_beside_a_profile_outweigh_what_it_says(place: Path) -> None:
+    user_file(place, f"model = 'not/this'\nmodel_timeout = 5\n{PROFILES}")
+    options = {"model": "openai/x", "parameters.reasoning_effort": "high", "model_timeout": 9.0}
+    means = load(place, {"profile": "fast", **options}).called("fast")
+    assert means.model == "openai/x"
+    assert means.parameters.given() == {"reasoning_effort": "high", "temperature": 0.0, "seed": 7}
+    assert means.profile is not None
+    assert means.profile.model_timeout == 9.0
+    assert load(place, {"profile": "fast"}).called("fast").model == "openai/small"
+    assert load(place, AGENT_TUI_PROFILE="cloud").model == "cloud"
+    both = load(place, {"model": "openai/x"}, AGENT_TUI_PROFILE="fast")
+    assert both.called(both.model).model == "openai/x"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("profile = 'fats'\n[profiles.fast]\nmodel = 'a/b'", ["profile", "did you mean 'fast'?"]),
+        ("profile = 'x'", ["there is no profile 'x' (there is none)", "[profiles.NAME]"]),
+        ("[profiles.p]\ntemperature = 1", ["profiles.p.model: ", "required"]),
+        (
+            "[profiles.p]\nmodel = 'a/b'\ntemprature = 1",
+            ["profiles.p.temprature", "nearest is profiles.p.temperature"],
+        ),
+        (
+            "[profiles.p]\nmodel = 'a/b'\ntemperature = 3",
+            ["profiles.p.temperature", "less than or equal to 2"],
+        ),
+        (
+            "[profiles.p]\nmodel = 'a/b'\napi_key = 'sk-secret'",
+            ["profiles.p.api_key", "does not belong into a file"],
+        ),
+        (
+            "[profiles.p]\nmodel = 'a/b'\nextra_headers = {Authorization = 'Bearer sk-secret'}",
+            ["profiles.p.extra_headers", 'Authorization = "${MY_TOKEN}"'],
+        ),
+        ("[profiles.p]\nmodel = 'a/b'\nextra_headers = {\"a b\" = 'x'}", ["as HTTP allows them"]),
+        ("[profiles.p]\nmodel = 'a/b'\nextra_body = {messages = []}", ["must not replace messages"]),
+        ("[profiles.\"a/b\"]\nmodel = 'a/b'", ["profiles.a/b"]),
+        ("[aliases]\na = 'b'\nb = 'a'", ["aliases: must not go round in a circle"]),
+        ("[aliases]\np = 'a/b'\n[profiles.p]\nmodel = 'a/b'", ["aliases.p: there is a profile of this name"]),
+        ("[parameters]\ntop_p = 0", ["parameters.top_p: must be greater than 0"]),
+        ("[fallbacks]\nrate_limits = 'a/b'", ["fallbacks.rate_limits", "fallbacks.rate_limit"]),
+    ],
+)
+def test_a_wrong_profile_is_named_with_what_is_allowed(place: Path, text: str, expected: list[str]) -> None:
+    file = user_file(place, text)
+    said = message_of(place)
+    for words in (str(file), *expected):
+        assert words in said
+    assert "sk-secret" not in said
 
 
 def test_a_checkout_may_ask_for_more_care(place: Path) -> None:

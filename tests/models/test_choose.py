@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
+from tui_agent.config.settings import Settings
 from tui_agent.core.events import FaultKind
 from tui_agent.models.choose import create_model
 from tui_agent.models.hosted import HostedModel
@@ -41,7 +41,7 @@ async def test_a_name_chooses_the_model_and_another_name_another_one_in_mid_sess
     for name in ("one", "two"):
         (tmp_path / f"{name}.toml").write_text(f"[[turns]]\ntext = '{name}'\nnext = 'a'\nlabel = 'a'\n")
     one, two = f"scripted:{tmp_path}/one.toml", f"scripted:{tmp_path}/two.toml"
-    model = create_model(SimpleNamespace(model=one, api_base=None))
+    model = create_model(Settings(model=one))
     await model.start()
     assert [(await last_of(model, name)).text for name in (one, two, one)] == ["one", "two", "one"]
     assert isinstance(model.named(one), ScriptedModel)
@@ -55,7 +55,7 @@ async def test_a_name_chooses_the_model_and_another_name_another_one_in_mid_sess
 async def test_a_model_that_cannot_be_closed_leaves_no_other_one_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    model = create_model(SimpleNamespace(model="scripted:breaker", api_base=None))
+    model = create_model(Settings(model="scripted:breaker"))
     closed: list[HostedModel] = []
 
     async def break_off(_: ScriptedModel) -> None:
@@ -74,11 +74,11 @@ async def test_a_model_that_cannot_be_closed_leaves_no_other_one_open(
 
 def test_a_scenario_that_cannot_be_used_is_refused_at_once() -> None:
     with pytest.raises(ScenarioError):
-        create_model(SimpleNamespace(model="scripted:none", api_base=None))
+        create_model(Settings(model="scripted:none"))
 
 
 async def test_a_scenario_that_is_named_wrongly_in_mid_session_is_a_fault() -> None:
-    model = create_model(SimpleNamespace(model="scripted:breaker", api_base=None))
+    model = create_model(Settings(model="scripted:breaker"))
     with pytest.raises(ModelFault, match="no scenario named") as raised:
         await last_of(model, "scripted:breakr")
     assert raised.value.fault.kind is FaultKind.NOT_FOUND

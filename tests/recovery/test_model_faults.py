@@ -92,13 +92,22 @@ def test_a_fault_that_cannot_heal_ends_the_run_at_once_under_every_policy(
 ) -> None:
     fault = events.Fault(kind=kind, message="went wrong.", advice="Check the key.")
     for present in (False, True):
-        player = Player(PRESETS[name], present, fallbacks=("b",))
+        player = Player(PRESETS[name], present)
         made = player.fault(fault)
         asks = present and name == "combined"
         assert (made.action, player.level) == (("ask", "escalate") if asks else ("stop", "stop"))
         assert player.state.strongest().rule == ("model.ask" if asks else "model.stop")
         assert "went wrong." in made.reason
         assert "Check the key." in player.state.strongest().reason
+
+
+@pytest.mark.parametrize("kind", [*TERMINAL, OVERFLOW])
+def test_a_fault_that_trying_again_cannot_help_takes_the_fallback_of_its_kind_at_once(
+    kind: events.FaultKind,
+) -> None:
+    for present in (False, True):
+        made = planned(kind, present=present, fallbacks=("b",))
+        assert (made.action, made.next_model, made.delay) == ("fallback", "b", 0.0)
 
 
 def test_waits_double_up_to_the_cap_and_are_jittered_over_their_upper_half() -> None:

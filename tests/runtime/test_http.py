@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.projections.conversation import CallEntry, FaultEntry
 from tui_agent.core.recovery.policy import PRESETS
+from tui_agent.models.choose import create_model
 from tui_agent.models.hosted import HostedModel
 from tui_agent.store.session import Session, open_session
 
@@ -176,7 +178,8 @@ async def test_faults_that_stay_end_in_the_fallback_models_and_then_in_a_partial
     )
     assert finished.outcome is events.Outcome.MODEL_FAILED
     assert len(requests) == 10
-    calls = [event.model for event in session.state.conversation.entries if isinstance(event, FaultEntry)]
+    (last,) = [entry for entry in session.state.conversation.entries if isinstance(entry, FaultEntry)]
+    calls = [entry.model for entry in (*last.earlier, last)]
     assert calls == ["openai/test"] * 5 + ["openai/second"] * 5
     assert session.state.run.model == "openai/test"
 
@@ -216,3 +219,97 @@ async def test_gigi_escalates_at_the_third(host: KeptModel, tmp_path: Path) -> N
     assert session.state.metrics.escalations == 1
     assert "Tool read_file failed (attempt 1/3)." in requests[1][-1]["content"]
     assert "Tool read_file has failed 3 times." in requests[3][-1]["content"]
+
+
+# --- profiles ------------------------------------------------------------------------------------------------
+
+
+async def run_with(host: KeptModel, folder: Path, **options: Any) -> tuple[Session, list[events.Event]]:
+    """One run with these settings, by the names of profiles and models."""
+    (folder / "workspace").mkdir()
+    settings = Settings(**options, workspace=folder / "workspace", state_dir=folder / "state")
+    session = await open_session(settings, ScriptedOperator(present=False), create_model(settings, host))
+    seen: list[events.Event] = []
+    session.subscribe(lambda event, _: seen.append(event))
+    await session.submit("Mend it.")
+    await session.wait()
+    await session.close()
+    assert replayed(session) == session.state
+    return session, seen
+
+
+async def test_a_profiles_parameters_headers_and_fields_reach_its_server_and_no_other(
+    host: KeptModel, tmp_path: Path
+) -> None:
+    busy = server.error(429, "no credit", code="insufficient_quota", kind="insufficient_quota")
+    async with OpenAIServer(busy) as first, OpenAIServer(server.text("done")) as second:
+        session, seen = await run_with(
+            host,
+            tmp_path,
+            model="quick",
+            aliases={"quick": "mine"},
+            parameters={"seed": 7, "temperature": 0.9},
+            profiles={
+                "mine": {
+                    "model": "openai/qwen",
+                    "api_base": first.url,
+                    "api_key_variable": "PATH",
+                    "reasoning_effort": "low",
+                    "temperature": 0.25,
+                    "top_p": 0.5,
+                    "max_tokens": 321,
+                    "extra_headers": {"X-Team": "blue ${HOME}"},
+                    "extra_body": {"top_k": 5, "chat_template_kwargs": {"enable_thinking": False}},
+                },
+                "other": {"model": "openai/llama", "api_base": second.url},
+            },
+            fallbacks={"quota": ("other",)},
+        )
+    (sent,), (then,) = first.requests, second.requests
+    shown = {
+        key: sent.body[key] for key in ("reasoning_effort", "temperature", "top_p", "max_tokens", "seed")
+    }
+    assert shown == {
+        "reasoning_effort": "low",
+        "temperature": 0.25,
+        "top_p": 0.5,
+        "max_tokens": 321,
+        "seed": 7,
+    }
+    assert (sent.body["top_k"], sent.body["chat_template_kwargs"]) == (5, {"enable_thinking": False})
+    assert sent.headers["x-team"].startswith("blue /")
+    assert sent.headers["authorization"] == f"Bearer {os.environ['PATH']}"
+    assert (then.body["model"], then.body["seed"], then.body["temperature"]) == ("llama", 7, 0.9)
+    assert not {"top_k", "max_tokens", "reasoning_effort"} & then.body.keys()
+    assert "x-team" not in then.headers
+    assert os.environ["PATH"] not in then.headers["authorization"]
+    assert session.state.run.answer == "done"
+    assert [event.model for event in seen if isinstance(event, events.ReplyFinished)] == ["openai/llama"]
+
+
+async def test_what_a_model_does_not_take_is_left_out_and_said_once(host: KeptModel, tmp_path: Path) -> None:
+    refusing = [answer.refusing("top_p") for answer in (calls(("list_dir", {})), server.text("done"))]
+    async with OpenAIServer(refusing) as provider:
+        session, seen = await run_with(
+            host, tmp_path, model="openai/fixed", api_base=provider.url, parameters={"top_p": 0.5, "seed": 7}
+        )
+    assert session.state.run.answer == "done"
+    assert [("top_p" in request.body, request.body["seed"]) for request in provider.requests] == [
+        (True, 7),
+        (False, 7),
+        (False, 7),
+    ]
+    said = [event.text for event in seen if isinstance(event, events.Notice)]
+    assert said == ["openai/fixed does not take top_p: called without."]
+
+
+async def test_a_header_whose_variable_is_not_set_goes_nowhere(host: KeptModel, tmp_path: Path) -> None:
+    async with OpenAIServer(server.text("done")) as provider:
+        profile = {
+            "model": "openai/m",
+            "api_base": provider.url,
+            "extra_headers": {"X-Token": "${NO_SUCH_TOKEN_HERE}"},
+        }
+        session, _ = await run_with(host, tmp_path, model="p", profiles={"p": profile})
+    assert provider.requests == []
+    assert "NO_SUCH_TOKEN_HERE is not set" in session.state.run.reason

@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tui_agent.config.errors import nearest
-from tui_agent.core.names import APPROVALS, POLICIES
+from tui_agent.core.names import APPROVALS, POLICIES, REASONING_EFFORTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -115,6 +115,14 @@ def add_run_options(parser: Parser) -> None:
     """Options of console, demo, run and resume."""
     group = parser.add_argument_group("options of every run")
     group.add_argument("--model", metavar="NAME", help="the model, as litellm names it (openai/gpt-5)")
+    group.add_argument("--profile", metavar="NAME", help="a model profile of your configuration")
+    group.add_argument(
+        "--reasoning-effort",
+        dest="parameters.reasoning_effort",
+        type=one_of(REASONING_EFFORTS),
+        metavar="LEVEL",
+        help=f"how much the model thinks: {', '.join(REASONING_EFFORTS)}",
+    )
     group.add_argument("--api-base", metavar="URL", help="address of an OpenAI-compatible server")
     add_policy_option(group, f"{'|'.join(POLICIES)} (default combined)")
     group.add_argument("--workspace", metavar="DIR", help="folder to work in (default: here)")

@@ -37,9 +37,13 @@ PERSONAL: Mapping[str, str] = {
 }
 """What only a person may set, and why."""
 
+_STEERS = "it decides where your key and every message are sent, or what a call may take"
+IN_A_PROJECTS_PROFILE = frozenset({"model", "reasoning_effort", "temperature", "top_p", "seed"})
+"""What a project's file may say in a profile."""
+
 LIMITS = (
     *("max_cost", "max_iterations", "timeout", "context_tokens"),
-    *("recovery.model_tries", "recovery.bad_output_retries", "recovery.shrinks"),
+    *("parameters.max_tokens", "recovery.model_tries", "recovery.bad_output_retries", "recovery.shrinks"),
 )
 """What bounds the expense of a run: a project may lower it, never raise it."""
 
@@ -60,10 +64,16 @@ class Layer:
 
 
 def options_layer(overrides: Mapping[str, Any]) -> Layer:
-    """What the command line (or a caller) sets; None means not set."""
-    values = {key: value for key, value in overrides.items() if value is not None}
-    places = {key: "--" + key.replace("_", "-") for key in values}
-    return Layer("options", values, places)
+    """What the command line (or a caller) sets, keys of a section as `section.key`; None means not set."""
+    layer = Layer("options")
+    for key, value in overrides.items():
+        if value is None:
+            continue
+        section, _, name = key.rpartition(".")
+        table = layer.values.setdefault(section, {}) if section else layer.values
+        table[name] = value
+        layer.places[key] = "--" + name.replace("_", "-")
+    return layer
 
 
 def environment_layer(environ: Mapping[str, str], schema: Schema) -> tuple[Layer, list[Problem]]:
@@ -94,7 +104,7 @@ def environment_layer(environ: Mapping[str, str], schema: Schema) -> tuple[Layer
 
 
 def _unknown_variable(variable: str, text: str, section: str, inner: str, schema: Schema) -> Problem | None:
-    if _is_a_secret(section, text):
+    if is_a_secret(section, text):
         says = "this is not a setting; set the provider's own variable, as OPENAI_API_KEY, instead"
         return Problem("environment", variable, says)
     if section in schema:
@@ -109,7 +119,7 @@ def _unknown_variable(variable: str, text: str, section: str, inner: str, schema
     )
 
 
-def _is_a_secret(name: str, value: object) -> bool:
+def is_a_secret(name: str, value: object) -> bool:
     """A number is none, whatever it is called (`max_tokens`)."""
     return named_like_a_secret(name) and not str(value).isdigit()
 
@@ -145,7 +155,7 @@ def file_layer(path: Path, schema: Schema) -> tuple[Layer, list[Problem]]:
 
 
 def _unknown(where: str, key: str, value: object, names: Iterable[str]) -> Problem:
-    if _is_a_secret(key, value):
+    if is_a_secret(key, value):
         return secret_key(where, key)
     return unknown_key(where, key, names)
 
@@ -176,7 +186,7 @@ def without_personal_keys(layer: Layer, user: Layer, defaults: Mapping[str, Any]
 
     Limits may be lower than the user's file (else the default) has them, never higher.
     """
-    problems = []
+    problems = _steering_keys(layer, user)
     for key, value in list(layer.values.items()):
         why = PERSONAL.get(key) or _unsafe_value(key, value)
         if why:
@@ -205,6 +215,22 @@ def _not_a_projects(layer: Layer, key: str, why: str) -> Problem:
     return Problem(layer.name, key, says)
 
 
+def _steering_keys(layer: Layer, user: Layer) -> list[Problem]:
+    """Take what steers keys, traffic or expense out of a project's profiles."""
+    problems = []
+    profiles, own = (each.values.get("profiles") for each in (layer, user))
+    for name, table in profiles.items() if isinstance(profiles, dict) else ():
+        for key, value in list(table.items()) if isinstance(table, dict) else ():
+            why = "" if key in IN_A_PROJECTS_PROFILE else _STEERS
+            if key == "model" and not why:
+                users = isinstance(own, dict) and name in own
+                why = f"{_STEERS} (your own file has this profile)" if users else _unsafe_value(key, value)
+            if why:
+                del table[key]
+                problems.append(_not_a_projects(layer, f"profiles.{name}.{key}", why))
+    return problems
+
+
 def _above(value: Any, limit: Any, where: str) -> str:
     """Why a limit may not be this; "" for one that may. What is no number counts as none."""
     if limit is None:
@@ -219,10 +245,19 @@ def _above(value: Any, limit: Any, where: str) -> str:
 def _unsafe_value(key: str, value: Any) -> str:
     if key == "approve" and value != "ask":
         return 'it would let calls run unasked (only approve = "ask" is accepted here)'
-    if key in {"model", "fallback_models", "summary_model"}:
-        names = value if isinstance(value, list) else [value]
+    if key in {"model", "fallback_models", "summary_model", "aliases", "fallbacks"}:
+        names = _listed(value)
         if any("://" in str(name) for name in names):
             return "a model's name with an address in it decides where your key is sent"
         if any(str(name).startswith("scripted:") for name in names):
             return "a scripted model plays its file's calls under your approvals"
     return ""
+
+
+def _listed(value: Any) -> list[Any]:
+    """All the names in a name, a list or a table of them."""
+    if isinstance(value, dict | list):
+        return [
+            name for part in (value.values() if isinstance(value, dict) else value) for name in _listed(part)
+        ]
+    return [value]

@@ -11,12 +11,19 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
-from urllib.parse import urlsplit
 
 from platformdirs import user_config_path, user_state_path
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
-from tui_agent.config.errors import ConfigError, Problem, missing_model, nearest, raise_for
+from tui_agent.config.errors import (
+    ConfigError,
+    Problem,
+    missing_model,
+    nearest,
+    raise_for,
+    secret_key,
+    unknown_key,
+)
 from tui_agent.config.layers import (
     LIMITS,
     PREFIX,
@@ -24,8 +31,20 @@ from tui_agent.config.layers import (
     Layer,
     environment_layer,
     file_layer,
+    is_a_secret,
     options_layer,
     without_personal_keys,
+)
+from tui_agent.config.profiles import (
+    Called,
+    FallbackSettings,
+    ModelParameters,
+    ModelProfile,
+    ShortName,
+    address,
+    behind,
+    called,
+    names_of,
 )
 from tui_agent.config.sections import Count, FileCommands, HookSettings, RecoverySettings, Seconds
 from tui_agent.core.events import Approval
@@ -45,7 +64,10 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     model: str = ""
-    """Name of the model, as litellm spells it (`openai/gpt-5`), or `scripted:NAME`; empty: none chosen."""
+    """Name of the model, as litellm spells it (`openai/gpt-5`), of a profile or an alias, or `scripted:NAME`; empty:
+    none chosen."""
+    profile: str = ""
+    """Name of the profile to use; options given beside it outweigh what it says."""
     api_base: str | None = None
     """Address of an OpenAI-compatible server; None: the provider's own."""
     policy: PolicyName = "combined"
@@ -90,6 +112,12 @@ class Settings(BaseModel):
     """Which run of a file that holds many `replay` shows, from 1; None: the first."""
     print_only: bool = Field(default=False, validation_alias=AliasChoices("print", "print_only"))
     """`replay` prints the transcript and opens no screen (key `print`)."""
+    parameters: ModelParameters = ModelParameters()
+    profiles: dict[ShortName, ModelProfile] = {}
+    """Models under names of your own, with server and parameters."""
+    aliases: dict[ShortName, Annotated[str, Field(min_length=1)]] = {}
+    """Short names for models and profiles."""
+    fallbacks: FallbackSettings = FallbackSettings()
     recovery: RecoverySettings = RecoverySettings()
     hooks: HookSettings = HookSettings()
     format: FileCommands = {}
@@ -102,24 +130,29 @@ class Settings(BaseModel):
     @field_validator("fallback_models", mode="before")
     @classmethod
     def _split_at_commas(cls, value: Any) -> Any:
-        return (
-            [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
-        )
+        return names_of(value)
 
     @field_validator("api_base")
     @classmethod
     def _is_an_address(cls, value: str | None) -> str | None:
-        if value is None:
-            return None
-        parts = urlsplit(value)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("must be an address as http://127.0.0.1:8080/v1")
+        return None if value is None else address(value)
+
+    @field_validator("aliases")
+    @classmethod
+    def _lead_somewhere(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if behind(name, value) in value:
+                raise ValueError(f"must not go round in a circle, as {name!r} does")
         return value
 
     @field_validator("workspace", "state_dir")
     @classmethod
     def _is_resolved(cls, value: Path) -> Path:
         return value.expanduser().resolve()
+
+    def called(self, name: str) -> Called:
+        """What the name of a profile, an alias or a model stands for in a call."""
+        return called(name, self.profiles, self.aliases, self.parameters, self.api_base)
 
     @property
     def sources(self) -> dict[str, str]:
@@ -141,6 +174,8 @@ def _key_of(field_name: str) -> str:
 def known_keys() -> dict[str, frozenset[str] | None]:
     """Every key of a configuration file; for a section, its own keys."""
     sections = {
+        "parameters": frozenset(ModelParameters.model_fields),
+        "fallbacks": frozenset(FallbackSettings.model_fields),
         "recovery": frozenset(RecoverySettings.model_fields),
         "hooks": frozenset(str(field.alias) for field in HookSettings.model_fields.values()),
     }
@@ -184,16 +219,72 @@ def load_settings(
     except ValidationError as error:
         raise_for([*problems, *_problems_of(error, layers)])
         raise
+    problems += _wrong_names(settings, layers)
     raise_for(problems)
     settings._sources.update(_origins(layers[:-1]))
-    return settings
+    return _with_profile(settings, layers)
+
+
+def _wrong_names(settings: Settings, layers: list[Layer]) -> list[Problem]:
+    """A chosen profile that is not there, and names that stand for two things."""
+    problems = []
+    chosen, names = settings.profile, sorted(settings.profiles)
+    if chosen and chosen not in settings.profiles:
+        layer = _setter(layers, ["profile"])
+        near = nearest(chosen, names)
+        there = (
+            f"did you mean {near!r}?"
+            if near
+            else f"there are {', '.join(names)}"
+            if names
+            else "there is none"
+        )
+        where = "default" if layer is None else layer.place("profile")
+        key = "profile" if layer is not None and where == layer.name else ""
+        problems.append(
+            Problem(where, key, f"there is no profile {chosen!r} ({there}); [profiles.NAME] makes one")
+        )
+    for name in sorted(settings.profiles.keys() & settings.aliases.keys()):
+        layer = _setter(layers, ["aliases", name])
+        where = "default" if layer is None else layer.place("aliases")
+        problems.append(Problem(where, f"aliases.{name}", "there is a profile of this name; choose another"))
+    return problems
+
+
+def _with_profile(settings: Settings, layers: list[Layer]) -> Settings:
+    """The settings with the chosen profile as their model.
+
+    What an option or a stronger variable says beside it holds for the profile too: `--profile main --model other`. The
+    model of a project outweighs the whole profile of the user's file: the profile's key and headers are not for it.
+    """
+    if not settings.profile:
+        return settings
+    place = next(at for at, layer in enumerate(layers) if "profile" in layer.values)
+    by_hand = layers[: min(max(place, 1), 2)]
+    if any("model" in layer.values for layer in layers[2:place]) and all(
+        "model" not in layer.values for layer in by_hand
+    ):
+        return settings.replaced(profile="")
+    own: dict[str, Any] = {}
+    for layer in reversed(by_hand):
+        own.update(
+            {key: layer.values[key] for key in ("model", "api_base", "model_timeout") if key in layer.values}
+        )
+        own.update(layer.values.get("parameters", {}))
+    profile = settings.profiles[settings.profile]
+    changed = ModelProfile(**{**profile.model_dump(exclude_unset=True), **own}) if own else profile
+    chosen = settings.replaced(
+        model=settings.profile, profiles={**settings.profiles, settings.profile: changed}
+    )
+    chosen._sources["model"] = settings.sources["profile"]
+    return chosen
 
 
 def _defaults(keys: Iterable[str]) -> dict[str, Any]:
-    """The defaults of settings, and of the parameters of recovery under `recovery.`."""
-    fields = Settings.model_fields | {
-        f"recovery.{name}": field for name, field in RecoveryPolicy.model_fields.items()
-    }
+    """The defaults of settings, and of those in sections under `section.`."""
+    fields = dict(Settings.model_fields)
+    for section, model in (("recovery", RecoveryPolicy), ("parameters", ModelParameters)):
+        fields |= {f"{section}.{name}": field for name, field in model.model_fields.items()}
     return {key: fields[key].default for key in keys}
 
 
@@ -245,10 +336,12 @@ def _problems_of(error: ValidationError, layers: list[Layer]) -> list[Problem]:
     problems = []
     for detail in error.errors(include_url=False, include_context=False):
         path = [str(part) for part in detail["loc"] if part != "function-after[_is_an_address(), str]"]
-        top = path[0] if path else ""
         layer = _setter(layers, path)
+        if detail["type"] == "extra_forbidden" and layer is not None:
+            problems.append(_unknown_within(layer, path, detail["input"]))
+            continue
         says = detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
-        if layer is not None and isinstance(detail["input"], str | int | float) and top != "api_base":
+        if layer is not None and isinstance(detail["input"], str | int | float) and not _may_be_secret(path):
             given = str(detail["input"])
             says += f"; it is {given[:60]!r}" if given else "; it is empty"
             near = nearest(given, _QUOTED.findall(detail["msg"])) if detail["type"] in _CHOICES else None
@@ -258,6 +351,20 @@ def _problems_of(error: ValidationError, layers: list[Layer]) -> list[Problem]:
         # An option or a variable says its key by its own name.
         problems.append(Problem(where, key if layer is not None and where == layer.name else "", says))
     return problems
+
+
+def _unknown_within(layer: Layer, path: list[str], value: Any) -> Problem:
+    """A key that a table in a section does not have."""
+    key = ".".join(path)
+    if is_a_secret(path[-1], value):
+        return secret_key(layer.place(path[0]), key)
+    names = ModelProfile.model_fields if path[0] == "profiles" else ()
+    return unknown_key(layer.place(path[0]), key, names)
+
+
+def _may_be_secret(path: list[str]) -> bool:
+    """A value that no message repeats: addresses hold passwords at times, headers tokens."""
+    return bool({"api_base", "extra_headers", "extra_body", "api_key_variable"} & set(path))
 
 
 def _setter(layers: list[Layer], path: list[str]) -> Layer | None:

@@ -62,7 +62,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("stop", "End the run with a partial answer"),
     Command("policy", "Recovery policy of the next run", "NAME", POLICIES),
-    Command("model", "Model of the next call, by its litellm name", "NAME"),
+    Command("model", "Model of the next call: its litellm name, a profile or an alias", "NAME"),
+    Command("profile", "Model profile of the next call", "NAME"),
     Command(
         "approve",
         "What asks you first: ask (writes and commands), writes (commands only), all (nothing)",

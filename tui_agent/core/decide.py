@@ -21,7 +21,7 @@ from tui_agent.core.recovery.engine import was_cut
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.streak import exceeded_message
 from tui_agent.core.request import window
-from tui_agent.core.state import ASK_OPERATOR, FINISH, RunState
+from tui_agent.core.state import ASK_OPERATOR, FINISH, RunFacts, RunState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -261,7 +261,8 @@ def _before_reply(state: RunState) -> Step:
     if state.queue and not run.attempt:
         message = state.queue[0]
         return Record((events.OperatorSpoke(text=message.text, queued=message.id),))
-    return _call(state, CallModel(run.model, run.attempt + 1, state.note))
+    model = state.recovery.faults.usable(run.model)
+    return _call(state, CallModel(model, run.attempt + 1, state.note))
 
 
 def _call(state: RunState, call: CallModel) -> Step:
@@ -299,7 +300,8 @@ def _after_fault(state: RunState, fault: events.ModelFaulted) -> Step:
     run = state.run
     match fault.action:
         case "retry" | "shrink":
-            model = fault.model if state.recovery.faults.used_fallbacks else run.model
+            faults = state.recovery.faults
+            model = fault.model if faults.used_fallbacks else faults.usable(run.model)
             return _call(state, CallModel(model, run.attempt + 1, state.note, fault.delay))
         case "fallback":
             return _call(state, CallModel(fault.next_model, run.attempt + 1, state.note))
@@ -347,7 +349,7 @@ def model_faulted(state: RunState, fault: events.Fault, model: str, jitter: floa
         recovery.faults,
         fault,
         operator_present=run.operator_present,
-        fallbacks=tuple(name for name in run.fallback_models if name != run.model and name not in used),
+        fallbacks=tuple(n for n in _fallbacks(run, fault.kind) if n not in {run.model, model, *used}),
         can_shrink=smaller is not None,
         jitter=jitter,
     )
@@ -363,6 +365,12 @@ def model_faulted(state: RunState, fault: events.Fault, model: str, jitter: floa
         next_model=plan.next_model,
         context_tokens=shrunk if plan.action == "shrink" else None,
     )
+
+
+def _fallbacks(run: RunFacts, kind: events.FaultKind) -> tuple[str, ...]:
+    """Models for a fault of this kind, in order; the general ones help where a model is out of reach."""
+    general = run.fallback_models if kind in model_faults.TRANSIENT else ()
+    return tuple(dict.fromkeys((*run.fallbacks.get(kind.value, ()), *general)))
 
 
 def _shrunk(state: RunState, model: str) -> int:

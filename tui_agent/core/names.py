@@ -12,6 +12,10 @@ PolicyName = Literal["forge", "gigi", "funnelcanary", "hpd", "combined"]
 POLICIES: tuple[PolicyName, ...] = get_args(PolicyName)
 """The recovery policies, in the order of `recovery.policy.PRESETS`."""
 
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+REASONING_EFFORTS: tuple[ReasoningEffort, ...] = get_args(ReasoningEffort)
+"""How much a model thinks before it answers, in OpenAI's words."""
+
 OutputForm = Literal["text", "json", "jsonl"]
 OUTPUT_FORMS: tuple[OutputForm, ...] = get_args(OutputForm)
 """What `run` prints."""

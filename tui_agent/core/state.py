@@ -6,7 +6,7 @@ fork are this function over the same events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -113,6 +113,8 @@ class RunFacts:
     context_tokens: int | None = None
     tools_tokens: int = 0
     fallback_models: tuple[str, ...] = ()
+    fallbacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By kind of fault, before those."""
     summary_model: str = ""
     """Writes the summaries of the conversation; empty: `model`. Any `Model` takes it as a request's model."""
     operator_present: bool = True
@@ -275,6 +277,7 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
         context_tokens=event.context_tokens,
         tools_tokens=event.tools_tokens,
         fallback_models=event.fallback_models,
+        fallbacks=event.fallbacks,
         summary_model=event.summary_model,
         operator_present=event.operator_present,
     )

@@ -1,16 +1,18 @@
-"""Which model a name means: `scripted:NAME` a scenario, anything else litellm in its host process.
+"""Which model a name means: what the settings say of profiles and aliases; then `scripted:NAME` a scenario, anything
+else litellm in its host process.
 
 The choice is made again for each call, so that a model can be changed in mid-session and a fallback be of another
-kind. Nothing heavy is imported before it is needed.
+kind. A profile's parameters join the request here. Nothing heavy is imported before it is needed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from tui_agent.config.profiles import Called
     from tui_agent.models.protocol import Delta, Model, ModelRequest, Reply
 
 SCRIPTED = "scripted:"
@@ -21,47 +23,74 @@ class ModelSettings(Protocol):
 
     @property
     def model(self) -> str: ...
-    @property
-    def api_base(self) -> str | None: ...
+    def called(self, name: str) -> Called:
+        """What a name stands for in a call."""
+        ...
 
 
-def create_model(settings: ModelSettings) -> ModelByName:
-    """The model for the settings; it starts no process yet. Raises `ScenarioError` for a bad scenario."""
-    return ModelByName(settings.model, settings.api_base)
+def create_model(settings: ModelSettings, hosted: Model | None = None) -> ModelByName:
+    """The model for the settings; it starts no process yet. Raises `ScenarioError` for a bad scenario.
+
+    `hosted` makes the calls through litellm in place of a host of its own.
+    """
+    return ModelByName(settings, hosted)
 
 
 class ModelByName:
     """A `Model` that hands each call to the one its name means, made when it is first needed."""
 
-    def __init__(self, first: str, api_base: str | None = None) -> None:
-        """`first` is the name to begin with. Raises `ScenarioError` when it is a scenario that cannot be used."""
-        self._first = first
-        self._api_base = api_base
-        self._made: dict[str, Model] = {}
-        if first.startswith(SCRIPTED):
-            self.named(first)
+    def __init__(self, settings: ModelSettings, hosted: Model | None = None) -> None:
+        """Raises `ScenarioError` when the chosen model is a scenario that cannot be used."""
+        self._settings = settings
+        self._made: dict[str, Model] = {} if hosted is None else {"": hosted}
+        if settings.called(settings.model).model.startswith(SCRIPTED):
+            self.named(settings.model)
 
     def named(self, name: str) -> Model:
         """The model for a name: one for each scenario, one host for all others. Raises `ScenarioError`."""
-        key = name if name.startswith(SCRIPTED) else ""
+        model = self._settings.called(name).model
+        key = model if model.startswith(SCRIPTED) else ""
         if key not in self._made:
-            self._made[key] = _scripted(name) if key else _hosted(self._api_base)
+            self._made[key] = _scripted(key) if key else _hosted()
         return self._made[key]
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `protocol.Model`."""
-        return self._or_fault(request.model).stream(request)
+        return self._or_fault(request.model).stream(self._as_called(request))
+
+    def _as_called(self, request: ModelRequest) -> ModelRequest:
+        """The request with what its model's name stands for."""
+        means = self._settings.called(request.model)
+        changes: dict[str, Any] = {
+            "model": means.model,
+            "api_base": means.api_base,
+            "parameters": means.parameters,
+        }
+        profile = means.profile
+        if profile is not None:
+            silence = profile.model_timeout or request.silence_timeout
+            changes |= {
+                "api_key_variable": profile.api_key_variable,
+                "extra_headers": profile.extra_headers,
+                "extra_body": profile.extra_body,
+                "silence_timeout": silence,
+                "total_timeout": profile.total_timeout or max(request.total_timeout, silence),
+            }
+        return request.model_copy(update=changes)
 
     async def start(self) -> None:
         """See `protocol.Model`."""
-        await self._or_fault(self._first).start()
+        await self._or_fault(self._settings.model).start()
 
-    async def context_tokens(self, model: str) -> int | None:
-        """See `protocol.Model`."""
+    async def context_tokens(self, model: str, api_base: str | None = None) -> int | None:
+        """See `protocol.Model`; a profile's own budget where it has one."""
         from tui_agent.models.scenario_checks import ScenarioError
 
+        means = self._settings.called(model)
+        if means.profile is not None and means.profile.context_tokens is not None:
+            return means.profile.context_tokens
         try:
-            return await self.named(model).context_tokens(model)
+            return await self.named(model).context_tokens(means.model, api_base or means.api_base)
         except ScenarioError:
             return None
 
@@ -95,7 +124,7 @@ def _scripted(name: str) -> Model:
     return ScriptedModel(load_scenario(name.removeprefix(SCRIPTED)))
 
 
-def _hosted(api_base: str | None) -> Model:
+def _hosted() -> Model:
     from tui_agent.models.hosted import HostedModel
 
-    return HostedModel(api_base=api_base)
+    return HostedModel()

@@ -36,21 +36,18 @@ _Queue = asyncio.Queue[wire.Piece | wire.Done | wire.Failed | wire.Budget]
 class HostedModel:
     """A `Model` in a process of its own.
 
-    `api_base` is for `context_tokens`, which has no request to take it from. `hang_timeout` is the longest
-    time in seconds without a sign of life while a call goes on; `end_timeout` how long the child may take to
-    end. `command` replaces the host's command line in tests.
+    `hang_timeout` is the longest time in seconds without a sign of life while a call goes on; `end_timeout` how long
+    the child may take to end. `command` replaces the host's command line in tests.
     """
 
     def __init__(
         self,
         *,
-        api_base: str | None = None,
         hang_timeout: float = 30.0,
         end_timeout: float = 2.0,
         command: Sequence[str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self._api_base = api_base
         self._hang_timeout = hang_timeout
         self._end_timeout = end_timeout
         self._command = list(command) if command is not None else host_command()
@@ -92,14 +89,14 @@ class HostedModel:
         finally:
             child.forget(call_id, cancel=not over)
 
-    async def context_tokens(self, model: str) -> int | None:
+    async def context_tokens(self, model: str, api_base: str | None = None) -> int | None:
         """See `protocol.Model`; None also when the host cannot answer."""
         try:
             child = await self._running()
             call_id = self._next_id()
             queue = child.open(call_id)
             try:
-                await child.send(wire.AskBudget(id=call_id, model=model, api_base=self._api_base))
+                await child.send(wire.AskBudget(id=call_id, model=model, api_base=api_base))
                 message = await child.next(queue)
             finally:
                 child.forget(call_id, cancel=False)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tui_agent.config.profiles import REFERENCE
 from tui_agent.core.events import FaultKind
 from tui_agent.models import litellm_setup
 from tui_agent.models.assembly import ReplyAssembler
@@ -48,6 +50,16 @@ _REASONING = re.compile(
 )
 """What a server says that does not take back what came with the reasoning of earlier replies."""
 
+_NOT_TAKEN = re.compile(
+    r"un(?:supported|recogni[sz]ed|known|expected)|(?:not|n't) supports?\b"
+    r"|not (?:be )?(?:supported|allowed|permitted)|extra (?:inputs|fields)|deprecated",
+    re.IGNORECASE,
+)
+"""How servers and litellm say that a parameter is not for this model."""
+
+_PLAIN_BODY = frozenset({"anthropic", "bedrock", "gemini", "vertex_ai", "vertex_ai_beta"})
+"""Providers for which litellm takes further fields of the body one by one."""
+
 _NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 """What providers refuse in the name of a call, also of one that a model invented."""
 
@@ -65,6 +77,8 @@ class _Habits:
     """Encrypts the reasoning of its model."""
     reasoning: bool = True
     """Takes parameters about the reasoning with this conversation."""
+    refused: set[str] = field(default_factory=set)
+    """Parameters that the model does not take."""
 
 
 class LitellmClient:
@@ -84,7 +98,7 @@ class LitellmClient:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `protocol.Model`."""
-        at = litellm_setup.route(self._litellm, request.model, request.api_base)
+        at = litellm_setup.route(self._litellm, request.model, request.api_base, request.api_key_variable)
         if at.lacks_key:
             raise ModelFault(
                 made(FaultKind.AUTH, f"{at.facts.key} is not set, and {request.model} needs it", at.facts)
@@ -118,7 +132,7 @@ class LitellmClient:
 
     async def _open(self, call: _Call) -> None:
         """Send the request and wait for the first chunk; once more without what the server or the library refuses."""
-        for left in range(4, -1, -1):
+        for left in range(8, -1, -1):
             try:
                 await call.begin(await self._litellm.acompletion(**self._arguments(call)))
             except Exception as error:
@@ -167,10 +181,7 @@ class LitellmClient:
             arguments["api_base"] = at.api_base
         if at.api_key:
             arguments["api_key"] = at.api_key
-        if not habits.reasoning:
-            for name in _REASONING_PARAMETERS:
-                arguments.pop(name, None)
-        return arguments
+        return arguments | _chosen_arguments(request, at, habits)
 
     def _adapt(self, call: _Call, error: Exception) -> bool:
         """Whether the call is worth another try, with something changed that the error complained about."""
@@ -190,6 +201,10 @@ class LitellmClient:
             if getattr(habits, name) and words.search(message):
                 setattr(habits, name, False)
                 return True
+        refused = call.parameters_in(message) if _NOT_TAKEN.search(message) else set()
+        if refused - habits.refused:
+            habits.refused |= refused
+            return True
         if _REASONING.search(message) and getattr(error, "status_code", 400) in {400, 422, 500}:
             if habits.carried and any("carried" in each for each in call.request.messages):
                 habits.carried = False
@@ -225,7 +240,7 @@ class LitellmClient:
                     todo="Let the model think less, or choose one that may write more.",
                 )
             )
-        usage = raw.usage
+        usage, refused = raw.usage, self._habits[at.name, at.api_base].refused
         return Reply(
             text=text,
             reasoning=assembler.reasoning,
@@ -236,6 +251,7 @@ class LitellmClient:
             completion_tokens=usage.get("completion_tokens"),
             cached_tokens=_cached_tokens(usage),
             cost=litellm_setup.price(self._litellm, at, usage) if usage else None,
+            left_out=tuple(name for name in call.request.parameters.given() if name in refused),
             carried=call.pieces.carried(
                 at.facts.provider,
                 calls,
@@ -271,7 +287,11 @@ class _Call:
 
     def request_has(self, names: frozenset[str]) -> bool:
         """Whether the request sets one of these parameters."""
-        return any(name in names for name in getattr(self.request, "parameters", None) or ())
+        return not names.isdisjoint(self.request.parameters.given())
+
+    def parameters_in(self, message: str) -> set[str]:
+        """The request's parameters that a message names."""
+        return {name for name in self.request.parameters.given() if re.search(rf"\b{name}\b", message)}
 
     @property
     def said_nothing(self) -> bool:
@@ -374,6 +394,34 @@ class _Watch:
         if self._clock() >= self._end:
             return f"the reply was not complete after {self._total:g} s"
         return f"the model was silent for {self._silence:g} s"
+
+
+def _chosen_arguments(request: ModelRequest, at: Route, habits: _Habits) -> dict[str, Any]:
+    """What the operator chose for the model, as litellm takes it. Raises `ModelFault`."""
+    without = habits.refused if habits.reasoning else habits.refused | _REASONING_PARAMETERS
+    chosen = {name: value for name, value in request.parameters.given().items() if name not in without}
+    if request.extra_headers:
+        chosen["extra_headers"] = {
+            name: _with_variables(value, at) for name, value in request.extra_headers.items()
+        }
+    if request.extra_body and at.facts.provider in _PLAIN_BODY:
+        chosen |= request.extra_body
+    elif request.extra_body:
+        chosen["extra_body"] = request.extra_body
+    return chosen
+
+
+def _with_variables(value: str, at: Route) -> str:
+    """A header's value with the variables that it names. Raises `ModelFault` where one is not set."""
+
+    def of(match: re.Match[str]) -> str:
+        found = os.environ.get(match[1])
+        if not found:
+            words = f"{match[1]} is not set, and the headers for {at.facts.model} need it"
+            raise ModelFault(made(FaultKind.AUTH, words, at.facts, todo=f"Set {match[1]} and start again."))
+        return found
+
+    return REFERENCE.sub(of, value)
 
 
 def _cached_tokens(usage: dict[str, Any]) -> int | None:

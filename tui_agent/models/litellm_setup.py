@@ -37,6 +37,8 @@ def load() -> Any:
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.num_retries = 0
+    # Otherwise counting the tokens of a Llama model goes to the network for its tokenizer, with retries.
+    litellm.disable_hf_tokenizer_download = True
     # A hundred equal pieces may be the line of a table; a thousand are a model in a loop.
     litellm.REPEATED_STREAMING_CHUNK_LIMIT = 1_000
     for name in _LOGGERS:
@@ -73,7 +75,7 @@ class Route:
     facts: CallFacts
     api_base: str | None = None
     api_key: str | None = None
-    """Only a placeholder, for servers that want none."""
+    """That of the request's own variable, or a placeholder for servers that want none; None: the provider's."""
     lacks_key: bool = False
     own_server: bool = False
     """OpenAI's protocol, or that of a server for local models, at an address of one's own."""
@@ -81,10 +83,11 @@ class Route:
     """Goes to OpenAI's responses, with a model that reasons."""
 
 
-def route(litellm: Any, model: str, api_base: str | None) -> Route:
+def route(litellm: Any, model: str, api_base: str | None, key_variable: str | None = None) -> Route:
     """Find the provider for a model's name.
 
-    A name without a provider goes, with an api base, to any server with OpenAI's protocol.
+    A name without a provider goes, with an api base, to any server with OpenAI's protocol. `key_variable` is the
+    variable with its key, where it is not the provider's own.
     """
     providers = {str(getattr(each, "value", each)) for each in litellm.provider_list}
     prefix = model.partition("/")[0]
@@ -96,19 +99,22 @@ def route(litellm: Any, model: str, api_base: str | None) -> Route:
     base = api_base
     if base and provider == "anthropic":
         base = base.rstrip("/").removesuffix("/v1")
-    missing = _missing_keys(litellm, name)
+    if key_variable is None:
+        own_key, missing = None, _missing_keys(litellm, name)
+    else:
+        own_key, missing = os.environ.get(key_variable), (key_variable,)
     own_server = api_base or (
         provider == "openai" and (os.environ.get("OPENAI_API_BASE") or os.environ.get("OPENAI_BASE_URL"))
     )
     facts = CallFacts(model, provider, api_base, missing)
-    stand_in = "none" if own_server and missing else None
+    lacks_key = not own_key if key_variable is not None else bool(missing) and not own_server
     own_protocol = bool(api_base) and "api.openai.com" not in str(api_base) and provider in _OPENAI_SHAPED
     return Route(
         name,
         facts,
         base,
-        stand_in,
-        lacks_key=bool(missing) and not own_server,
+        own_key or ("none" if own_server and missing else None),
+        lacks_key=lacks_key,
         own_server=own_protocol,
         responses=_is_for_responses(litellm, name, provider),
     )

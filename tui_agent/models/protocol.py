@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from tui_agent.config.profiles import ModelParameters
 from tui_agent.core.events import Carried, Fault, ToolCall
 
 if TYPE_CHECKING:
@@ -24,6 +25,12 @@ class ModelRequest(BaseModel):
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]] = []
     api_base: str | None = None
+    api_key_variable: str | None = None
+    """The environment variable that holds the key; None: the provider's own."""
+    parameters: ModelParameters = ModelParameters()
+    extra_headers: dict[str, str] = {}
+    """`${NAME}` in a value is the environment's variable of that name."""
+    extra_body: dict[str, Any] = {}
     silence_timeout: float = 120.0
     """Longest silence in seconds before and between content chunks; keep-alives do not count."""
     total_timeout: float = 1_800.0
@@ -56,6 +63,8 @@ class Reply(BaseModel):
     cost: float | None = None
     carried: Carried | None = None
     """What the provider wants back with this reply."""
+    left_out: tuple[str, ...] = ()
+    """Parameters of the request that the model does not take and did not get."""
 
 
 class ModelFault(Exception):
@@ -77,7 +86,7 @@ class Model(Protocol):
         """Get ready ahead of the first call (which would do it by itself). Raises `ModelFault`."""
         ...
 
-    async def context_tokens(self, model: str) -> int | None:
+    async def context_tokens(self, model: str, api_base: str | None = None) -> int | None:
         """Budget of the model's prompt in tokens (its window less room for the reply); None where unknown."""
         ...
 

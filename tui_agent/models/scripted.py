@@ -114,7 +114,7 @@ class ScriptedModel:
     async def start(self) -> None:
         """Nothing needs to be started."""
 
-    async def context_tokens(self, model: str) -> int | None:
+    async def context_tokens(self, model: str, api_base: str | None = None) -> int | None:
         """The scenario's own budget, if it has one."""
         return self.scenario.context_tokens
 

@@ -55,6 +55,8 @@ class ModelCaller:
         self._jitter = jitter
         self._validator = Validator()
         self._offers: dict[frozenset[str], _Offer] = {}
+        self._left_out: set[tuple[str, tuple[str, ...]]] = set()
+        """Parameters that models do not take, as far as the operator knows of it."""
         self._newest: tuple[tuple[object, ...], BuiltRequest] | None = None
 
     def outline(self) -> RequestOutline:
@@ -145,6 +147,10 @@ class ModelCaller:
                 duration=time.monotonic() - began,
             )
         )
+        if reply.left_out and (step.model, reply.left_out) not in self._left_out:
+            self._left_out.add((step.model, reply.left_out))
+            text = f"{step.model} does not take {', '.join(reply.left_out)}: called without."
+            self._recorder.record(events.Notice(severity="warning", text=text, origin="parameters"))
         return exact
 
     def _parsed(self, call: events.ToolCall, exact: dict[str, ParsedCall], *, cut: bool) -> events.ToolCall:

@@ -226,6 +226,14 @@ class Session:
             raise ValueError(f"{name!r} cannot be the name of a model; name one as `provider/model`.")
         self._recorder.record(events.SettingChanged(setting="model", value=name))
 
+    def set_profile(self, name: str) -> None:
+        """Use a profile of the configuration from the next call on. Raises `ValueError` for one that is not there."""
+        names = sorted(self.settings.profiles)
+        if name not in names:
+            there = f"There are {', '.join(names)}." if names else "[profiles.NAME] in config.toml makes one."
+            raise ValueError(f"There is no profile {name!r}. {there}")
+        self.set_model(name)
+
     def set_approve(self, mode: events.Approval) -> None:
         """Ask for more, or for less, from the next call on."""
         self._recorder.record(events.SettingChanged(setting="approve", value=mode.value))
@@ -315,6 +323,7 @@ class Session:
                 context_tokens=settings.context_tokens,
                 tools_tokens=sum(estimate_tokens(str(tool)) for tool in self._tools.specifications()),
                 fallback_models=tuple(settings.fallback_models),
+                fallbacks=settings.fallbacks.by_kind(),
                 summary_model=settings.summary_model,
                 operator_present=self._operator.present,
             )

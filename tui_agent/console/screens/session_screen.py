@@ -178,6 +178,10 @@ class SessionScreen(DashboardScreen):
         """Call another model from the next call on."""
         self._with_session(lambda session: session.set_model(name))
 
+    def action_profile(self, name: str) -> None:
+        """Call the model of a profile, with its parameters, from the next call on."""
+        self._with_session(lambda session: session.set_profile(name))
+
     def action_approve(self, mode: str) -> None:
         """Change what asks the operator first."""
         if mode not in APPROVALS:
@@ -267,6 +271,10 @@ class SessionScreen(DashboardScreen):
 
     def values_of(self, command: Command) -> Sequence[str]:
         """What the command's argument can be; the breakers are those of the newest run's tools."""
+        settings = None if self.session is None else self.session.settings
+        if settings is not None and command.name in {"model", "profile"}:
+            others = settings.aliases if command.name == "model" else ()
+            return [*settings.profiles, *others]
         if command.name != "breaker":
             return super().values_of(command)
         tools = () if self.state is None else self.state.run.tools

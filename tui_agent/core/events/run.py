@@ -31,6 +31,8 @@ class RunStarted(Event):
     """Estimate of what the specifications of the tools take of a request."""
     fallback_models: tuple[str, ...] = ()
     """Tried in order, for one call at a time, when the model stays out of reach."""
+    fallbacks: dict[str, tuple[str, ...]] = {}
+    """The same by kind of fault (`FaultKind`), before those."""
     summary_model: str = ""
     """Writes the summaries of the conversation; empty: the run's own model."""
     operator_present: bool = True

@@ -45,7 +45,7 @@ class Notice(Event):
     type: Literal["notice"] = "notice"
     severity: Literal["info", "warning", "error"] = "info"
     text: str
-    origin: Literal["", "import", "judgement", "cost"] = ""
+    origin: Literal["", "import", "judgement", "cost", "parameters"] = ""
     """Who says it: the importer of a foreign transcript, a policy that judged a run which went on elsewhere, or the
     limit on the cost."""
 

@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.core.events import Fault, FaultKind, Level, ModelFaulted, VerdictRecord
@@ -35,6 +36,9 @@ TRANSIENT = frozenset(
 )
 """Faults that may go away by themselves."""
 
+
+UNUSABLE = frozenset({FaultKind.AUTH, FaultKind.PERMISSION, FaultKind.QUOTA, FaultKind.NOT_FOUND})
+"""Faults that make a model of no use to the run: its fallback takes the calls that follow too."""
 
 AWAY = frozenset({FaultKind.CONNECTION, FaultKind.SERVER})
 """Faults of a server that cannot be reached or restarts."""
@@ -83,6 +87,8 @@ class ModelFaults:
     """Shrinkings of the window in this iteration."""
     used_fallbacks: tuple[str, ...] = ()
     """Other models that were tried in this iteration."""
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    """By model that is of no use to this run: the fallback that takes its place."""
     asked: int = 0
     """Questions to the operator about faults in this iteration."""
 
@@ -96,7 +102,10 @@ class ModelFaults:
                 return evolve(changed, shrinks=self.shrinks + 1)
             case "fallback":
                 used = (*self.used_fallbacks, event.next_model)
-                return evolve(changed, tries=0, waited=0.0, shrinks=0, used_fallbacks=used)
+                changed = evolve(changed, tries=0, waited=0.0, shrinks=0, used_fallbacks=used)
+                if event.fault.kind not in UNUSABLE:
+                    return changed
+                return evolve(changed, stand_ins={**self.stand_ins, event.model: event.next_model})
             case "ask":
                 return evolve(changed, tries=0, waited=0.0, shrinks=0, asked=self.asked + 1)
             case _:
@@ -104,11 +113,20 @@ class ModelFaults:
 
     def answered(self) -> ModelFaults:
         """The model answered."""
-        return ModelFaults(self.total) if self.last is not None else self
+        return ModelFaults(self.total, stand_ins=self.stand_ins) if self.last is not None else self
 
     def next_iteration(self) -> ModelFaults:
         """An iteration begins: the run's own model is tried first again."""
-        return ModelFaults(self.total, self.in_row, self.last) if self.tries or self.asked else self
+        fresh = ModelFaults(self.total, self.in_row, self.last, stand_ins=self.stand_ins)
+        return fresh if self.tries or self.asked or self.used_fallbacks else self
+
+    def usable(self, model: str) -> str:
+        """The model, or what takes its place in this run."""
+        seen: set[str] = set()
+        while model in self.stand_ins and model not in seen:
+            seen.add(model)
+            model = self.stand_ins[model]
+        return model
 
     def verdict(self) -> VerdictRecord:
         """By what was done about the fault; nothing once the model has answered."""
@@ -130,10 +148,14 @@ def plan(
 ) -> FaultPlan:
     """What to do about `fault`, which comes after `faults`.
 
-    `fallbacks` are the other models of the run in their order, `can_shrink` says whether a smaller window would change
-    the request, `jitter` is a random number in [0, 1).
+    `fallbacks` are the other models for such a fault in their order, `can_shrink` says whether a smaller window would
+    change the request, `jitter` is a random number in [0, 1).
     """
-    if fault.kind not in TRANSIENT and fault.kind is not FaultKind.CONTEXT_OVERFLOW:
+    lasting = fault.kind not in TRANSIENT
+    if lasting and policy.model_faults == "retry" and (unused := _unused(faults, fallbacks)):
+        why = f"{fault_words(fault)} This call goes to {unused}"
+        return FaultPlan("fallback", why, next_model=unused)
+    if lasting and fault.kind is not FaultKind.CONTEXT_OVERFLOW:
         if policy.model_faults == "retry" and operator_present:
             return FaultPlan("ask", fault_words(fault))
         return FaultPlan("stop", fault_words(fault))
@@ -175,10 +197,14 @@ def _transient(
         if too_long
         else f"{fault.kind.value}: {tries} {'try' if tries == 1 else 'tries'} failed"
     )
-    unused = next((model for model in fallbacks if model not in faults.used_fallbacks), "")
+    unused = _unused(faults, fallbacks)
     if unused:
         return FaultPlan("fallback", f"{why}; this call goes to {unused}", next_model=unused)
     return FaultPlan("ask" if operator_present else "degrade", f"{why}: {_words(fault)}")
+
+
+def _unused(faults: ModelFaults, fallbacks: tuple[str, ...]) -> str:
+    return next((model for model in fallbacks if model not in faults.used_fallbacks), "")
 
 
 def backoff(policy: RecoveryPolicy, tries: int, jitter: float) -> float:
