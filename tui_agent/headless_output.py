@@ -125,6 +125,11 @@ class _Text:
             events.ReplyRejected: lambda event: f"✗ {one_line(event.failure.message)}{_by(event)}",
             events.ModelFaulted: _fault,
             events.EscalationRaised: lambda event: f"? {one_line(event.question)}{_by(event)}",
+            events.Compacted: lambda event: (
+                f"▤ {event.groups} steps summarised: "
+                f"{event.tokens_before:,} → {event.tokens_after:,} tokens{_by(event)}"
+            ),
+            events.CompactionFailed: lambda event: f"▤ no summary: {one_line(event.reason)}{_by(event)}",
             events.Notice: lambda event: f"! {one_line(event.text)}",
             events.HookReported: _hook,
         }
@@ -209,7 +214,12 @@ def _fault(event: events.ModelFaulted) -> str:
 
 
 def _by(
-    event: events.ToolRefused | events.ReplyRejected | events.EscalationRaised | events.ModelFaulted,
+    event: events.ToolRefused
+    | events.ReplyRejected
+    | events.EscalationRaised
+    | events.ModelFaulted
+    | events.Compacted
+    | events.CompactionFailed,
 ) -> str:
     return f" [{one_line(event.rule)}]" if event.rule else ""
 

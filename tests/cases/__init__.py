@@ -113,6 +113,12 @@ class Breaker(Form):
     opened: bool
 
 
+class Compact(Form):
+    """The operator asks for a summary; it is made before the next model call."""
+
+    instructions: str = ""
+
+
 class End(Form):
     """The run is ended from outside: a signal or a time limit (interrupted), a fault of the program (error)."""
 
@@ -126,7 +132,7 @@ class Request(Form):
     messages: tuple[str, ...]
 
 
-Action = Reply | Fault | Answer | Message | Task | Breaker | End | Request
+Action = Reply | Fault | Answer | Message | Task | Breaker | Compact | End | Request
 
 
 class Expect(Form):
@@ -201,10 +207,15 @@ class Expect(Form):
     repairs: tuple[str, ...] = ()
     cut_by: str | None = None
     """The rule that cut the window in this step; "": it was not cut."""
+    summary_by: str | None = None
+    """The rule of the summary of this step, or of its failure; "": none was tried."""
+    reads: tuple[str, ...] = ()
+    """Parts of what the model reads in place of what was summarised."""
 
     def rule_ids(self) -> frozenset[str]:
         """Every rule that the expectation names."""
-        single = (self.rule, self.refused_by, self.fault_rule, self.asked_by, self.ended_by, self.cut_by)
+        single = (self.rule, self.refused_by, self.fault_rule, self.asked_by, self.ended_by)
+        single = (*single, self.cut_by, self.summary_by)
         return frozenset(rule for rule in (*single, *self.rules, *self.note_rules, *self.repairs) if rule)
 
 
@@ -231,6 +242,8 @@ class Case(Form):
     max_iterations: int = 50
     max_cost: float | None = None
     context_tokens: int | None = None
+    summary: str = ""
+    """What a model writes that is asked for a summary; empty: nothing."""
     fallbacks: tuple[str, ...] = ()
     fallbacks_by_kind: dict[str, tuple[str, ...]] = {}
     proves: tuple[str, ...]
@@ -296,6 +309,8 @@ def _action(fields: dict[str, Any], where: str) -> Action:
             return _made(Task, {"text": text, **more}, where)
         case {"breaker": tool, **more}:
             return _made(Breaker, {"tool": tool, **more}, where)
+        case {"compact": instructions, **more}:
+            return _made(Compact, {"instructions": instructions, **more}, where)
         case {"end": outcome, **more}:
             return _made(End, {"outcome": outcome, **more}, where)
         case {"request": messages, **more}:

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.cases import Answer, Breaker, Call, Case, End, Fault, Message, Reply, Step, Task
+from tests.cases import Answer, Breaker, Call, Case, Compact, End, Fault, Message, Reply, Step, Task
 from tests.cases.player import EFFECTS
 from tests.cases.view import View, broken
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
+from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState
 from tui_agent.models import protocol
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
@@ -41,7 +42,7 @@ def can_be_played(case: Case) -> bool:
     calls = [call for reply in replies for call in reply.calls]
     return (
         all(
-            isinstance(step.action, Reply | Fault | Answer | Message | Task | Breaker | End)
+            isinstance(step.action, Reply | Fault | Answer | Message | Task | Breaker | Compact | End)
             for step in case.steps
         )
         and not any(isinstance(step.action, End) and step.action.outcome == "error" for step in case.steps)
@@ -56,10 +57,14 @@ class CaseModel:
 
     actions: asyncio.Queue[tuple[int, Reply | Fault]] = field(default_factory=asyncio.Queue)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
+    summary: str = ""
 
     async def stream(
         self, request: protocol.ModelRequest
     ) -> AsyncGenerator[protocol.Delta | protocol.Reply, None]:
+        if str(request.messages[-1]["content"]).startswith(compaction.OPENING):
+            yield protocol.Reply(text=self.summary)
+            return
         self.asked.set()
         number, action = await self.actions.get()
         if isinstance(action, Fault):
@@ -157,7 +162,7 @@ class LoopPlayer:
 
     async def play(self) -> list[str]:
         """Every step; what was expected and did not come."""
-        self.model = CaseModel()
+        self.model = CaseModel(summary=self.case.summary)
         self.operator = CaseOperator(self.case, self.calls)
         session = await open_session(
             self._settings(), self.operator, self.model, tools=self._tools(), environment={}
@@ -238,6 +243,8 @@ class LoopPlayer:
                     await session.submit(text)
                 case Breaker(tool=tool, opened=opened):
                     session.set_breaker(tool, open=opened)
+                case Compact(instructions=words):
+                    session.compact(words)
                 case End() as end:
                     await session.stop(end.reason)
             await self._settled(session)

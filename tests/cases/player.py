@@ -10,7 +10,20 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.cases import Action, Answer, Breaker, Call, Case, End, Fault, Message, Reply, Request, Task
+from tests.cases import (
+    Action,
+    Answer,
+    Breaker,
+    Call,
+    Case,
+    Compact,
+    End,
+    Fault,
+    Message,
+    Reply,
+    Request,
+    Task,
+)
 from tests.cases.view import View, broken
 from tui_agent.core import decide as steps
 from tui_agent.core import events
@@ -18,6 +31,7 @@ from tui_agent.core.decide import decide
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
+from tui_agent.core.request import compaction
 from tui_agent.core.request.coherence import validate
 from tui_agent.core.state import ASK_OPERATOR, FINISH, Phase, RunState, apply
 
@@ -81,6 +95,10 @@ class Player:
             case Request():
                 self._request(action)
                 return
+            case Compact():
+                # The call that is due has gone out already.
+                self._feed(events.CompactionRequested(instructions=action.instructions))
+                return
         self._settle()
 
     def _feed(self, *recorded: events.Event) -> None:
@@ -106,6 +124,8 @@ class Player:
                     self._feed(events.IterationStarted(iteration=number))
                 case steps.LearnWindow(model):
                     self._feed(events.ModelWindowLearned(model=model, tokens=None))
+                case steps.Summarise() as step:
+                    self._summary(step)
                 case steps.RunCalls(groups):
                     for group in groups:
                         for call in group:
@@ -198,6 +218,15 @@ class Player:
         message = fault.message if fault.limit is None else f"the maximum is {fault.limit} tokens"
         happened = events.Fault(kind=fault.kind, message=message, retry_after=fault.retry_after)
         self._feed(steps.model_faulted(self.state, happened, call.model, 0.5))
+
+    def _summary(self, step: steps.Summarise) -> None:
+        plan = step.plan
+        started = events.CompactionStarted(
+            model=step.model, to_seq=plan.to_seq, groups=plan.groups, tokens=plan.tokens, rule=step.rule
+        )
+        self._feed(started)
+        made = compaction.compacted(self.state, started, plan, self.case.summary, cut=False)
+        self._feed(compaction.failed(self.state, made) if isinstance(made, str) else made)
 
     # --- tools ----------------------------------------------------------------------------------------------
 

@@ -46,6 +46,8 @@ def _found(view: View) -> dict[str, Any]:
     faults = _of(view, events.ModelFaulted)
     notes = _of(view, events.NotePrepared)
     cuts = _of(view, events.WindowCut)
+    summaries = [*_of(view, events.Compacted), *_of(view, events.CompactionFailed)]
+    summary = state.history.summary
     joined = verdicts[-1] if verdicts else recovery.strongest() if faults else None
     records = verdicts[-1].verdicts if verdicts else recovery.last_verdicts if faults else ()
     level = joined.level if joined else events.Level.CONTINUE
@@ -84,6 +86,8 @@ def _found(view: View) -> dict[str, Any]:
         "sent": view.sent,
         "repairs": view.repairs,
         "cut_by": cuts[-1].rule if cuts else "",
+        "summary_by": summaries[-1].rule if summaries else "",
+        "reads": str(summary.group.messages[0]["content"]) if summary else "",
     }
 
 
@@ -105,7 +109,7 @@ def _holds(name: str, wanted: Any, found: Any) -> bool:
             return bool(found.rank >= wanted.rank)
         case "at_most":
             return bool(found.rank <= wanted.rank)
-        case "reason" | "refusal" | "note" | "answer" | "rules" | "note_rules" | "repairs":
+        case "reason" | "refusal" | "note" | "answer" | "rules" | "note_rules" | "repairs" | "reads":
             return all(part in found for part in wanted)
         case "note_without" | "not_offered":
             return not any(part in found for part in wanted)

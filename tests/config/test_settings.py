@@ -93,6 +93,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "model_timeout": ("5.5", "5.5"),
     "max_cost": ("0.25", "0.25"),
     "fallback_models": ('["a/b", "c/d"]', "a/b, c/d"),
+    "compact_at": ("0.5", "0.5"),
     "summary_model": ('"a/cheap"', "a/cheap"),
     "theme": ('"paper"', "paper"),
     "step": ("true", "true"),

@@ -97,6 +97,9 @@ class HandSession:
             raise ValueError("There is no policy nonsense.")
         self.done.append(("policy", name))
 
+    def compact(self, instructions: str) -> None:
+        self.done.append(("compact", instructions))
+
     def set_model(self, name: str) -> None:
         self.done.append(("model", name))
 

@@ -139,6 +139,7 @@ async def test_slash_commands_reach_the_session_with_their_arguments() -> None:
         "/approve all": ("approve", "all"),
         "/breaker bash open": ("breaker", "bash", True),
         "/title A new name": ("title", "A new name"),
+        "/compact the file names": ("compact", "the file names"),
         "/note Look again": ("note", "Look again"),
         "/stop": ("stop",),
     }

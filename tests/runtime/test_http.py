@@ -18,10 +18,15 @@ from tests.runtime.session_harness import assert_coherent, replayed
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.projections.conversation import CallEntry, FaultEntry
+from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import PRESETS
+from tui_agent.core.state import ASK_OPERATOR
 from tui_agent.models.choose import create_model
 from tui_agent.models.hosted import HostedModel
+from tui_agent.runtime.system_prompt import system_prompt
+from tui_agent.store.journal import read_journal
 from tui_agent.store.session import Session, open_session
+from tui_agent.tools.registry import default_tools
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -191,6 +196,27 @@ async def test_a_prompt_that_is_too_long_is_shrunk_by_whole_groups(host: KeptMod
     assert finished.answer == "short enough"
     assert len(requests[-1]) < len(requests[-2])
     assert requests[-1][1]["content"] == "Mend it."
+    assert session.state.metrics.coherence_violations == 0
+
+
+async def test_a_cheap_model_writes_the_summary_and_its_tokens_are_counted(
+    host: KeptModel, tmp_path: Path
+) -> None:
+    work = [calls(("bash", {"command": f"seq {n} 1500"})) for n in range(1, 4)]
+    answers = [*work, server.text("Goal: count.", usage=(700, 30)), server.text("Counted.")]
+    tools = default_tools(120).hiding(ASK_OPERATOR).specifications()
+    beside = estimate_tokens(system_prompt(tmp_path)) + sum(estimate_tokens(str(tool)) for tool in tools)
+    session, finished, requests = await fly(
+        host, tmp_path, answers, summary_model="openai/cheap", context_tokens=beside + 5_000
+    )
+    assert finished.answer == "Counted."
+    journal = read_journal(session.folder).events
+    (started,) = [event for event in journal if isinstance(event, events.CompactionStarted)]
+    (made,) = [event for event in journal if isinstance(event, events.Compacted)]
+    assert (started.model, made.prompt_tokens, made.completion_tokens) == ("openai/cheap", 700, 30)
+    assert session.state.metrics.usage.prompt_tokens == 4 * 11 + 700
+    assert requests[3][:-1] == requests[2][: len(requests[3]) - 1]
+    assert "Goal: count." in requests[4][2]["content"]
     assert session.state.metrics.coherence_violations == 0
 
 

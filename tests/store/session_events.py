@@ -10,6 +10,10 @@ from tui_agent.core.events import (
     BreakerSet,
     CheckpointSaved,
     CoherenceRepaired,
+    Compacted,
+    CompactionFailed,
+    CompactionRequested,
+    CompactionStarted,
     EscalationAnswered,
     EscalationRaised,
     Event,
@@ -177,4 +181,10 @@ def one_of_every_type() -> list[Event]:
         Interrupted(cause="process_ended"),
         StopRequested(reason="enough", rule="run.interrupted"),
         RunFinished(outcome=Outcome.ANSWERED, answer="done"),
+        CompactionRequested(instructions="keep the names"),
+        CompactionStarted(model="m", to_seq=3, groups=2, tokens=900, rule="operator.compact"),
+        Compacted(
+            to_seq=3, groups=2, summary="s", remark="[s]", tokens_before=900, tokens_after=90, cost=0.1
+        ),
+        CompactionFailed(reason="too long", rule="window.summary_failed"),
     ]

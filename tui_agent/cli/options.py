@@ -151,6 +151,11 @@ def add_run_options(parser: Parser) -> None:
         "--fallback-models", metavar="A,B", help="models to try, in order, when the first cannot be reached"
     )
     group.add_argument("--summary-model", metavar="NAME", help="the model for summaries, perhaps a cheap one")
+    group.add_argument(
+        "--compact-at",
+        metavar="SHARE",
+        help="summarise the older part of a conversation that fills this share of the window (0: never)",
+    )
     add_place_options(parser)
 
 

@@ -88,6 +88,8 @@ class Settings(BaseModel):
     """Models to try, in order, when the chosen one cannot be reached."""
     summary_model: str = ""
     """Model that writes summaries of long conversations, perhaps a cheap one; empty: the chosen one."""
+    compact_at: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.85
+    """Share of the window from which on a summary replaces the older part of the conversation; 0: only `/compact`."""
     theme: str = ""
     """Name of a theme; empty: the console's default."""
     step: bool = False

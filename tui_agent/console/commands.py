@@ -76,6 +76,11 @@ COMMANDS: tuple[Command, ...] = (
         "[TEXT|drop]",
         key="f4",
     ),
+    Command(
+        "compact",
+        "Put a summary in the place of the conversation's older part; with a text: what it should hold",
+        "[TEXT]",
+    ),
     Command("breaker", "Open or close a tool's circuit breaker by hand", "TOOL open|close"),
     Command("unqueue", "Take the newest queued message back into the prompt"),
     Command("theme", "Change the colours", "NAME", replay=True),

@@ -20,7 +20,7 @@ from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.engine import was_cut
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.streak import exceeded_message
-from tui_agent.core.request import window
+from tui_agent.core.request import compaction, window
 from tui_agent.core.state import ASK_OPERATOR, FINISH, RunFacts, RunState
 
 if TYPE_CHECKING:
@@ -50,6 +50,16 @@ class LearnWindow:
     """Find out how long a prompt of `model` may be."""
 
     model: str
+
+
+@dataclass(frozen=True)
+class Summarise:
+    """Ask `model` for a summary of the older part of the history."""
+
+    model: str
+    plan: compaction.Plan
+    instructions: str
+    rule: str
 
 
 @dataclass(frozen=True)
@@ -87,7 +97,7 @@ class Finish:
     finished: events.RunFinished
 
 
-Step = Record | StartIteration | LearnWindow | CallModel | RunCalls | Ask | Finish
+Step = Record | StartIteration | LearnWindow | Summarise | CallModel | RunCalls | Ask | Finish
 
 INTERRUPTED = "interrupted"
 UNKNOWN_EFFECT = (
@@ -103,7 +113,13 @@ NOBODY_ANSWERED = (
 
 
 def decide(state: RunState) -> Step:
-    """The next step of the run that goes on in `state`."""
+    """The next step of the run that goes on in `state`; between runs, of the summary that was asked for."""
+    if state.compacting is not None:
+        return Record((compaction.failed(state, compaction.CUT_SHORT),))
+    if state.compaction_asked is not None and not state.running:
+        step = _compaction(state, state.session.model or state.run.model, None)
+        if step is not None:
+            return step
     if state.stop is not None:
         closing = tuple(_closing(state))
         return Record(closing) if closing else Finish(_stopped(state, state.stop))
@@ -270,9 +286,45 @@ def _call(state: RunState, call: CallModel) -> Step:
     run = state.run
     if run.context_tokens is None and call.model not in state.windows:
         return LearnWindow(call.model)
+    if state.fault is None:
+        step = _compaction(state, call.model, call.note)
+        if step is not None:
+            return step
     room = room_for_history(state, call.note, call.model)
     cut = None if room is None else window.cut(state.history, run.number, room, state.metrics.files_changed)
     return call if cut is None else Record((cut,))
+
+
+def _compaction(state: RunState, model: str, text: str | None) -> Step | None:
+    """The summary that the operator asked for, or that the history needs before the next call of `model`."""
+    run, asked = state.run, state.compaction_asked
+    if run.context_tokens is None and model and model not in state.windows:
+        return LearnWindow(model)
+    room = room_for_history(state, text, model)
+    if asked is None:
+        if room is None or not run.compact_at or state.compaction_failed:
+            return None
+        if window.tokens_of(window.messages_in_window(state.history, run.number)) <= room * run.compact_at:
+            return None
+    plan = compaction.plan(state.history, run.number, room, asked=asked is not None)
+    if plan is None:
+        if asked is None:
+            return None
+        return Record((compaction.failed(state, compaction.NOTHING),))
+    writer = run.summary_model or model
+    if writer != model:
+        if writer not in state.windows:
+            return LearnWindow(writer)
+        limit = state.windows[writer]
+        if limit is not None and plan.tokens + overhead(state, None) > limit / scale(state, writer):
+            writer = model
+    rule = Rule.WINDOW_SUMMARY if asked is None else Rule.OPERATOR_COMPACT
+    return Summarise(writer, plan, "" if asked is None else asked.instructions, rule)
+
+
+def scale(state: RunState, model: str) -> float:
+    """Tokens as this model's provider counts them, for one that we estimate."""
+    return state.calibration.get(model, 1.0)
 
 
 def budget(state: RunState, model: str) -> int | None:
@@ -282,9 +334,9 @@ def budget(state: RunState, model: str) -> int | None:
 
 
 def room_for_history(state: RunState, text: str | None, model: str) -> int | None:
-    """Tokens of that budget that system prompt, tools and note leave to the history."""
+    """What system prompt, tools and note leave of that budget to the history, in tokens as we estimate them."""
     limit = budget(state, model)
-    return None if limit is None else max(0, limit - overhead(state, text))
+    return None if limit is None else max(0, int(limit / scale(state, model)) - overhead(state, text))
 
 
 def overhead(state: RunState, text: str | None) -> int:
@@ -341,7 +393,7 @@ def model_faulted(state: RunState, fault: events.Fault, model: str, jitter: floa
     smaller = window.cut(
         state.history,
         run.number,
-        max(0, shrunk - overhead(state, state.sent_note)),
+        max(0, int(shrunk / scale(state, model)) - overhead(state, state.sent_note)),
         state.metrics.files_changed,
     )
     plan = model_faults.plan(

@@ -17,6 +17,10 @@ from tui_agent.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CheckpointSaved,
+    Compacted,
+    CompactionFailed,
+    CompactionRequested,
+    CompactionStarted,
     EscalationAnswered,
     EscalationRaised,
     Event,
@@ -51,6 +55,7 @@ from tui_agent.core.events import (
     ToolStarted,
     ToolSucceeded,
     VerdictReached,
+    WindowCut,
 )
 from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.conversation import Conversation, Surroundings
@@ -72,6 +77,8 @@ class Phase(StrEnum):
     """Between iterations, or held by STEP or PAUSED."""
     MODEL = "model"
     BACKOFF = "backoff"
+    COMPACTING = "compacting"
+    """A model writes a summary of the conversation."""
     TOOLS = "tools"
     APPROVAL = "approval"
     ESCALATION = "escalation"
@@ -117,6 +124,7 @@ class RunFacts:
     """By kind of fault, before those."""
     summary_model: str = ""
     """Writes the summaries of the conversation; empty: `model`. Any `Model` takes it as a request's model."""
+    compact_at: float = 0.85
     operator_present: bool = True
     attempt: int = 0
     """Of the model call in this iteration, from 1."""
@@ -147,6 +155,16 @@ class RunState:
     timeline: Timeline = field(default_factory=Timeline)
     windows: dict[str, int | None] = field(default_factory=dict)
     """Tokens that a prompt may have, by model, as far as they are known; None: the model does not say."""
+    calibration: dict[str, float] = field(default_factory=dict)
+    """By model: what the provider counted of its last request's tokens to what we had estimated of them."""
+    called: ModelCallStarted | None = None
+    """The newest model call."""
+    compaction_asked: CompactionRequested | None = None
+    """The operator wants a summary, and none was tried since."""
+    compacting: CompactionStarted | None = None
+    """The summary that a model is asked for now."""
+    compaction_failed: bool = False
+    """No summary is tried again by itself until the window was cut."""
     note: str | None = None
     """The note that will go with the next model call."""
     note_edited: bool = False
@@ -279,6 +297,7 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
         fallback_models=event.fallback_models,
         fallbacks=event.fallbacks,
         summary_model=event.summary_model,
+        compact_at=event.compact_at,
         operator_present=event.operator_present,
     )
     session = evolve(
@@ -307,6 +326,7 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
         "cut_text": "",
         "interrupted": False,
         "unpriced_noticed": False,
+        "compaction_failed": False,
         "stop": None,
     }
 
@@ -357,6 +377,7 @@ def _model_call_started(state: RunState, event: ModelCallStarted) -> Changes:
     return {
         "phase": Phase.MODEL,
         "run": run,
+        "called": event,
         "sent_note": event.note,
         "note": None,
         "note_edited": False,
@@ -377,7 +398,44 @@ def _model_faulted(state: RunState, event: ModelFaulted) -> Changes:
 
 
 def _reply_finished(state: RunState, event: ReplyFinished) -> Changes:
-    return {"phase": Phase.TOOLS if event.calls else Phase.READY}
+    changes: Changes = {"phase": Phase.TOOLS if event.calls else Phase.READY}
+    called = state.called
+    if called is not None and called.tokens and event.prompt_tokens and event.by == "model":
+        ratio = event.prompt_tokens * called.calibration / called.tokens
+        if _PLAUSIBLE[0] <= ratio <= _PLAUSIBLE[1]:
+            changes["calibration"] = {**state.calibration, called.model: ratio}
+    return changes
+
+
+_PLAUSIBLE = (0.4, 3.0)
+"""Tokens counted for one estimated. Servers that count only what was not cached, or nothing, are outside."""
+
+
+def _compaction_requested(state: RunState, event: CompactionRequested) -> Changes:
+    # Between runs, what ended the last one keeps nothing from beginning any more.
+    return {"compaction_asked": event} if state.running else {"compaction_asked": event, "stop": None}
+
+
+def _compaction_started(state: RunState, event: CompactionStarted) -> Changes:
+    changes: Changes = {"compacting": event, "compaction_asked": None}
+    if state.running:
+        changes["phase"] = Phase.COMPACTING
+    return changes
+
+
+def _compaction_ended(state: RunState, event: Compacted | CompactionFailed) -> Changes:
+    changes: Changes = {
+        "compacting": None,
+        "compaction_asked": None,
+        "compaction_failed": isinstance(event, CompactionFailed),
+    }
+    if state.running:
+        changes["phase"] = Phase.READY
+    return changes
+
+
+def _window_cut(_: RunState, __: WindowCut) -> Changes:
+    return {"compaction_failed": False}
 
 
 def _tool_succeeded(state: RunState, event: ToolSucceeded) -> Changes:
@@ -505,6 +563,11 @@ _HANDLERS: dict[type[Event], Callable[[RunState, Any], Changes]] = {
     Notice: _notice,
     SessionResumed: _session_resumed,
     ReplyFinished: _reply_finished,
+    CompactionRequested: _compaction_requested,
+    CompactionStarted: _compaction_started,
+    Compacted: _compaction_ended,
+    CompactionFailed: _compaction_ended,
+    WindowCut: _window_cut,
     IterationFinished: _iteration_finished,
     HookReported: _hook_reported,
     VerdictReached: _verdict_reached,

@@ -15,6 +15,7 @@ from tui_agent.core import decide as steps
 from tui_agent.core import events
 from tui_agent.core.decide import decide
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState
 from tui_agent.runtime.checkpointer import Checkpointer, NoCheckpoints
 from tui_agent.runtime.executor import Executor
@@ -80,6 +81,21 @@ class Driver:
                     await self._checkpointer.settle()
                     return finished
 
+    async def summarise(self) -> None:
+        """Between runs: carry out the summary that the operator asked for, if one was."""
+        while self._state.compaction_asked is not None or self._state.compacting is not None:
+            try:
+                await self._carry_out(decide(self._state))
+            except asyncio.CancelledError:
+                cut = self._was_cut()
+                self._record(compaction.failed(self._state, compaction.CUT_SHORT))
+                if not cut:
+                    raise
+            except Exception as bug:
+                logger.exception("the summary broke")
+                reason = f"Internal error: {type(bug).__name__}: {bug}"
+                self._record(compaction.failed(self._state, reason))
+
     async def _carry_out(self, step: steps.Step) -> events.RunFinished | None:
         match step:
             case steps.Record():
@@ -91,6 +107,8 @@ class Driver:
                 await self._interruptible(self._gate(step.number))
             case steps.LearnWindow():
                 await self._interruptible(self._caller.learn_window(step.model))
+            case steps.Summarise():
+                await self._interruptible(self._caller.summarise(step))
             case steps.CallModel():
                 self._executor.exact = await self._interruptible(self._caller.call(step))
             case steps.RunCalls():
@@ -116,8 +134,9 @@ class Driver:
         self._record(steps.escalation_answered(question, reply.choice, reply.text, reply.input, reply.by))
 
     def interrupt(self) -> None:
-        """Cut short the model call, tool or question that is under way; the run pauses and can go on."""
-        self._record(events.ModeChanged(mode=events.Mode.PAUSED))
+        """Cut short the model call, tool, question or summary that is under way; a run pauses and can go on."""
+        if self._state.running:
+            self._record(events.ModeChanged(mode=events.Mode.PAUSED))
         self._record(events.Interrupted())
         self._cancel_work()
 

@@ -13,7 +13,9 @@ from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from tui_agent.core import decide, events
+from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
+from tui_agent.core.request import compaction
 from tui_agent.core.request.build import BuiltRequest, build
 from tui_agent.core.request.coherence import Validator
 from tui_agent.models.protocol import Model, ModelFault, ModelRequest, Reply
@@ -23,6 +25,9 @@ from tui_agent.runtime.recorder import Recorder
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
 
 Sleep = Callable[[float], Awaitable[None]]
+
+
+_NO_END = events.Fault(kind=events.FaultKind.STREAM_CUT, message="the reply ended before it was complete")
 
 
 class _Offer(NamedTuple):
@@ -67,7 +72,7 @@ class ModelCaller:
             state.run.iteration + 1,
             state.run.model,
             len(built.messages),
-            built.tokens,
+            round(built.tokens * decide.scale(state, state.run.model)),
             built.dropped_groups,
             self._offered().names,
             state.note,
@@ -80,6 +85,47 @@ class ModelCaller:
         except ModelFault:
             tokens = None  # the call itself says what is wrong
         self._recorder.record(events.ModelWindowLearned(model=model, tokens=tokens))
+
+    async def summarise(self, step: decide.Summarise) -> None:
+        """Ask for a summary, and record it, or why there is none."""
+        state, began = self._recorder.state, time.monotonic()
+        groups = compaction.request(state, step.plan.to_seq)
+        messages, _ = self._validator.messages(groups)
+        asking = compaction.instruction(step.plan.longest, step.instructions)
+        tokens = step.plan.tokens + decide.overhead(state, None)
+        started = self._recorder.record(
+            events.CompactionStarted(
+                model=step.model,
+                to_seq=step.plan.to_seq,
+                groups=step.plan.groups,
+                tokens=round(tokens * decide.scale(state, step.model)),
+                instructions=step.instructions,
+                rule=step.rule,
+            )
+        )
+        system = {"role": "system", "content": state.run.system_prompt}
+        request = self._request(step.model, [system, *messages, {"role": "user", "content": asking}])
+        usage: dict[str, Any] = {"model": step.model}
+        try:
+            reply = await self._whole(request)
+        except ModelFault as raised:
+            made: events.Compacted | str = raised.fault.message
+        else:
+            usage = {
+                "model": reply.model or step.model,
+                "prompt_tokens": reply.prompt_tokens,
+                "cached_tokens": reply.cached_tokens,
+                "completion_tokens": reply.completion_tokens,
+                "cost": reply.cost,
+            }
+            cut = reply.finish_reason == "length"
+            made = compaction.compacted(state, started, step.plan, reply.text, cut=cut)
+        usage["duration"] = time.monotonic() - began
+        if isinstance(made, str):
+            failed = events.CompactionFailed(reason=made, rule=Rule.WINDOW_SUMMARY_FAILED)
+            self._recorder.record(failed.model_copy(update=usage))
+        else:
+            self._recorder.record(made.model_copy(update=usage))
 
     async def call(self, step: decide.CallModel) -> Mapping[str, ParsedCall]:
         """The reply's calls by their ids, with exact arguments: in the recorded ones secrets are masked. None where
@@ -97,7 +143,7 @@ class ModelCaller:
     async def _attempt(self, step: decide.CallModel) -> Mapping[str, ParsedCall]:
         state = self._recorder.state
         built, offer = self._built(step.note), self._offered()
-        iteration = state.run.iteration
+        iteration, scale = state.run.iteration, decide.scale(state, step.model)
         if built.repairs:
             self._recorder.record(events.CoherenceRepaired(iteration=iteration, repairs=dict(built.repairs)))
         began = time.monotonic()
@@ -107,22 +153,15 @@ class ModelCaller:
                 attempt=step.attempt,
                 model=step.model,
                 messages=len(built.messages),
-                tokens=built.tokens,
+                tokens=round(built.tokens * scale),
+                calibration=scale,
                 budget=decide.budget(state, step.model),
                 dropped_groups=built.dropped_groups,
                 tools=offer.names,
                 note=step.note,
             )
         )
-        request = ModelRequest.model_construct(
-            model=step.model,
-            messages=built.messages,
-            tools=offer.specifications,
-            api_base=self._api_base,
-            silence_timeout=self._silence_timeout,
-            total_timeout=max(1_800.0, self._silence_timeout),
-        )
-        reply = await self._stream(request)
+        reply = await self._stream(self._request(step.model, built.messages))
         if not reply.text and not reply.calls and not state.recovery.rejects_text(""):
             raise ModelFault(
                 events.Fault(
@@ -165,6 +204,24 @@ class ModelCaller:
         key = self._recorder.state.recovery.key(call.name, parsed.arguments)
         return call.model_copy(update={"key": key, "effect": parsed.tool.effect.value})
 
+    def _request(self, model: str, messages: list[dict[str, Any]]) -> ModelRequest:
+        return ModelRequest.model_construct(
+            model=model,
+            messages=messages,
+            tools=self._offered().specifications,
+            api_base=self._api_base,
+            silence_timeout=self._silence_timeout,
+            total_timeout=max(1_800.0, self._silence_timeout),
+        )
+
+    async def _whole(self, request: ModelRequest) -> Reply:
+        """The reply alone, without showing how it comes in."""
+        async with aclosing(self._model.stream(request)) as stream:
+            async for piece in stream:
+                if isinstance(piece, Reply):
+                    return piece
+        raise ModelFault(_NO_END)
+
     async def _stream(self, request: ModelRequest) -> Reply:
         deltas = ReplyStream(self._recorder)
         try:
@@ -176,16 +233,15 @@ class ModelCaller:
                     deltas.add(piece)
         finally:
             deltas.flush()
-        raise ModelFault(
-            events.Fault(kind=events.FaultKind.STREAM_CUT, message="the reply ended before it was complete")
-        )
+        raise ModelFault(_NO_END)
 
     def _built(self, note: str | None) -> BuiltRequest:
         """The request for the state as it is, built once however often it is looked at."""
         state = self._recorder.state
-        made_from = (state.history.groups, state.history.cut, note, state.run)
+        history = state.history
+        made_from = (history.groups, history.cut, history.summaries, note)
         if self._newest is None or any(
-            old is not new for old, new in zip(self._newest[0][:3], made_from[:3], strict=True)
+            old is not new for old, new in zip(self._newest[0], made_from, strict=True)
         ):
             self._newest = made_from, build(state, note, self._validator)
         return self._newest[1]

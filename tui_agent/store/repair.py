@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from tui_agent.core import events
 from tui_agent.core.decide import Finish, Record, Step, decide
+from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState, apply
 
 
 def repair_events(state: RunState) -> list[events.Event]:
     """The events to record before a session whose journal folds to `state` goes on; none where it is whole."""
-    if not state.running:
+    if not state.running and state.compacting is None and state.compaction_asked is None:
         return []
     added: list[events.Event] = []
 
@@ -29,6 +30,10 @@ def repair_events(state: RunState) -> list[events.Event]:
                 record(event)
         return step
 
+    if not state.running:
+        # A summary that was asked for between runs; the operator can ask again.
+        record(compaction.failed(state, compaction.CUT_SHORT))
+        return added
     in_mid_iteration = state.iteration_open
     if in_mid_iteration and state.recovery.reply is None:
         record(events.Interrupted(cause="process_ended"))

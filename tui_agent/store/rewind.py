@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tui_agent.core import events
-from tui_agent.core.projections.conversation import OperatorEntry
+from tui_agent.core.projections.conversation import OperatorEntry, SummaryEntry
 from tui_agent.core.state import RunState
 from tui_agent.store.checkpoints import Checkpoints, FileChange
 from tui_agent.store.errors import SessionError
@@ -46,7 +46,7 @@ class RewindPlan:
 
 def points(state: RunState) -> list[RewindPoint]:
     """Where this session can go back to, the newest first: before each message of the operator that began a run,
-    and after each iteration that changed files."""
+    before each summary, and after each iteration that changed files."""
     found: dict[tuple[int, str], RewindPoint] = {}
     entries = state.conversation.entries
     starts = [entry for entry in entries if isinstance(entry, OperatorEntry) and entry.iteration == 0]
@@ -54,6 +54,11 @@ def points(state: RunState) -> list[RewindPoint]:
         seq = entry.seq - 1
         ref = _ref_at(state, seq)
         found[seq, ref] = RewindPoint(seq, entry.at, f"before: {_line(entry.text)}", ref)
+    for summary in entries:
+        if isinstance(summary, SummaryEntry) and not summary.failed:
+            seq = summary.seq - 1
+            label = f"before: {summary.groups} steps were summarised"
+            found[seq, ""] = RewindPoint(seq, summary.at, label, _ref_at(state, seq))
     for saved in state.checkpoints:
         if not saved.before and saved.files:
             seq = _end_of_iteration(state, saved, [entry.seq for entry in starts])

@@ -154,7 +154,7 @@ class Session:
             silence_timeout=settings.model_timeout,
         )
         self._driver = Driver(recorder, caller, executor, operator, self._checkpointer)
-        self._run: asyncio.Task[events.RunFinished] | None = None
+        self._run: asyncio.Task[events.RunFinished | None] | None = None
         self._warming: asyncio.Task[None] | None = None
 
     @property
@@ -208,6 +208,14 @@ class Session:
         """Cut short what runs; the run pauses and nothing is lost."""
         if self.running:
             self._driver.interrupt()
+
+    def compact(self, instructions: str = "") -> None:
+        """Have the older part of the conversation summarised: now, or before the next model call of the run.
+        `instructions` say what the summary should hold in particular.
+        """
+        self._recorder.record(events.CompactionRequested(instructions=instructions))
+        if not self.running:
+            self._start(self._driver.summarise())
 
     async def stop(self, reason: str = "The operator stopped the run.") -> None:
         """End the run as interrupted, with a partial answer, and wait until it is recorded."""
@@ -290,17 +298,27 @@ class Session:
                 if self._warming is not None:
                     self._warming.cancel()
 
-    def _start(self, work: Coroutine[Any, Any, events.RunFinished]) -> None:
+    def _start(self, work: Coroutine[Any, Any, events.RunFinished | None]) -> None:
         self._run = asyncio.get_running_loop().create_task(self._run_all(work), name=f"run-{self.id}")
 
-    async def _run_all(self, work: Coroutine[Any, Any, events.RunFinished]) -> events.RunFinished:
-        """One run, and then one for each queued message that came too late for it."""
+    async def _run_all(
+        self, work: Coroutine[Any, Any, events.RunFinished | None]
+    ) -> events.RunFinished | None:
+        """One run (or the summary that was asked for between runs), then one for each message that waits, then the
+        summary that was asked for too late for them.
+        """
         finished = await work
         ended = {events.Outcome.INTERRUPTED, events.Outcome.ERROR}
-        while self.state.queue and self.state.stop is None and finished.outcome not in ended:
+        while (
+            self.state.queue
+            and self.state.stop is None
+            and (finished is None or finished.outcome not in ended)
+        ):
             message = self.state.queue[0]
             self._recorder.record(events.MessageUnqueued(id=message.id))
             finished = await self._new_run(message.text)
+        if self.state.stop is None:
+            await self._driver.summarise()
         return finished
 
     async def _new_run(self, task: str) -> events.RunFinished:
@@ -325,6 +343,7 @@ class Session:
                 fallback_models=tuple(settings.fallback_models),
                 fallbacks=settings.fallbacks.by_kind(),
                 summary_model=settings.summary_model,
+                compact_at=settings.compact_at,
                 operator_present=self._operator.present,
             )
         )

@@ -5,6 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from tui_agent.core.events import (
+    Compacted,
+    CompactionFailed,
+    CompactionStarted,
     EscalationAnswered,
     EscalationRaised,
     Event,
@@ -148,6 +151,19 @@ events = st.one_of(
     ),
     st.builds(Notice, severity=st.sampled_from(["info", "warning", "error"]), text=texts),
     st.builds(OperatorSpoke, text=texts),
+    st.builds(CompactionStarted, model=texts, to_seq=iterations, groups=iterations, tokens=iterations),
+    st.builds(
+        Compacted,
+        to_seq=iterations,
+        groups=iterations,
+        summary=texts,
+        remark=texts,
+        tokens_before=st.just(9_000),
+        tokens_after=iterations,
+        model=texts,
+        cost=st.none() | st.just(0.1),
+    ),
+    st.builds(CompactionFailed, reason=texts, model=texts),
     st.builds(RunFinished, outcome=st.sampled_from(list(Outcome)), reason=texts, answer=texts),
 )
 

@@ -421,3 +421,36 @@ async def test_one_endless_line_is_folded_like_many_lines_and_commands_keep_thei
         assert "… earlier (Enter or click)" in text
         assert "… more (Enter or click)" in text
         assert len(all_lines(pane)) < 30
+
+
+async def test_a_summary_is_shown_while_it_is_written_then_folded_and_opens() -> None:
+    story = long_story(3)
+    started = events.CompactionStarted(model="a/cheap", to_seq=9, groups=2, tokens=900)
+    story.add(events.IterationStarted(iteration=4)).add(started)
+    async with Stage(ConversationPane).run_test(size=(80, 30)) as pilot:
+        pane = await shown(pilot, story)
+        assert "summarising 2 steps" in text_of_pane(pane)
+        made = events.Compacted(
+            to_seq=9,
+            groups=2,
+            summary="Goal: a long task.\n\nDone: [b]file_0[/b] was read.",
+            remark="…",
+            tokens_before=41_200,
+            tokens_after=6_300,
+            model="a/cheap",
+            cost=0.002,
+            duration=3.1,
+            rule="window.summary",
+        )
+        story.add(made).ask_model()
+        pane = await shown(pilot, story)
+        folded = text_of_pane(pane)
+        assert "▤ 2 steps summarised  41.2k → 6.3k tokens  window.summary" in folded
+        assert "a/cheap · 3.1 s · $0.0020" in folded
+        pane.focus()
+        await pilot.press("up", "up", "enter")
+        assert "Done: [b]file_0[/b] was read." in text_of_pane(pane)
+        story.add(events.CompactionFailed(reason="The summary is too long.", rule="window.summary_failed"))
+        await pilot.press("end")
+        pane = await shown(pilot, story)
+        assert "▤ no summary" in text_of_pane(pane)

@@ -14,7 +14,7 @@ from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.console.panes.prose import Prose
 from tui_agent.console.panes.styled_line import Line, Span, clip, wrap, wrap_spans
-from tui_agent.console.quantities import counted, dollars, seconds
+from tui_agent.console.quantities import compact, counted, dollars, seconds
 from tui_agent.terminal_text import one_line, sanitize
 
 if TYPE_CHECKING:
@@ -307,6 +307,34 @@ def _escalation(entry: conversation.EscalationEntry, width: int, context: BlockC
     return [clip(line, width) for line in lines]
 
 
+def _summary(entry: conversation.SummaryEntry, width: int, context: BlockContext) -> list[Line]:
+    sign = TIMELINE["window"]
+    steps = counted(entry.groups, "step")
+    rule = Span(f"  {one_line(entry.rule, 60)}" if entry.rule else "", "faint")
+    if entry.failed:
+        title = Span("no summary ", "warn bold"), Span(f"of {steps}" if entry.groups else "", "warn"), rule
+        body: list[Line] = [(Span(text),) for text in wrap(sanitize(entry.failed), width - 2)]
+        return [clip((Span(f"{sign.glyph} ", "warn bold"), *title), width), *prefixed(body, *_INDENT)]
+    sizes = f"  {compact(entry.tokens_before)} → {compact(entry.tokens_after)} tokens"
+    title = Span(f"{steps} summarised", f"{sign.role} bold"), Span(sizes), rule
+    by = [one_line(entry.model), seconds(entry.duration), "" if entry.cost is None else dollars(entry.cost)]
+    lines = [
+        clip((Span(f"{sign.glyph} ", f"{sign.role} bold"), *title), width),
+        clip((Span("  "), Span(" · ".join(part for part in by if part), "muted")), width),
+    ]
+    if context.expanded:
+        return [*lines, *prefixed(Prose(width - 2).finish(entry.summary), *_INDENT)]
+    first = one_line(entry.summary, 4 * width)
+    more = Span("  (Enter or click)", "muted")
+    return [
+        *lines,
+        (Span("  "), *clip((Span(first, "faint italic"),), max(1, width - 2 - len(more.text))), more),
+    ]
+
+
+_INDENT = Span("  "), Span("  ")
+
+
 def _outcome(entry: conversation.OutcomeEntry, width: int, context: BlockContext) -> list[Line]:
     sign = OUTCOMES.get(str(entry.outcome), OUTCOMES["error"])
     loud = sign.role == "error"
@@ -361,5 +389,6 @@ _DRAWERS: dict[str, Callable[[Any, int, BlockContext], list[Line]]] = {
     "NoteEntry": _note,
     "NoticeEntry": _notice,
     "EscalationEntry": _escalation,
+    "SummaryEntry": _summary,
     "OutcomeEntry": _outcome,
 }

@@ -56,6 +56,7 @@ TIMELINE: dict[str, Sign] = {
     "operator": Sign("»", "operator", "operator"),
     "breaker": Sign("⏚", "breaker", "blocked"),
     "coherence": Sign("≡", "coherence", "warn"),
+    "window": Sign("▤", "window", "accent"),
     "hook": Sign("&", "hook", "note"),
     "notice": Sign("i", "notice", "muted"),
     "outcome": Sign("◆", "outcome", "accent"),

@@ -119,6 +119,8 @@ def _fitted(badge: Span, fields: list[tuple[int, tuple[Span, ...]]], width: int)
 
 def _activity(state: RunState, now: float) -> tuple[Span, ...]:
     """What the run is doing, in a word."""
+    if state.compacting is not None:
+        return (Span(f"{spinner(now)} summary", "model"),)
     match str(state.phase):
         case "model":
             attempt = f" (try {state.run.attempt})" if state.run.attempt > 1 else ""

@@ -22,7 +22,7 @@ from tui_agent.console.panes.blocks import (
 from tui_agent.console.panes.heights import HeightIndex
 from tui_agent.console.panes.prose import Prose
 from tui_agent.console.panes.styled_line import Line, Span, clip
-from tui_agent.console.quantities import seconds
+from tui_agent.console.quantities import counted, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
     from tui_agent.core.projections.conversation import CallEntry, Conversation, Entry, OpenReply
 
-_OPENING = frozenset({"CallEntry", "EscalationEntry", "FaultEntry", "NoteEntry", "OperatorEntry"})
+_OPENING = frozenset(
+    {"CallEntry", "EscalationEntry", "FaultEntry", "NoteEntry", "OperatorEntry", "SummaryEntry"}
+)
 
 KEPT = 300
 """Drawn blocks that are kept in memory; the others are drawn again when they are looked at."""
@@ -300,7 +302,9 @@ class Transcript:
             head.extend(draw_reply([], reply.reasoning, self.width, expanded, thinking=not reply.text))
         elif not reply.text:
             passed = seconds(self._now - reply.at)
-            label = f"waiting for the model  {passed}" if self._now > reply.at else "waiting for the model"
+            steps = counted(reply.summarises, "step")
+            what = f"summarising {steps}" if reply.summarises else "waiting for the model"
+            label = f"{what}  {passed}" if self._now > reply.at else what
             head.append(clip((Span(f"{self._frame} ", "model"), Span(label, "muted")), self.width))
         return OpenReplyBlock(head, self._prose, before)
 

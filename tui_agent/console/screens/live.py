@@ -95,7 +95,8 @@ class LiveScreen(SessionScreen):
             now = time.time()
             self.dashboard.show(state, now)
             self.status.show(state, now)
-        self.redrawing.tick(str(state.phase) in {"model", "backoff", "tools"})
+        moves = str(state.phase) in {"model", "backoff", "tools"} or state.compacting is not None
+        self.redrawing.tick(moves)
         self._draw_cards(state)
 
     def _draw_cards(self, state: RunState) -> None:

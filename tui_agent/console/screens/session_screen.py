@@ -206,6 +206,12 @@ class SessionScreen(DashboardScreen):
             return
         self._with_session(lambda session: session.set_breaker(tool.strip(), open=what == "open"))
 
+    def action_compact(self, instructions: str = "") -> None:
+        """Summarise the older part of the conversation: now, or before the next call of the run."""
+        if self.running and (self.state is None or self.state.compacting is None):
+            self.say("The older part is summarised before the next call of the model.")
+        self._with_session(lambda session: session.compact(instructions))
+
     def action_note(self, text: str = "") -> None:
         """Open the note of the request that waits, replace it, or drop it."""
         if text:

@@ -23,6 +23,10 @@ from tui_agent.core.events.judgement import (
 )
 from tui_agent.core.events.model import (
     CoherenceRepaired,
+    Compacted,
+    CompactionFailed,
+    CompactionRequested,
+    CompactionStarted,
     ModelCallStarted,
     ModelFaulted,
     ModelWindowLearned,
@@ -86,6 +90,10 @@ __all__ = [
     "Carried",
     "CheckpointSaved",
     "CoherenceRepaired",
+    "Compacted",
+    "CompactionFailed",
+    "CompactionRequested",
+    "CompactionStarted",
     "EscalationAnswered",
     "EscalationRaised",
     "Event",
@@ -161,6 +169,10 @@ AnyEvent = Annotated[
     | CoherenceRepaired
     | ModelWindowLearned
     | WindowCut
+    | CompactionRequested
+    | CompactionStarted
+    | Compacted
+    | CompactionFailed
     | ToolStarted
     | ToolProgress
     | ToolSucceeded

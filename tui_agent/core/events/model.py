@@ -18,6 +18,8 @@ class ModelCallStarted(Event):
     messages: int = 0
     tokens: int = 0
     """Estimate for the whole request."""
+    calibration: float = 1.0
+    """What the estimate was multiplied with, by what the provider counted in the model's last request."""
     budget: int | None = None
     """What the request was cut to fit, in tokens; None: unknown, nothing was cut."""
     dropped_groups: int = 0
@@ -85,6 +87,70 @@ class WindowCut(Event):
     """Characters; longer tool results that stay are cut in the middle. 0: none is."""
     remark: str = ""
     """What the model reads in place of what left."""
+    rule: str = ""
+
+
+class CompactionRequested(Event):
+    """The operator wants the older part of the conversation summarised: before the next model call, or at once
+    between runs."""
+
+    type: Literal["compaction_requested"] = "compaction_requested"
+    instructions: str = ""
+
+
+class CompactionStarted(Event):
+    """A model is asked for a summary of the history up to `to_seq`."""
+
+    type: Literal["compaction_started"] = "compaction_started"
+    model: str
+    to_seq: int
+    groups: int
+    """How many exchanges (a reply and its results) the summary is to replace."""
+    tokens: int
+    """Estimate of the request."""
+    instructions: str = ""
+    rule: str = ""
+
+
+class Compacted(Event):
+    """A summary takes the place of whole exchanges; the operator's words before it stay as they were said.
+
+    Token counts and cost (USD) are those of the summary's call, None where unknown; `duration` in seconds.
+    """
+
+    type: Literal["compacted"] = "compacted"
+    to_seq: int
+    """Exchanges that were closed up to this event are replaced."""
+    words_from: int = 0
+    """The operator's messages from this event on stay; older ones are in the summary alone."""
+    groups: int = 0
+    summary: str
+    """As the model wrote it."""
+    remark: str
+    """What the model reads in place of what was replaced: the summary, and what the program itself knows."""
+    tokens_before: int
+    tokens_after: int
+    """Estimates of the history in a request, before and after."""
+    model: str = ""
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+    duration: float = 0.0
+    rule: str = ""
+
+
+class CompactionFailed(Event):
+    """There is no summary; the window is cut instead where it must be. Counts and cost as in `compacted`."""
+
+    type: Literal["compaction_failed"] = "compaction_failed"
+    reason: str
+    model: str = ""
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+    duration: float = 0.0
     rule: str = ""
 
 

@@ -35,6 +35,8 @@ class RunStarted(Event):
     """The same by kind of fault (`FaultKind`), before those."""
     summary_model: str = ""
     """Writes the summaries of the conversation; empty: the run's own model."""
+    compact_at: float = 0.85
+    """Share of the window from which on a summary replaces the older part of the history; 0: never by itself."""
     operator_present: bool = True
 
 

@@ -146,6 +146,23 @@ class NoticeEntry(Entry):
 
 
 @dataclass(frozen=True)
+class SummaryEntry(Entry):
+    """A summary that replaced `groups` exchanges, or why there is none (`failed`). Tokens are of the history in a
+    request; `cost` in USD, `duration` in seconds.
+    """
+
+    groups: int
+    summary: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    model: str = ""
+    cost: float | None = None
+    duration: float = 0.0
+    failed: str = ""
+    rule: str = ""
+
+
+@dataclass(frozen=True)
 class EscalationEntry(Entry):
     """A question that was put to the operator and answered."""
 
@@ -181,6 +198,8 @@ class OpenReply:
     attempt: int = 1
     text: str = ""
     reasoning: str = ""
+    summarises: int = 0
+    """It is no reply but a summary of so many exchanges."""
 
 
 @dataclass(frozen=True)
@@ -352,6 +371,46 @@ def _model_faulted(conversation: Conversation, event: events.ModelFaulted, _: Su
 
 _TRIED_AGAIN = frozenset({"retry", "fallback", "shrink"})
 """What is done about a fault within the iteration; the tries make one entry."""
+
+
+def _compaction_started(
+    conversation: Conversation, event: events.CompactionStarted, _: Surroundings
+) -> Conversation:
+    return evolve(conversation, reply=OpenReply(event.seq, event.at, event.model, summarises=event.groups))
+
+
+def _compacted(conversation: Conversation, event: events.Compacted, _: Surroundings) -> Conversation:
+    entry = SummaryEntry(
+        event.seq,
+        event.at,
+        conversation.iteration,
+        event.groups,
+        event.summary,
+        event.tokens_before,
+        event.tokens_after,
+        event.model,
+        event.cost,
+        event.duration,
+        rule=event.rule,
+    )
+    return conversation._closed(entry, reply=None)
+
+
+def _compaction_failed(
+    conversation: Conversation, event: events.CompactionFailed, _: Surroundings
+) -> Conversation:
+    entry = SummaryEntry(
+        event.seq,
+        event.at,
+        conversation.iteration,
+        conversation.reply.summarises if conversation.reply else 0,
+        model=event.model,
+        cost=event.cost,
+        duration=event.duration,
+        failed=event.reason,
+        rule=event.rule,
+    )
+    return conversation._closed(entry, reply=None)
 
 
 def _partial_reply(conversation: Conversation, at: float, text: str = "") -> tuple[Entry, ...]:
@@ -544,6 +603,9 @@ _HANDLERS: dict[type[events.Event], Callable[[Conversation, Any, Surroundings], 
     events.ReplyFinished: _reply_finished,
     events.ReplyRejected: _reply_rejected,
     events.ModelFaulted: _model_faulted,
+    events.CompactionStarted: _compaction_started,
+    events.Compacted: _compacted,
+    events.CompactionFailed: _compaction_failed,
     events.ToolStarted: _tool_started,
     events.ToolProgress: _tool_progress,
     events.ToolSucceeded: _tool_ended,

@@ -19,7 +19,7 @@ from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
 
 Message = dict[str, Any]
-GroupKind = Literal["task", "operator", "exchange"]
+GroupKind = Literal["task", "operator", "exchange", "summary"]
 
 _ODD_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _MESSAGE_OVERHEAD = 6
@@ -45,6 +45,17 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Summary:
+    """What stands in the place of the exchanges up to `to_seq`; `seq` is that of its event."""
+
+    group: Group
+    to_seq: int
+    words_from: int
+    """The operator's messages from this event on stay."""
+    seq: int
+
+
+@dataclass(frozen=True)
 class History:
     """Closed groups in order and the exchange that is under way."""
 
@@ -54,6 +65,8 @@ class History:
     results: tuple[events.ToolResult, ...] = ()
     cut: events.WindowCut | None = None
     """The newest cut of the window: what requests leave out."""
+    summaries: tuple[Summary, ...] = ()
+    """Oldest first; the newest one counts, and covers what those before it covered."""
     rewound_from: tuple[int, History] | None = None
     """The newest rewind's `seq` and the history before it, until the next run: what an undo brings back."""
 
@@ -61,6 +74,11 @@ class History:
         """Fold one event."""
         handler = _HANDLERS.get(type(event))
         return self if handler is None else handler(self, event)
+
+    @property
+    def summary(self) -> Summary | None:
+        """The summary that requests hold."""
+        return self.summaries[-1] if self.summaries else None
 
     def texts(self, run: int) -> Iterator[str]:
         """What the model said in this run, the newest first."""
@@ -156,6 +174,13 @@ def _window_cut(history: History, event: events.WindowCut) -> History:
     return evolve(history, cut=event)
 
 
+def _compacted(history: History, event: events.Compacted) -> History:
+    message: Message = {"role": "user", "content": event.remark}
+    group = Group("summary", (message,), estimate_tokens(event.remark), history.run, event.to_seq)
+    summary = Summary(group, event.to_seq, event.words_from, event.seq)
+    return evolve(history, summaries=(*history.summaries, summary), cut=None)
+
+
 def _rewound(history: History, event: events.Rewound) -> History:
     if event.scope == "files":
         # The model believes in its edits; that they are gone is news which no other message brings.
@@ -172,6 +197,7 @@ def _rewound(history: History, event: events.Rewound) -> History:
         reply=None,
         results=(),
         cut=history.cut if history.cut is not None and history.cut.seq <= event.to_seq else None,
+        summaries=tuple(summary for summary in history.summaries if summary.seq <= event.to_seq),
         rewound_from=(event.seq, history),
     )
 
@@ -187,5 +213,6 @@ _HANDLERS: dict[type[events.Event], Callable[[History, Any], History]] = {
     events.ToolCancelled: _tool_ended,
     events.IterationFinished: _iteration_finished,
     events.WindowCut: _window_cut,
+    events.Compacted: _compacted,
     events.Rewound: _rewound,
 }

@@ -38,8 +38,8 @@ class Usage:
         """Of prompts and replies."""
         return self.prompt_tokens + self.completion_tokens
 
-    def plus(self, reply: events.ReplyFinished) -> Usage:
-        """This usage and one reply's."""
+    def plus(self, reply: events.ReplyFinished | events.Compacted | events.CompactionFailed) -> Usage:
+        """This usage and one reply's, a summary's included."""
         return Usage(
             self.prompt_tokens + (reply.prompt_tokens or 0),
             self.cached_tokens + (reply.cached_tokens or 0),
@@ -162,6 +162,12 @@ def _reply_finished(metrics: Metrics, event: events.ReplyFinished) -> Metrics:
     return evolve(metrics, **changes)
 
 
+def _summary_ended(metrics: Metrics, event: events.Compacted | events.CompactionFailed) -> Metrics:
+    if event.completion_tokens is None and event.prompt_tokens is None and event.cost is None:
+        return metrics  # it never got a reply
+    return evolve(metrics, usage=metrics.usage.plus(event), session_usage=metrics.session_usage.plus(event))
+
+
 def _model_faulted(metrics: Metrics, _: events.ModelFaulted) -> Metrics:
     return evolve(metrics, model_faults=metrics.model_faults + 1)
 
@@ -216,6 +222,8 @@ _HANDLERS: dict[type[events.Event], Callable[[Metrics, Any], Metrics]] = {
     events.IterationStarted: _iteration_started,
     events.ModelCallStarted: _model_call_started,
     events.ReplyFinished: _reply_finished,
+    events.Compacted: _summary_ended,
+    events.CompactionFailed: _summary_ended,
     events.ModelFaulted: _model_faulted,
     events.ToolSucceeded: _tool_succeeded,
     events.ToolFailed: _tool_failed,

@@ -15,7 +15,7 @@ from tui_agent.core.projections.incidents import MODEL, Incident
 @dataclass(frozen=True)
 class TimelineLine:
     """One line. `kind` is a role for colouring: run, verdict, error, fault, refused, recovered, escalation,
-    operator, breaker, coherence, hook, notice or outcome; `level` is set for verdicts."""
+    operator, breaker, coherence, window, hook, notice or outcome; `level` is set for verdicts."""
 
     seq: int
     at: float
@@ -102,6 +102,13 @@ def _rewound(event: events.Rewound) -> tuple[str, str]:
     return "operator", f"rewound {event.scope} to event {event.to_seq}"
 
 
+def _compacted(event: events.Compacted) -> tuple[str, str]:
+    return (
+        "window",
+        f"{event.groups} steps summarised: {event.tokens_before:,} → {event.tokens_after:,} tokens",
+    )
+
+
 def _hook(event: events.HookReported) -> tuple[str, str] | None:
     if event.status == "ok":
         return None
@@ -123,6 +130,9 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
         "coherence",
         ", ".join(f"{kind} ×{count}" for kind, count in event.repairs.items()),
     ),
+    events.WindowCut: lambda event: ("window", f"{event.groups} steps left the window"),
+    events.Compacted: _compacted,
+    events.CompactionFailed: lambda event: ("window", f"no summary: {event.reason}"),
     events.BreakerSet: lambda event: (
         "breaker",
         f"{event.tool} {'opened' if event.open else 'closed'} by hand",

@@ -76,6 +76,8 @@ class Rule(StrEnum):
     COHERENCE_MISSING_RESULT = "coherence.missing_result"
     COHERENCE_EMPTY_ASSISTANT = "coherence.empty_assistant"
     WINDOW_CUT = "window.cut"
+    WINDOW_SUMMARY = "window.summary"
+    WINDOW_SUMMARY_FAILED = "window.summary_failed"
 
     # Paragraphs of the note
     NOTE_ERROR = "note.error"
@@ -99,6 +101,7 @@ class Rule(StrEnum):
     OPERATOR_PARTIAL = "operator.partial"
     OPERATOR_STOP = "operator.stop"
     OPERATOR_DENIED = "operator.denied"
+    OPERATOR_COMPACT = "operator.compact"
     OPERATOR_ABSENT = "operator.absent"
 
     # Bounds of a run, and what ends it from outside

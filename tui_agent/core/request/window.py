@@ -2,7 +2,7 @@
 
 Only whole groups stay or go. The run's first message, the operator's last one and the newest group always stay: without
 them the model would not know what it is doing. A cut frees much at once, so that the requests after it begin alike and
-a provider's prompt cache holds.
+a provider's prompt cache holds. Where a summary replaced exchanges (`compaction`), it stands in their place.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import WindowCut
+from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.history import Group, History, Message, estimate_tokens
 from tui_agent.core.recovery.rules import Rule
 
@@ -25,8 +26,10 @@ _SHORTEST_RESULT = 400
 
 
 def groups_in_window(history: History, run: int) -> list[Group]:
-    """The groups that a request of this run holds, in order: those after the newest cut, and the pinned ones."""
-    groups = history.groups[:]
+    """The groups that a request of this run holds, in order: those after the newest cut, and the pinned ones. A
+    summary is a group in the place of what it replaced.
+    """
+    groups = _summarised(history, run)
     if history.cut is None:
         return groups
     to_seq = history.cut.to_seq
@@ -44,9 +47,24 @@ def messages_in_window(history: History, run: int) -> list[Group]:
     shown = [_shortened(group, limit) for group in groups] if limit else groups
     place = next((at for at, group in enumerate(shown) if group.seq > cut.to_seq), len(shown))
     remark = Group(
-        "operator", ({"role": "user", "content": cut.remark},), estimate_tokens(cut.remark), run, cut.seq
+        "operator", ({"role": "user", "content": cut.remark},), estimate_tokens(cut.remark), run, cut.to_seq
     )
     return [*shown[:place], remark, *shown[place:]] if cut.remark else shown
+
+
+def _summarised(history: History, run: int) -> list[Group]:
+    """All groups, with the summary in the place of the exchanges that it replaced."""
+    groups, summary = history.groups[:], history.summary
+    if summary is None:
+        return groups
+    pinned = _pinned(groups, run)
+    place = next((at for at, group in enumerate(groups) if group.seq > summary.to_seq), len(groups))
+    words = [
+        group
+        for at, group in enumerate(groups[:place])
+        if at in pinned or (group.kind != "exchange" and group.seq >= summary.words_from)
+    ]
+    return [*words, summary.group, *groups[place:]]
 
 
 def tokens_of(groups: Sequence[Group]) -> int:
@@ -62,7 +80,7 @@ def cut(history: History, run: int, budget: int, changed_files: Sequence[str] = 
     before = messages_in_window(history, run)
     if tokens_of(before) <= budget:
         return None
-    groups = history.groups[:]
+    groups = _summarised(history, run)
     pinned = _pinned(groups, run)
     room = int(budget * KEPT_SHARE) - sum(groups[position].tokens for position in pinned)
     first = len(groups)
@@ -97,7 +115,7 @@ def cut(history: History, run: int, budget: int, changed_files: Sequence[str] = 
 
 def _longest_result(groups: Sequence[Group], budget: int, before: int) -> int:
     """The limit at which the groups fit, halved from the longest result down; the smallest one where none does."""
-    lengths = [len(str(m["content"])) for g in groups for m in g.messages if m["role"] == "tool"]
+    lengths = [len(str(m["content"])) for g in groups for m in g.messages if _may_be_cut(g, m)]
     limit = before or max(lengths, default=0)
     if limit <= _SHORTEST_RESULT:
         return before
@@ -108,16 +126,20 @@ def _longest_result(groups: Sequence[Group], budget: int, before: int) -> int:
     return limit
 
 
+def _may_be_cut(group: Group, message: Message) -> bool:
+    return message["role"] == "tool" or group.kind == "summary"
+
+
 def _shortened(group: Group, limit: int) -> Group:
-    if all(m["role"] != "tool" or len(str(m["content"])) <= limit for m in group.messages):
+    if all(not _may_be_cut(group, m) or len(str(m["content"])) <= limit for m in group.messages):
         return group
-    messages = tuple(_shortened_message(m, limit) if m["role"] == "tool" else m for m in group.messages)
+    messages = tuple(_shortened_message(m, limit) if _may_be_cut(group, m) else m for m in group.messages)
     saved = sum(
         estimate_tokens(str(old["content"])) - estimate_tokens(str(new["content"]))
         for old, new in zip(group.messages, messages, strict=True)
         if old is not new
     )
-    return Group(group.kind, messages, group.tokens - saved, group.run, group.seq)
+    return evolve(group, messages=messages, tokens=group.tokens - saved)
 
 
 def _shortened_message(message: Message, limit: int) -> Message:
@@ -158,13 +180,13 @@ def _tool_name(call: dict[str, Any]) -> str:
 
 
 def _pinned(groups: Sequence[Group], run: int) -> set[int]:
-    pinned: set[int] = set()
+    pinned = {position for position, group in enumerate(groups) if group.kind == "summary"}
     if groups:
         pinned.add(len(groups) - 1)
     operator_seen = False
     for position in range(len(groups) - 1, -1, -1):
         group = groups[position]
-        if group.kind == "exchange":
+        if group.kind not in {"task", "operator"}:
             continue
         if not operator_seen:
             pinned.add(position)

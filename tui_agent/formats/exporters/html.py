@@ -25,6 +25,7 @@ from tui_agent.core.projections.conversation import (
     NoticeEntry,
     OperatorEntry,
     ReplyEntry,
+    SummaryEntry,
 )
 from tui_agent.formats.exporters.curve import curve
 from tui_agent.formats.exporters.story import (
@@ -36,6 +37,7 @@ from tui_agent.formats.exporters.story import (
     story_of,
 )
 from tui_agent.formats.exporters.wording import (
+    about_summary,
     by_rule,
     call_state,
     clock,
@@ -67,6 +69,7 @@ _KINDS = {
     FaultEntry: "fault",
     NoticeEntry: "notice",
     EscalationEntry: "escalation",
+    SummaryEntry: "summary",
 }
 """The macro of `entries.html.j2` that draws an item."""
 
@@ -112,6 +115,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
+        "about_summary": about_summary,
         "by_rule": by_rule,
         "call_state": call_state,
         "clock": clock,

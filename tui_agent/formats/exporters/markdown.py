@@ -17,6 +17,7 @@ from tui_agent.core.projections.conversation import (
     NoticeEntry,
     OperatorEntry,
     ReplyEntry,
+    SummaryEntry,
 )
 from tui_agent.formats.exporters.story import (
     IterationItem,
@@ -27,7 +28,7 @@ from tui_agent.formats.exporters.story import (
     facts,
     story_of,
 )
-from tui_agent.formats.exporters.wording import by_rule, call_state, clock, counts, input_text
+from tui_agent.formats.exporters.wording import about_summary, by_rule, call_state, clock, counts, input_text
 from tui_agent.terminal_text import visible
 
 if TYPE_CHECKING:
@@ -137,11 +138,19 @@ def _item(item: object) -> Iterator[str]:
             yield f"**Model fault** (attempt {item.attempt}) {fault}; then {item.action}.{_by_rule(item.rule)}"
         case NoticeEntry():
             yield f"*Notice:* {inline(item.text)}{_by_rule(item.rule)}"
+        case SummaryEntry():
+            yield from _summary(item)
         case EscalationEntry():
             yield f"**Escalation** by {inline(item.source)}{_by_rule(item.rule)}"
             yield quoted(item.question)
             yield f"**Operator** ({item.choice})"
             yield quoted(item.answer)
+
+
+def _summary(entry: SummaryEntry) -> Iterator[str]:
+    yield f"**Summary** {inline(about_summary(entry))}{_by_rule(entry.rule)}"
+    if entry.summary:
+        yield quoted(entry.summary)
 
 
 def _by_rule(*rules: str) -> str:

@@ -13,6 +13,8 @@ from tui_agent.core.events import (
     ApprovalAnswered,
     BreakerSet,
     CoherenceRepaired,
+    Compacted,
+    CompactionFailed,
     EscalationAnswered,
     EscalationRaised,
     Event,
@@ -96,6 +98,8 @@ def _lines(event: Event, *, times: bool) -> Iterator[str]:
             yield from _result(event, times=times)
         case VerdictReached() | NotePrepared() | EscalationRaised() | EscalationAnswered():
             yield from _recovery(event)
+        case Compacted() | CompactionFailed():
+            yield from _summary(event)
         case ModelFaulted() | ReplyRejected() | CoherenceRepaired() | BreakerSet():
             yield from _fault(event)
         case _:
@@ -199,6 +203,16 @@ def _recovery(event: Event) -> Iterator[str]:
         case EscalationAnswered():
             yield f"» ANSWER {event.choice} by {event.by}"
             yield from event.text.splitlines()
+
+
+def _summary(event: Compacted | CompactionFailed) -> Iterator[str]:
+    if isinstance(event, CompactionFailed):
+        yield f"» NO SUMMARY{by_rule(event.rule)}"
+        yield from event.reason.splitlines()
+        return
+    sizes = f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
+    yield f"» SUMMARY of {event.groups} steps, {sizes}{by_rule(event.rule)}"
+    yield from event.summary.splitlines()
 
 
 def _fault(event: Event) -> Iterator[str]:

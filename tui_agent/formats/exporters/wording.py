@@ -10,7 +10,7 @@ from tui_agent.core.events import Level
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tui_agent.core.projections.conversation import CallEntry
+    from tui_agent.core.projections.conversation import CallEntry, SummaryEntry
     from tui_agent.core.projections.metrics import Metrics
     from tui_agent.core.projections.timeline import TimelineLine
 
@@ -67,6 +67,14 @@ def without_repeats(lines: Iterable[TimelineLine]) -> list[TimelineLine]:
                 continue
         kept.append(line)
     return kept
+
+
+def about_summary(entry: SummaryEntry) -> str:
+    """What a summary replaced and made of it, or why there is none."""
+    if entry.failed:
+        return f"none: {entry.failed}"
+    sizes = f"{entry.tokens_before:,} → {entry.tokens_after:,} tokens"
+    return f"{_counted(entry.groups, 'step')} replaced, {sizes}"
 
 
 def call_state(call: CallEntry) -> str:
