@@ -12,6 +12,14 @@ from dataclasses import dataclass, field
 
 from tui_agent.core.events import ToolCall
 
+LONGEST_REPLY = 16_000_000
+"""Characters of text, reasoning and arguments: four times the longest call, a hundred times what models write."""
+MOST_CALLS = 2_000
+
+
+class ReplyTooLongError(ValueError):
+    """The server goes on and on; the message says with what."""
+
 
 @dataclass
 class _Slot:
@@ -58,6 +66,7 @@ class ReplyAssembler:
         self._reasoning = _GrowingText()
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
+        self._size = 0
 
     @property
     def text(self) -> str:
@@ -75,7 +84,8 @@ class ReplyAssembler:
         return not self._slots and not self.text.strip() and not self.reasoning.strip()
 
     def add(self, text: str = "", reasoning: str = "") -> tuple[str, str]:
-        """A piece of text or reasoning; returns both as they can be shown."""
+        """A piece of text or reasoning; returns both as they can be shown. Raises `ReplyTooLongError`."""
+        self._grow(len(text) + len(reasoning))
         return self._text.add(text), self._reasoning.add(reasoning)
 
     def add_call(
@@ -86,11 +96,14 @@ class ReplyAssembler:
         arguments: str | None,
         signature: str = "",
     ) -> None:
-        """A piece of a call; `signature` is what its provider signed it with."""
+        """A piece of a call; `signature` is what its provider signed it with. Raises `ReplyTooLongError`."""
+        self._grow(len(arguments or ""))
         key = 0 if index is None else index
         slot = self._by_index.get(key)
         if slot is None or (call_id and slot.id and call_id != slot.id and name and _is_complete(slot)):
             slot = _Slot()
+            if len(self._slots) >= MOST_CALLS:
+                raise ReplyTooLongError(f"the reply has more than {MOST_CALLS:,} tool calls")
             self._by_index[key] = slot
             self._slots.append(slot)
         slot.id = slot.id or call_id or ""
@@ -98,6 +111,11 @@ class ReplyAssembler:
         slot.signature = slot.signature or signature
         if arguments:
             slot.arguments.append(arguments)
+
+    def _grow(self, characters: int) -> None:
+        self._size += characters
+        if self._size > LONGEST_REPLY:
+            raise ReplyTooLongError(f"the reply has more than {LONGEST_REPLY:,} characters")
 
     def calls(self, *, cut: bool) -> tuple[ToolCall, ...]:
         """The calls, each with an id; one that the server sent without a name has none.

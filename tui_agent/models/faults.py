@@ -19,6 +19,7 @@ from email.utils import parsedate_to_datetime
 from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models.fault_advice import CallFacts, advice
 from tui_agent.models.fault_words import NO_PROVIDER, readable
+from tui_agent.models.http_guard import RefusedAnswerError
 from tui_agent.models.masking import masked
 
 _MESSAGE_LIMIT = 1_500
@@ -100,6 +101,9 @@ _GARBAGE = {"JSONDecodeError", "UnicodeDecodeError", "DecodingError"}
 def fault_from(error: BaseException, facts: CallFacts, *, now: datetime | None = None) -> Fault:
     """The fault that an exception means. `now` (UTC) is for a `Retry-After` that is a date."""
     chain = list(_chain(error))
+    for each in chain:
+        if isinstance(each, RefusedAnswerError):
+            return made(each.kind, str(each), facts, todo=each.todo)
     names = {cls.__name__ for each in chain for cls in type(each).__mro__}
     seen = _Seen(
         names=names,

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from tui_agent.models import http_guard
 from tui_agent.models.fault_advice import CallFacts
 
 QUIET_ENVIRONMENT = {
@@ -32,6 +33,7 @@ _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "litellm", "httpx", "o
 def load() -> Any:
     """litellm, imported and quietened; takes seconds the first time. Raises `ImportError` when missing."""
     os.environ.update(QUIET_ENVIRONMENT)
+    http_guard.install()
     import litellm
 
     litellm.suppress_debug_info = True

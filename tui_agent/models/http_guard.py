@@ -1,0 +1,88 @@
+"""What a model's server may not do: lead the conversation and the key elsewhere, or send without end.
+
+Stands in httpx, which every provider's library goes through, and only in the model host. Bytes are counted
+as they are after decompression, so that a small answer cannot become gigabytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.core.events import FaultKind
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+LARGEST_REPLY = 64 << 20
+"""Bytes: a long reply in pieces of a few characters, each with its frame."""
+LONGEST_LINE = 8 << 20
+"""Bytes of one event of a stream, or of a reply in one piece; libraries join its parts again and again."""
+LARGEST_ERROR = 1 << 16
+"""Bytes of an error's body that are read."""
+_AT_ONCE = 1 << 18
+
+
+class RefusedAnswerError(Exception):
+    """An answer that is not taken; `kind` and `todo` are for the fault."""
+
+    def __init__(self, kind: FaultKind, message: str, todo: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.todo = todo
+
+
+def install() -> None:
+    """Guard every request of this process that goes through httpx without blocking."""
+    import httpx
+
+    if not getattr(httpx.AsyncClient.send, "guarded", False):
+        httpx.AsyncClient.send = _staying(httpx.AsyncClient.send)  # type: ignore[method-assign]
+        httpx.Response.aiter_bytes = _bounded(httpx.Response.aiter_bytes)  # type: ignore[method-assign]
+
+
+def _staying(send: Any) -> Any:
+    async def guarded(client: Any, request: Any, **options: Any) -> Any:
+        response = await send(client, request, **{**options, "follow_redirects": False})
+        if response.has_redirect_location:
+            await response.aclose()
+            place = response.headers.get("location", "")[:200]
+            raise RefusedAnswerError(
+                FaultKind.BAD_REQUEST,
+                f"the server wants the request sent to {place!r} instead (status {response.status_code})",
+                "Nothing was sent there. If you trust that address, give it with --api-base URL.",
+            )
+        return response
+
+    guarded.guarded = True  # type: ignore[attr-defined]
+    return guarded
+
+
+def _bounded(aiter_bytes: Any) -> Any:
+    async def guarded(response: Any, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        total = line = 0
+        async for piece in aiter_bytes(response, chunk_size):
+            total += len(piece)
+            end = piece.rfind(b"\n")
+            line = len(piece) - end - 1 if end >= 0 else line + len(piece)
+            if response.status_code >= 400 and total > LARGEST_ERROR:
+                # What it says at first is enough to know what is wrong.
+                await response.aclose()
+                yield piece[: LARGEST_ERROR - total]
+                return
+            if total > LARGEST_REPLY or line > LONGEST_LINE:
+                await response.aclose()
+                what = "one piece of the reply" if line > LONGEST_LINE else "the reply"
+                most = LONGEST_LINE if line > LONGEST_LINE else LARGEST_REPLY
+                raise RefusedAnswerError(
+                    FaultKind.BAD_OUTPUT,
+                    f"{what} has more than {most >> 20} MB",
+                    "Check what answers at that address, or choose another model.",
+                )
+            for start in range(0, len(piece), _AT_ONCE):
+                if start:
+                    # A small piece can unpack to millions of lines: whoever watches the call must get its turn.
+                    await asyncio.sleep(0)
+                yield piece[start : start + _AT_ONCE]
+
+    return guarded
