@@ -113,12 +113,21 @@ def page() -> str:
         "### `[[recovery.hints]]`\n",
         hints + "\n",
     ]
+    permissions = (
+        "Rules of the form `tool` or `tool(pattern)`; [PERMISSIONS.md](PERMISSIONS.md) explains them. The lists of\n"
+        "all files and variables add up. A workspace's `.agent-tui.toml` may hold `ask` and `deny`, never `allow`.\n\n"
+        "    [permissions]\n"
+        '    allow = ["bash(pytest *)", "edit_file(src/**)", "web_fetch(docs.python.org)"]\n'
+        '    ask   = ["bash(git push *)"]\n'
+        '    deny  = ["bash(rm -rf *)", "read_file(**/.env)"]'
+    )
     names = "".join(f"- `{field.alias}`\n" for field in HookSettings.model_fields.values())
     parts += ["## `[format]` †, `[diagnostics]` †\n", files + "\n"]
-    return "\n".join([*parts, "## `[hooks]` †\n", hooks + "\n", names])
+    parts += ["## `[permissions]`\n", permissions + "\n", "## `[hooks]` †\n", hooks + "\n", names]
+    return "\n".join(parts)
 
 
-_SECTIONS = {"recovery", "hooks", "parameters", "fallbacks", "format", "diagnostics", "name"}
+_SECTIONS = {"recovery", "hooks", "permissions", "parameters", "fallbacks", "format", "diagnostics", "name"}
 """Keys with tables of their own."""
 
 

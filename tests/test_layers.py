@@ -15,8 +15,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "tui_agent"
 
 FLOORS = (
-    {"", "secret_names", "shell_syntax", "terminal_text"},
+    {"", "globs", "secret_names", "shell_syntax", "terminal_text"},
     {"core", "processes"},
+    {"permissions"},
     {"config"},
     {"models", "tools"},
     {"runtime"},

@@ -201,7 +201,7 @@ class LiveSession:
                 "input": {"command": f"make {number}"},
                 "preview": f"make {number}",
                 "covers": "every plain `make …` command",
-                "rule": "bash:program:make",
+                "rules": ("bash(make)",),
                 **fields,
             }
         )

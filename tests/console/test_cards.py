@@ -243,7 +243,7 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         await console.pilot.pause()
         assert "every plain `make …` command" in console.shown()
     async with live() as console:
-        console.ask(rule="", covers="")
+        console.ask(rules=(), covers="")
         await console.card_appears()
         await console.pilot.pause()
         assert "this session" not in console.shown()

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from tests.tools.box import Box, processes_with, wait_until
 from tui_agent import processes
 from tui_agent.core.events import ToolCall
+from tui_agent.globs import GlobError, path_pattern
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.find import Glob, Grep
-from tui_agent.tools.globs import GlobError, path_pattern
 from tui_agent.tools.registry import ToolRegistry
 from tui_agent.tools.search import Search
 from tui_agent.tools.search_scope import SearchScope

@@ -31,6 +31,7 @@ COMMANDS = {
     "sessions": "list, show, search, export, import, fork, rename and delete sessions",
     "analyze": "recorded runs, ours or others', judged by any policy",
     "explain": "a rule of the rule book: what it does, why, its keys, its source",
+    "permissions": "what may run unasked, what asks, what never runs, and why",
     "doctor": "what is configured, reachable and missing, and what to do about it",
 }
 """Every command and what it is for, in the order of `--help`."""

@@ -192,6 +192,11 @@ def without_personal_keys(layer: Layer, user: Layer, defaults: Mapping[str, Any]
         if why:
             del layer.values[key]
             problems.append(_not_a_projects(layer, key, why))
+    rules = layer.values.get("permissions")
+    if isinstance(rules, dict) and "allow" in rules:
+        del rules["allow"]
+        why = "a checkout may only narrow what you permit, by `ask` and `deny`"
+        problems.append(_not_a_projects(layer, "permissions.allow", why))
     for key in LIMITS:
         section, _, name = key.rpartition(".")
         table, users = (each.values.get(section, {}) if section else each.values for each in (layer, user))

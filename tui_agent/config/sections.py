@@ -6,6 +6,7 @@ The parameters of recovery are those of the policies; here is only what makes th
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
@@ -21,6 +22,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from tui_agent.core.recovery.policy import RecoveryPolicy
+from tui_agent.permissions.rules import Decision, parse_rule
 
 HookEvent = Literal["PreToolUse", "PostToolUse", "PostToolUseFailure"]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -132,6 +134,43 @@ class FileCommand(BaseModel):
 
 FileCommands = dict[Annotated[str, Field(min_length=1, max_length=200)], FileCommand]
 """By glob: without a `/` it is matched against the file's name, at any depth."""
+
+
+class PermissionSettings(BaseModel):
+    """What runs unasked, what asks, what never runs (`[permissions]`): rules of the form `tool(pattern)`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    allow: tuple[str, ...] = ()
+    """Calls that run unasked."""
+    ask: tuple[str, ...] = ()
+    """Calls that ask, also where a rule allows them."""
+    deny: tuple[str, ...] = ()
+    """Calls that never run, whatever else is set."""
+
+    @field_validator("allow", "ask", "deny", mode="before")
+    @classmethod
+    def _is_a_list(cls, value: object) -> object:
+        return listed_rules(value)
+
+    @field_validator("allow", "ask", "deny")
+    @classmethod
+    def _are_rules(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            parse_rule(Decision.ASK, text, "")
+        return value
+
+
+def listed_rules(value: object) -> object:
+    """A list of rules as a variable gives it: as JSON, or one rule as it stands."""
+    if not isinstance(value, str):
+        return value
+    if not value.lstrip().startswith("["):
+        return [value]
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise ValueError(f"must be a list of rules as JSON ({error})") from error
 
 
 class HookCommand(BaseModel):

@@ -46,10 +46,19 @@ from tui_agent.config.profiles import (
     called,
     names_of,
 )
-from tui_agent.config.sections import Count, FileCommands, HookSettings, RecoverySettings, Seconds
+from tui_agent.config.sections import (
+    Count,
+    FileCommands,
+    HookSettings,
+    PermissionSettings,
+    RecoverySettings,
+    Seconds,
+    listed_rules,
+)
 from tui_agent.core.events import Approval
 from tui_agent.core.names import OnEscalation, OutputForm, PolicyName
 from tui_agent.core.recovery.policy import RecoveryPolicy
+from tui_agent.permissions.rules import Decision, Rule, parse_rule
 
 APP = "agent-tui"
 
@@ -126,8 +135,10 @@ class Settings(BaseModel):
     """Commands that format a file after it was written, by glob."""
     diagnostics: FileCommands = {}
     """Commands that check a file after it was written, by glob; what they find joins the result of the edit."""
+    permissions: PermissionSettings = PermissionSettings()
 
     _sources: dict[str, str] = PrivateAttr(default_factory=dict)
+    _rule_origins: dict[tuple[str, str], str] = PrivateAttr(default_factory=dict)
 
     @field_validator("fallback_models", mode="before")
     @classmethod
@@ -161,11 +172,20 @@ class Settings(BaseModel):
         """Where each value came from: an option's, variable's or file's name, or `default`."""
         return {key: self._sources.get(key, "default") for key in sorted(known_keys())}
 
+    def permission_rules(self) -> list[Rule]:
+        """The configured permission rules of all sources, each with its place."""
+        return [
+            parse_rule(decision, text, self._rule_origins.get((decision.value, text), "settings"))
+            for decision in (Decision.DENY, Decision.ASK, Decision.ALLOW)
+            for text in getattr(self.permissions, decision.value)
+        ]
+
     def replaced(self, **changes: Any) -> Self:
         """These settings with some changed, checked like any other. Raises `ValidationError`."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         changed = type(self)(**{_key_of(name): value for name, value in (values | changes).items()})
         changed._sources.update(self._sources)
+        changed._rule_origins.update(self._rule_origins)
         return changed
 
 
@@ -180,6 +200,7 @@ def known_keys() -> dict[str, frozenset[str] | None]:
         "fallbacks": frozenset(FallbackSettings.model_fields),
         "recovery": frozenset(RecoverySettings.model_fields),
         "hooks": frozenset(str(field.alias) for field in HookSettings.model_fields.values()),
+        "permissions": frozenset(PermissionSettings.model_fields),
     }
     return {_key_of(name): sections.get(name) for name in Settings.model_fields}
 
@@ -224,6 +245,11 @@ def load_settings(
     problems += _wrong_names(settings, layers)
     raise_for(problems)
     settings._sources.update(_origins(layers[:-1]))
+    for layer in reversed(layers):
+        table = layer.values.get("permissions")
+        for decision, value in table.items() if isinstance(table, Mapping) else ():
+            for text in _rule_texts(value) or ():
+                settings._rule_origins[decision, text] = layer.place(f"permissions.{decision}")
     return _with_profile(settings, layers)
 
 
@@ -323,7 +349,30 @@ def _merged(layers: list[Layer]) -> dict[str, Any]:
             if isinstance(value, Mapping) and isinstance(below, Mapping):
                 value = {**below, **value}
             merged[key] = value
+    if isinstance(merged.get("permissions"), Mapping):
+        # Rules add up: a stronger source must not take away what another one forbids.
+        merged["permissions"] = dict(merged["permissions"])
+        for decision in Decision:
+            tables = [layer.values.get("permissions") for layer in layers]
+            given = [
+                table[decision.value] for table in tables if isinstance(table, Mapping) and decision in table
+            ]
+            lists = [_rule_texts(value) for value in given]
+            if None in lists:
+                merged["permissions"][decision.value] = given[lists.index(None)]  # to be reported
+            elif lists:
+                texts = [text for texts in lists for text in texts or ()]
+                merged["permissions"][decision.value] = list(dict.fromkeys(texts))
     return merged
+
+
+def _rule_texts(value: object) -> list[str] | None:
+    """A list of permission rules; None where it is none."""
+    try:
+        texts = listed_rules(value)
+    except ValueError:
+        return None
+    return texts if isinstance(texts, list) and all(isinstance(text, str) for text in texts) else None
 
 
 def _origins(layers: list[Layer]) -> dict[str, str]:

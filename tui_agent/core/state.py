@@ -101,7 +101,7 @@ class SessionFacts:
     approve: Approval | None = None
     """What the next run uses, where it was chosen already; approvals apply at once."""
     rules: frozenset[str] = frozenset()
-    """What the operator allowed for this session (`ApprovalAsked.rule`)."""
+    """Permission rules that the operator allowed for this session (`ApprovalAsked.rules`)."""
 
 
 @dataclass(frozen=True)
@@ -486,8 +486,8 @@ def _approval_answered(state: RunState, event: ApprovalAnswered) -> Changes:
     asked = next((asked for asked in state.approvals if asked.id == event.id), None)
     waiting = tuple(other for other in state.approvals if other.id != event.id)
     changes: Changes = {"approvals": waiting, "phase": Phase.APPROVAL if waiting else Phase.TOOLS}
-    if asked is not None and event.decision == "session" and asked.rule:
-        changes["session"] = evolve(state.session, rules=state.session.rules | {asked.rule})
+    if asked is not None and event.decision in {"session", "always"}:
+        changes["session"] = evolve(state.session, rules=state.session.rules.union(asked.rules))
     return changes
 
 
@@ -511,9 +511,15 @@ def _interrupted(state: RunState, event: Interrupted) -> Changes:
 
 
 def _session_resumed(state: RunState, event: SessionResumed) -> Changes:
-    if event.operator_present is None:
-        return {}
-    return {"run": evolve(state.run, operator_present=event.operator_present)}
+    changes: Changes = {}
+    if event.operator_present is not None:
+        changes["run"] = evolve(state.run, operator_present=event.operator_present)
+    if event.workspace:
+        # Whoever wrote the recording may have written approvals for himself into it.
+        changes["session"] = evolve(
+            state.session, workspace=event.workspace, rules=frozenset(), approve=None, model=""
+        )
+    return changes
 
 
 def _notice(_: RunState, event: Notice) -> Changes:

@@ -17,7 +17,9 @@ from typing import Any
 from tui_agent.core import events
 from tui_agent.core.decide import as_error
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.runtime.approvals import allowed_by, needs_approval, session_rule
+from tui_agent.permissions.judge import Judgement
+from tui_agent.permissions.rules import Decision
+from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.checkpointer import Checkpointer, NoCheckpoints
 from tui_agent.runtime.coalesce import ProgressStream
 from tui_agent.runtime.hooks import HookName, HookRunner
@@ -45,6 +47,7 @@ class _Issued:
     arguments: dict[str, Any]
     key: str
     started_at: float = 0.0
+    allowed_by: str = ""
 
 
 class Executor:
@@ -57,6 +60,7 @@ class Executor:
         operator: Operator,
         workspace: Workspace,
         output_dir: Path,
+        approvals: Approvals,
         hooks: HookRunner | None = None,
         checkpointer: Checkpointer | None = None,
         new_mask: Callable[[], TextMask | None] = lambda: None,
@@ -71,6 +75,7 @@ class Executor:
         self._operator = operator
         self._workspace = workspace
         self._output_dir = output_dir
+        self._approvals = approvals
         self._hooks = hooks
         self._checkpointer = checkpointer or NoCheckpoints()
         self._new_mask = new_mask
@@ -106,7 +111,7 @@ class Executor:
                 await self._wrong(index, call, wrong)
                 return
         issued = _Issued(index, call, parsed.tool, parsed.arguments, call.key)
-        if approved or await self._approved(issued):
+        if await self._approved(issued, by_operator=approved):
             await self._execute(issued)
 
     async def _wrong(self, index: int, call: events.ToolCall, wrong: InvalidCall) -> None:
@@ -123,14 +128,15 @@ class Executor:
         )
         await self.report_failure(self._recorder.record(failed))
 
-    async def _approved(self, issued: _Issued) -> bool:
-        """Whether the call may run; a denial is recorded with its reason."""
-        state = self._recorder.state
-        if not needs_approval(issued.tool.effect, state.session.approve or events.Approval.ASK):
+    async def _approved(self, issued: _Issued, *, by_operator: bool = False) -> bool:
+        """Whether the call may run; a denial is recorded with its reason. What a rule denies runs for nobody."""
+        judgement = await self._judged(issued)
+        if judgement.decision is Decision.DENY:
+            return self._denied_by_rule(issued, judgement)
+        if by_operator or judgement.decision is Decision.ALLOW:
+            issued.allowed_by = "the operator, who wrote the call" if by_operator else judgement.by
             return True
-        if allowed_by(state.session.rules, issued.tool, issued.arguments):
-            return True
-        rule, covers = session_rule(issued.tool, issued.arguments)
+        rules = self._approvals.suggestions(self._recorder.state, issued.tool, issued.arguments, judgement)
         asked = self._recorder.record(
             events.ApprovalAsked(
                 id=f"approve-{issued.call.id}",
@@ -138,11 +144,14 @@ class Executor:
                 tool=issued.call.name,
                 input=issued.arguments,
                 preview=await asyncio.to_thread(self._preview, issued),
-                covers=covers,
-                rule=rule,
+                covers=self._approvals.covers(rules),
+                rules=rules,
+                why=judgement.speaking.words(),
             )
         )
         reply = await self._operator.approve(asked)
+        if reply.decision == "always":
+            await asyncio.to_thread(self._approvals.keep, asked.rules)
         self._recorder.record(
             events.ApprovalAnswered(
                 id=asked.id, decision=reply.decision, reason=reply.reason, input=reply.input, by=reply.by
@@ -154,11 +163,26 @@ class Executor:
             content = f"{who} denied this call: {reason}. It was not executed; do not repeat it unchanged."
             self._refuse(issued, issued.arguments, reason, content)
             return False
+        issued.allowed_by = f"the operator ({reply.decision})"
         if reply.input is not None and reply.input != issued.arguments:
-            return self._take_edit(issued, reply.input)
+            return await self._take_edit(issued, reply.input)
         return True
 
-    def _take_edit(self, issued: _Issued, arguments: dict[str, Any]) -> bool:
+    async def _judged(self, issued: _Issued) -> Judgement:
+        state = self._recorder.state
+        return await asyncio.to_thread(self._approvals.judge, state, issued.tool, issued.arguments)
+
+    def _denied_by_rule(self, issued: _Issued, judgement: Judgement) -> bool:
+        found = judgement.speaking
+        reason = f"a permission rule forbids it: {found.words()}"
+        content = (
+            f"{found.subject!r} was not executed: {reason}. No approval lifts this; find another way, or say in "
+            "your answer what could not be done."
+        )
+        self._refuse(issued, issued.arguments, reason, content)
+        return False
+
+    async def _take_edit(self, issued: _Issued, arguments: dict[str, Any]) -> bool:
         edited = issued.call.model_copy(update={"arguments": json.dumps(arguments)})
         try:
             issued.arguments = self._tools.parse(edited).arguments
@@ -167,7 +191,8 @@ class Executor:
             reason = f"the operator's edited arguments do not fit: {wrong.message}"
             self._refuse(issued, arguments, reason, reason)
             return False
-        return True
+        judgement = await self._judged(issued)
+        return judgement.decision is not Decision.DENY or self._denied_by_rule(issued, judgement)
 
     def _preview(self, issued: _Issued) -> str:
         try:
@@ -261,6 +286,7 @@ class Executor:
                 input=issued.arguments,
                 index=issued.index,
                 key=issued.key,
+                allowed_by=issued.allowed_by,
             )
         )
 

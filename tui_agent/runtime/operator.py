@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 from tui_agent.core.events import ApprovalAsked, EscalationRaised
 
-Decision = Literal["once", "session", "deny"]
+Decision = Literal["once", "session", "always", "deny"]
 Choice = Literal["answer", "retry", "edit", "skip", "partial", "stop", "continue"]
 
 

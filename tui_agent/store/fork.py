@@ -29,6 +29,7 @@ from tui_agent.store.fork_outputs import OUTPUT_FOLDER, Outputs, outputs_of
 from tui_agent.store.journal import JOURNAL_NAME, sync_folder
 from tui_agent.store.journal_index import JournalIndex
 from tui_agent.store.lines import encode
+from tui_agent.store.provenance import is_foreign, mark_foreign
 from tui_agent.store.redaction import Redactor
 
 
@@ -81,6 +82,8 @@ def fork(
     folder = sessions_dir / session_id
     outputs = outputs_of(source, seq, source.path.parent)
     _write(folder, outputs.named_in((folder / OUTPUT_FOLDER).absolute(), lines), outputs)
+    if is_foreign(source.path.parent, sessions_dir):
+        mark_foreign(folder)
     return folder
 
 

@@ -23,6 +23,7 @@ from tui_agent.core.recovery.policy import preset
 from tui_agent.core.state import ASK_OPERATOR, RunState, fold
 from tui_agent.models.choose import create_model
 from tui_agent.models.protocol import Model, ModelFault
+from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.driver import Driver
 from tui_agent.runtime.executor import Executor
 from tui_agent.runtime.hooks import Hook, HookRunner
@@ -33,6 +34,8 @@ from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
 from tui_agent.store.fork_outputs import OUTPUT_FOLDER
 from tui_agent.store.journal import SESSIONS_FOLDER, Journal
+from tui_agent.store.kept_rules import KeptRules
+from tui_agent.store.provenance import is_foreign
 from tui_agent.store.recorder import Listener, SessionRecorder
 from tui_agent.store.redaction import Redactor
 from tui_agent.store.repair import repair_events
@@ -95,6 +98,9 @@ async def open_session(
                 app_version=__version__,
                 dropped_bytes=journal.contents.dropped_bytes,
                 operator_present=operator.present,
+                workspace=str(settings.workspace)
+                if is_foreign(folder, sessions_folder(settings.state_dir))
+                else "",
             )
         )
         for event in (*repair_events(recorder.state), *_chosen_now(settings, recorder.state)):
@@ -134,12 +140,14 @@ class Session:
         self._workspace = workspace
         self.checkpoints = Checkpoints(settings.state_dir, workspace, self.id)
         self._checkpointer = SessionCheckpointer(recorder, self.checkpoints)
+        kept = KeptRules(settings.state_dir, workspace)
         executor = Executor(
             recorder,
             self._tools,
             operator,
             Workspace(workspace),
             output_dir,
+            Approvals(workspace, settings.permission_rules(), kept.rules, kept.add),
             HookRunner(_hooks(settings.hooks), self.id, workspace),
             self._checkpointer,
             recorder.new_mask,

@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tui_agent.globs import GlobError, path_pattern
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
-from tui_agent.tools.globs import GlobError, path_pattern
 from tui_agent.tools.output import Capture
 from tui_agent.tools.running import run_command
 

@@ -12,9 +12,9 @@ import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tui_agent.globs import GlobError, path_pattern
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
-from tui_agent.tools.globs import GlobError, path_pattern
 from tui_agent.tools.hints import missing_file
 from tui_agent.tools.ignore import IgnoreChain
 from tui_agent.tools.output import DEFAULT_LIMIT

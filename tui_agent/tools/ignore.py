@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
-from tui_agent.tools.globs import GlobError, translate
+from tui_agent.globs import GlobError, translate
 
 if TYPE_CHECKING:
     from pathlib import Path

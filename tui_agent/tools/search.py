@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 from tui_agent import processes
+from tui_agent.globs import path_pattern
 from tui_agent.tools.errors import ToolError
-from tui_agent.tools.globs import path_pattern
 from tui_agent.tools.search_scope import IgnoreFile, SearchScope
 from tui_agent.tools.workspace import quoted, visible
 

@@ -16,13 +16,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from tui_agent.permissions.rules import GUARDED
 from tui_agent.tools.errors import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-GUARDED = (".git", ".agent-tui.toml")
-"""Never written by the file tools: both hold commands that run later without anybody's approval."""
 
 _TRANSIENT = frozenset({
     errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM,

@@ -1,4 +1,4 @@
-"""The approval card: it shows the whole of what a call would do, and takes one of four answers."""
+"""The approval card: it shows the whole of what a call would do, and takes one of five answers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 CHOICES = (
     Choice("y", "once", "once"),
     Choice("a", "this session", "session"),
+    Choice("w", "this workspace, always", "always"),
     Choice("n", "deny", "deny"),
     Choice("e", "edit", "edit"),
 )
 
 
 class ApprovalCard(Card):
-    """`y` once, `a` for this session, `n` deny with an optional reason, `e` edit the arguments first."""
+    """`y` once, `a` for this session, `w` for good in this workspace, `n` deny with a reason, `e` edit first."""
 
     DEFAULT_CSS = """
     ApprovalCard {
@@ -52,9 +53,12 @@ class ApprovalCard(Card):
         """The subject, what the session choice covers, the choices; the fields that two of them open."""
         asked = self.question.asked
         yield CardBody(list(subject(asked.preview, asked.input)))
-        if asked.covers:
-            yield Static(Content(f"a covers: {reveal(asked.covers)}"), classes="card--hint")
-        choices = CHOICES if asked.rule else tuple(choice for choice in CHOICES if choice.value != "session")
+        if asked.why and not asked.rules:
+            yield Static(Content(f"asks because: {reveal(asked.why)}"), classes="card--hint")
+        if asked.rules:
+            yield Static(Content(f"a and w cover {reveal(asked.covers)}"), classes="card--hint")
+        remembering = {"session", "always"}
+        choices = tuple(choice for choice in CHOICES if asked.rules or choice.value not in remembering)
         yield Choices(choices)
         yield Input(placeholder="Why not? The model reads it. Enter denies, Esc goes back.", compact=True)
         yield ArgumentsEditor(asked.input)
@@ -107,7 +111,7 @@ class ApprovalCard(Card):
         from tui_agent.runtime.operator import ApprovalReply
 
         match decision:
-            case "once" | "session" | "deny":
+            case "once" | "session" | "always" | "deny":
                 self.settle(ApprovalReply(decision, reason=reason, input=arguments))
             case _:
                 raise ValueError(decision)

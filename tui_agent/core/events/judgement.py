@@ -35,7 +35,7 @@ class NotePrepared(Event):
 
 
 class ApprovalAsked(Event):
-    """A call waits for the operator. `preview` shows in full what it would do; `covers` what "session" allows."""
+    """A call waits for the operator. `preview` shows all it would do; `covers` what `rules` allow, in words."""
 
     type: Literal["approval_asked"] = "approval_asked"
     id: str
@@ -44,8 +44,12 @@ class ApprovalAsked(Event):
     input: dict[str, JsonValue]
     preview: str = ""
     covers: str = ""
+    rules: tuple[str, ...] = ()
+    """Permission rules that would let this call run, remembered when the decision is `session` or `always`."""
+    why: str = ""
+    """Which rule makes it ask, or why none lets it run."""
     rule: str = ""
-    """Machine form of `covers`, remembered when the decision is `session`."""
+    """What journals of earlier versions remembered; it allows nothing any more."""
 
 
 class ApprovalAnswered(Event):
@@ -53,7 +57,8 @@ class ApprovalAnswered(Event):
 
     type: Literal["approval_answered"] = "approval_answered"
     id: str
-    decision: Literal["once", "session", "deny"]
+    decision: Literal["once", "session", "always", "deny"]
+    """`session` and `always` remember the rules: for this session, or for this workspace."""
     reason: str = ""
     input: dict[str, JsonValue] | None = None
     by: Literal["operator", "rule", "policy"] = "operator"

@@ -30,6 +30,9 @@ class SessionResumed(Event):
     dropped_bytes: int = 0
     operator_present: bool | None = None
     """Whether somebody can answer from now on; None: as before."""
+    workspace: str = ""
+    """Set where the session was not recorded here: it works there from now on, and the approvals and settings before
+    hold for nothing that follows. Empty: all is as before."""
 
 
 class TitleChanged(Event):

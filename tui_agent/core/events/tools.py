@@ -20,6 +20,8 @@ class ToolStarted(Event):
     index: int = 0
     key: str = ""
     """Identity of the call as executed; another one than in the reply where the operator edited it."""
+    allowed_by: str = ""
+    """What let it run: the permission rules with their places, the mode, or the operator."""
 
 
 class ToolProgress(Event):

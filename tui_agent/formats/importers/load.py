@@ -207,6 +207,7 @@ def save(
 def _write(imported: Imported, sessions: Path, redactor: Redactor | None) -> tuple[str, bool]:
     """The session's id, and whether it is new. Written aside and renamed: a half-written session is never seen."""
     from tui_agent.store.lines import encode
+    from tui_agent.store.provenance import mark_foreign
 
     if redactor is None:
         from tui_agent.store.redaction import Redactor
@@ -230,6 +231,7 @@ def _write(imported: Imported, sessions: Path, redactor: Redactor | None) -> tup
     try:
         aside.mkdir(parents=True, mode=0o700)
         (aside / JOURNAL_NAME).write_bytes(lines)
+        mark_foreign(aside)
         aside.rename(folder)
     except OSError as error:
         shutil.rmtree(aside, ignore_errors=True)

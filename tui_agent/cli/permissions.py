@@ -1,0 +1,171 @@
+"""`agent-tui permissions`: every rule and where it comes from, and which one speaks for a command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.cli.options import Parser, UsageError, add_place_options, one_of, overrides
+from tui_agent.core.names import APPROVALS
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from tui_agent.config.settings import Settings
+    from tui_agent.permissions.judge import Judgement
+
+_EXAMPLE = """
+agent-tui permissions
+agent-tui permissions explain "cd src && pytest -q > report.txt"
+agent-tui permissions explain --tool edit_file src/app.py
+agent-tui permissions forget "bash(make)\""""
+
+_VERBS = ("list", "explain", "forget")
+
+
+def parser() -> Parser:
+    """Options of `permissions`."""
+    made = Parser(
+        "permissions",
+        "What may run unasked, what asks, and what never runs (docs/PERMISSIONS.md).\n\n"
+        "list (the default): every rule and where it comes from\n"
+        "explain COMMAND: which rule speaks for each part of a command; with --tool for a path or an address\n"
+        "forget RULE: take back what was allowed for good in this workspace",
+        _EXAMPLE,
+        usage="agent-tui permissions [list | explain COMMAND | forget RULE] [options]",
+    )
+    made.add_argument("subject", nargs="?", metavar="COMMAND|RULE", help="in quotes")
+    made.add_argument("--tool", metavar="NAME", help="explain a call of this tool (default bash)")
+    made.add_argument("--approve", type=one_of(APPROVALS), metavar="MODE", help="as with this mode")
+    made.add_argument("--workspace", metavar="DIR", help="for this folder (default: here)")
+    made.add_argument("--json", action="store_true", help="one JSON object, for programs")
+    add_place_options(made)
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the rules or a judgement. Raises `UsageError`."""
+    words = list(arguments)
+    verb = words.pop(0) if words and not words[0].startswith("-") else "list"
+    if verb not in _VERBS:
+        raise UsageError(
+            f"agent-tui permissions: there is no verb {verb!r}; there are {', '.join(_VERBS)}.\n"
+            "A command stands in quotes behind `explain`."
+        )
+    namespace = parser().parse(words)
+    if (namespace.subject is None) is (verb != "list"):
+        needs = "takes no argument" if verb == "list" else "needs what it is about, in quotes"
+        raise UsageError(f"agent-tui permissions {verb} {needs}.")
+    from tui_agent.config.settings import load_settings
+
+    chosen = {
+        key: value
+        for key, value in overrides(namespace).items()
+        if key in {"approve", "workspace", "state_dir"}
+    }
+    settings = load_settings(chosen, namespace.config)
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    match verb:
+        case "explain":
+            return _explain(settings, namespace)
+        case "forget":
+            return _forget(settings, namespace.subject)
+        case _:
+            return _list(settings, as_json=namespace.json)
+
+
+def _list(settings: Settings, *, as_json: bool) -> int:
+    from tui_agent.store.kept_rules import KeptRules
+    from tui_agent.terminal_text import visible
+
+    kept = KeptRules(settings.state_dir, settings.workspace)
+    rules = [*settings.permission_rules(), *kept.rules()]
+    if as_json:
+        listed = [{"decision": rule.decision, "rule": rule.text, "origin": rule.origin} for rule in rules]
+        facts = {"workspace": str(settings.workspace), "approve": settings.approve, "rules": listed}
+        sys.stdout.write(json.dumps(facts) + "\n")
+        return 0
+    width = max((len(rule.text) for rule in rules if len(rule.text) < 60), default=0)
+    for rule in rules:
+        sys.stdout.write(f"{rule.decision:<5}  {visible(rule.text):<{width}}  {visible(rule.origin)}\n")
+    if not rules:
+        sys.stdout.write("No rule is set.\n")
+    modes = {
+        "ask": "edits and commands ask",
+        "writes": "file edits run, commands ask",
+        "all": "everything runs but what a rule denies",
+    }
+    sys.stdout.write(
+        f"\nWhere no rule speaks: {modes[settings.approve]} (approve = {settings.approve}, "
+        f"{settings.sources['approve']}). Deny comes before ask, ask before allow.\n"
+    )
+    if kept.rules():
+        sys.stdout.write(f"What was allowed for good here is in {kept.path}.\n")
+    return 0
+
+
+def _forget(settings: Settings, text: str) -> int:
+    from tui_agent.store.kept_rules import KeptRules
+
+    kept = KeptRules(settings.state_dir, settings.workspace)
+    if not kept.remove(text):
+        raise UsageError(
+            f"agent-tui permissions: {text!r} was not allowed for good in {settings.workspace}.\n"
+            "`agent-tui permissions list` shows what was; rules of a file are changed in the file."
+        )
+    sys.stdout.write(f"{text} asks again\n")
+    return 0
+
+
+def _explain(settings: Settings, namespace: argparse.Namespace) -> int:
+    from tui_agent.permissions.judge import COMMAND_TOOL, Permissions
+    from tui_agent.store.kept_rules import KeptRules
+    from tui_agent.tools.registry import default_tools
+
+    name = namespace.tool or COMMAND_TOOL
+    tool = default_tools().get(name)
+    properties = tool.parameters.get("properties", {}) if tool is not None else {}
+    key = next((key for key in ("command", "url", "path") if key in properties), "url")
+    arguments: dict[str, Any] = {"command" if name == COMMAND_TOOL else key: namespace.subject}
+    kept = KeptRules(settings.state_dir, settings.workspace)
+    permissions = Permissions(
+        [*settings.permission_rules(), *kept.rules()], settings.workspace, settings.approve
+    )
+    judgement = permissions.judge(name, tool.effect if tool is not None else "command", arguments)
+    would = permissions.suggestions(name, arguments, judgement)
+    if namespace.json:
+        findings = [
+            {
+                "part": one.subject,
+                "decision": one.decision,
+                "rule": one.rule.text if one.rule else None,
+                "origin": one.rule.origin if one.rule else None,
+                "why": one.why,
+            }
+            for one in judgement.findings
+        ]
+        facts = {"decision": judgement.decision, "parts": findings, "would_allow": would}
+        sys.stdout.write(json.dumps(facts) + "\n")
+    else:
+        sys.stdout.write(_in_words(judgement, would))
+    return 0
+
+
+def _in_words(judgement: Judgement, would: Sequence[str]) -> str:
+    from tui_agent.terminal_text import one_line, visible
+
+    meaning = {
+        "allow": "it runs unasked",
+        "ask": "the operator is asked; in `run` it is denied",
+        "deny": "it never runs",
+    }
+    lines = [f"{judgement.decision}: {meaning[judgement.decision]}", ""]
+    for one in judgement.findings:
+        lines.append(f"  {one.decision:<5}  {one_line(one.subject, 90)}")
+        lines.append(f"         by {visible(one.words())}")
+    if would:
+        lines += ["", f"It would run unasked with: allow = {json.dumps(list(would), ensure_ascii=False)}"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,386 @@
+"""What a shell command would run, read and write: every simple command, redirection and assignment in it.
+
+The command is parsed by tree-sitter's grammar of bash and nothing is expanded or run. Only constructs that are
+known to be harmless are passed over; whatever else stands there is `trouble`, so that whoever judges asks.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+LONGEST = 20_000
+"""Characters; longer commands are scripts, which nobody reads on a card."""
+_DEEPEST = 50
+
+WordKind = Literal["literal", "glob", "unknown"]
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word. `text` is its value where it is literal, else its source."""
+
+    text: str
+    kind: WordKind = "literal"
+
+
+@dataclass(frozen=True)
+class SimpleCommand:
+    """A program with its arguments. `assignments` are the variables set for it alone (`NAME=value`)."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[str, ...] = ()
+    source: str = ""
+
+    @property
+    def program(self) -> str:
+        """The first word, "" where it is not known."""
+        return self.words[0].text if self.words and self.words[0].kind == "literal" else ""
+
+
+@dataclass(frozen=True)
+class Redirection:
+    """A file that the shell itself opens."""
+
+    path: Word
+    writes: bool
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Everything found in a command. `trouble` says what could not be understood; () where all was."""
+
+    commands: tuple[SimpleCommand, ...] = ()
+    redirections: tuple[Redirection, ...] = ()
+    assignments: tuple[str, ...] = ()
+    """Variables set for the rest of the command: `NAME=value`, as they stand there."""
+    trouble: tuple[str, ...] = ()
+
+
+def read_command(command: str) -> Reading:
+    """Read `command` as bash would. Never raises."""
+    if len(command) > LONGEST:
+        return Reading(trouble=(f"it is longer than {LONGEST:,} characters",))
+    strange = next((char for char in command if _strange(char)), None)
+    if strange is not None:
+        return Reading(trouble=(f"it holds the character U+{ord(strange):04X}",))
+    try:
+        source = command.encode()
+    except UnicodeEncodeError:
+        return Reading(trouble=("it holds half of a surrogate pair",))
+    reader = _Reader(source)
+    root = _parser().parse(source).root_node
+    if root.has_error:
+        reader.doubt("its syntax could not be read")
+    reader.gaps(root)
+    reader.visit(root, 0)
+    return Reading(
+        tuple(reader.commands),
+        tuple(reader.redirections),
+        tuple(reader.assignments),
+        tuple(dict.fromkeys(reader.trouble)),
+    )
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter
+    import tree_sitter_bash
+
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+
+
+def _strange(char: str) -> bool:
+    """Control characters, and blanks that the shell and the grammar may not agree on."""
+    return char not in " \t\n" and (char.isspace() or not (char.isprintable() or ord(char) > 0xA0))
+
+
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_META = re.compile(r"""[\s;&|<>()$`"']""")
+_EXPANDS_IN_QUOTES = re.compile(r"[$`\"]")
+_PLAIN_EXPANSION = re.compile(r"\$\{#?[A-Za-z_]\w*(?:(?::?-|##?|%%?)[^$`\\'\"{}]*)?\}|\$\{[0-9@#?*]\}")
+_ASSIGNS = re.compile(r"[A-Za-z_]\w*(?:\[.*\])?\+?=", re.DOTALL)
+_DELIMITER = re.compile(r"""(['"]?)(\w+)\1""")
+_COMPARES_NUMBERS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+
+_PASSED = frozenset({
+    "program", "list", "pipeline", "subshell", "compound_statement", "do_group", "if_statement", "elif_clause",
+    "else_clause", "while_statement", "negated_command", "command_substitution", "process_substitution",
+    "case_statement", "case_item", "function_definition", "for_statement", "redirected_statement",
+    "string", "concatenation", "array", "unary_expression", "binary_expression", "parenthesized_expression",
+    "negated_expression", "variable_assignments",
+})  # fmt: skip
+"""What only holds other things."""
+_LEAVES = frozenset({
+    "word", "number", "raw_string", "string_content", "comment", "variable_name", "special_variable_name",
+    "simple_expansion", "test_operator", "file_descriptor", "heredoc_content", "heredoc_start", "heredoc_end",
+    "ansi_c_string", "regex", "extglob_pattern",
+})  # fmt: skip
+"""What runs nothing by itself."""
+_WRITING = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
+
+
+@dataclass
+class _Reader:
+    source: bytes
+    commands: list[SimpleCommand] = field(default_factory=list)
+    redirections: list[Redirection] = field(default_factory=list)
+    assignments: list[str] = field(default_factory=list)
+    trouble: list[str] = field(default_factory=list)
+    _heredoc_rows: set[int] = field(default_factory=set)
+
+    def doubt(self, why: str) -> None:
+        self.trouble.append(why)
+
+    def gaps(self, root: Node) -> None:
+        """Between two tokens there may be nothing but blanks: what the grammar skipped, the shell may run."""
+        position = 0
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node.children and node.type not in {"string", "heredoc_body", "expansion"}:
+                stack.extend(reversed(node.children))
+                continue
+            if node.is_missing:
+                self.doubt("its syntax could not be read")
+            self._blank(position, node.start_byte)
+            position = max(position, node.end_byte)
+        self._blank(position, len(self.source))
+
+    def _blank(self, start: int, end: int) -> None:
+        gap = self.source[start:end]
+        bare = gap.replace(b"\\\n", b"")
+        # A continued line without a blank on either side joins two tokens to one word: `r\<newline>m`.
+        if bare.strip(b" \t\n") or (gap and not bare):
+            self.doubt("its syntax could not be read")
+
+    def visit(self, node: Node, depth: int) -> None:
+        if depth > _DEEPEST:
+            self.doubt("it is nested too deeply")
+            return
+        kind = node.type
+        if not node.is_named:
+            if kind in {"((", "$(("}:
+                self.doubt("it calculates, and a variable in a calculation may run a command")
+            return
+        handler = _HANDLERS.get(kind)
+        if handler is not None:
+            handler(self, node, depth)
+        elif kind in _PASSED:
+            self._children(node, depth)
+        elif kind in _LEAVES:
+            self._leaf(node)
+        else:
+            self.doubt(f"it holds {kind.replace('_', ' ')}, which is not judged")
+            self._children(node, depth)
+
+    def _children(self, node: Node, depth: int) -> None:
+        for child in node.children:
+            self.visit(child, depth + 1)
+
+    def _leaf(self, node: Node) -> None:
+        """Check that the shell sees no more in a token than the grammar does."""
+        text = _text(node)
+        plain = _ESCAPED.sub("", text)
+        match node.type:
+            case "word" | "number" | "variable_name":
+                unclear = _META.search(plain) is not None
+            case "string_content":
+                unclear = _EXPANDS_IN_QUOTES.search(plain) is not None and "$" not in plain[-1:]
+            case "raw_string":
+                unclear = text.count("'") != 2
+            case "comment":
+                before = self.source[node.start_byte - 1 : node.start_byte]
+                unclear = before not in {b"", b" ", b"\t", b"\n", b";", b"&", b"|", b"(", b")"}
+            case _:
+                unclear = False
+        if unclear:
+            self.doubt("its syntax could not be read")
+
+    def _command(self, node: Node, depth: int) -> None:
+        words: list[Word] = []
+        assignments: list[str] = []
+        for child in node.children:
+            match child.type:
+                case "variable_assignment":
+                    assignments.append(_text(child))
+                    self._value(child, depth)
+                case "file_redirect" | "herestring_redirect" | "heredoc_redirect":
+                    self.visit(child, depth + 1)
+                case _:
+                    self.visit(child, depth + 1)
+                    words.append(_word(child))
+        if words and words[0].kind != "literal":
+            self.doubt(f"it is not known which program {words[0].text!r} is")
+        elif (
+            words
+            and words[0].text == _text(node.children[len(assignments)])
+            and _ASSIGNS.match(words[0].text)
+        ):
+            self.doubt("its syntax could not be read")
+        self.commands.append(SimpleCommand(tuple(words), tuple(assignments), _text(node)))
+
+    def _command_name(self, node: Node, depth: int) -> None:
+        self._children(node, depth)
+
+    def _declaration(self, node: Node, depth: int) -> None:
+        """`export A=b`, `declare …`, `unset …`: a command whose arguments set variables."""
+        words: list[Word] = []
+        assigned: list[str] = []
+        for child in node.children:
+            if child.type == "variable_assignment":
+                assigned.append(_text(child))
+                self._value(child, depth)
+            else:
+                if child.is_named:
+                    self.visit(child, depth + 1)
+                words.append(_word(child))
+        self.commands.append(SimpleCommand((*words, *map(Word, assigned)), (), _text(node)))
+
+    def _assignment(self, node: Node, depth: int) -> None:
+        self.assignments.append(_text(node))
+        self._value(node, depth)
+
+    def _value(self, node: Node, depth: int) -> None:
+        name = node.child_by_field_name("name")
+        if name is None or name.type != "variable_name":
+            self.doubt("it sets an element of an array")
+        value = node.child_by_field_name("value")
+        if value is not None:
+            self.visit(value, depth + 1)
+
+    def _redirect(self, node: Node, depth: int) -> None:
+        operator = next((child.type for child in node.children if not child.is_named), "")
+        destination = node.child_by_field_name("destination")
+        for child in node.children:
+            if child.is_named and child.type != "file_descriptor":
+                self.visit(child, depth + 1)
+        if destination is None:
+            if operator not in {">&-", "<&-"}:
+                self.doubt("its syntax could not be read")
+            return
+        target = _word(destination)
+        if operator in {">&", "<&"} and re.fullmatch(r"\d*-?", target.text):
+            return
+        if operator not in _WRITING and operator not in {"<", "<&"}:
+            self.doubt(f"it redirects with {operator}")
+        self.redirections.append(Redirection(target, operator in _WRITING))
+
+    def _heredoc(self, node: Node, depth: int) -> None:
+        """Its text is data; only an unquoted one is expanded. What stands behind `<<X` in its line is more command."""
+        parts = {child.type: child for child in node.children}
+        start, end = parts.get("heredoc_start"), parts.get("heredoc_end")
+        delimiter = _DELIMITER.fullmatch(_text(start)) if start is not None else None
+        body = _text(parts["heredoc_body"]) if "heredoc_body" in parts else ""
+        row = node.start_point[0]
+        ends = (
+            delimiter is not None
+            and end is not None
+            and _text(end) == delimiter[2]
+            and delimiter[2] not in {line.strip("\t") for line in body.split("\n")}
+        )
+        if not ends or delimiter is None or row in self._heredoc_rows:
+            self.doubt("its here-document could not be read")
+        elif not delimiter[1] and re.search(r"\$[({\[]|`", re.sub(r"\\.|\$\{\w+\}", "", body)):
+            self.doubt("its here-document is expanded by the shell")
+        self._heredoc_rows.add(row)
+        for child in node.children:
+            if child.is_named and child.type not in {"heredoc_start", "heredoc_body", "heredoc_end"}:
+                if child.type in {"word", "string", "raw_string", "concatenation"}:
+                    self.doubt("its here-document could not be read")
+                self.visit(child, depth + 1)
+
+    def _expansion(self, node: Node, depth: int) -> None:
+        if not _PLAIN_EXPANSION.fullmatch(_text(node)):
+            self.doubt(f"it expands {_text(node)[:60]}")
+        for child in node.children:
+            if child.type in {"command_substitution", "process_substitution", "string", "concatenation"}:
+                self.visit(child, depth + 1)
+
+    def _test(self, node: Node, depth: int) -> None:
+        self._children(node, depth)
+        texts = _text(node).split()
+        if "-v" in texts or (texts and texts[0] == "[[" and _COMPARES_NUMBERS.intersection(texts)):
+            self.doubt("it tests a variable in a way that may run a command")
+
+    def _arithmetic(self, node: Node, depth: int) -> None:
+        if not re.fullmatch(r"\$\(\([\d\s+*/%<>=()-]*\)\)", _text(node)):
+            self.doubt("it calculates, and a variable in a calculation may run a command")
+            self._children(node, depth)
+
+    def _loop(self, node: Node, depth: int) -> None:
+        name = node.child_by_field_name("variable")
+        if name is not None:
+            self.assignments.append(f"{_text(name)}=")
+        self._children(node, depth)
+
+
+_HANDLERS = {
+    "command": _Reader._command,
+    "command_name": _Reader._command_name,
+    "declaration_command": _Reader._declaration,
+    "unset_command": _Reader._declaration,
+    "variable_assignment": _Reader._assignment,
+    "file_redirect": _Reader._redirect,
+    "heredoc_redirect": _Reader._heredoc,
+    "herestring_redirect": _Reader._children,
+    "expansion": _Reader._expansion,
+    "test_command": _Reader._test,
+    "arithmetic_expansion": _Reader._arithmetic,
+    "for_statement": _Reader._loop,
+}
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode()
+
+
+def _word(node: Node) -> Word:
+    """The value of a word, where it has one before the shell runs."""
+    while node.type == "command_name" and node.child_count == 1:
+        node = node.children[0]
+    source = _text(node)
+    match node.type:
+        case "word" | "number":
+            return _bare(source)
+        case "raw_string":
+            return Word(source[1:-1])
+        case "string" if all(child.type in {'"', "string_content"} for child in node.children):
+            return Word(re.sub(r'\\([$`"\\\n])', lambda found: found[1].replace("\n", ""), source[1:-1]))
+        case "concatenation":
+            if re.search(r"(?<!\\)[{}]", "".join(_text(one) for one in node.children if one.type == "word")):
+                return Word(source, "unknown")
+            parts = [_word(child) for child in node.children]
+            kinds = {part.kind for part in parts}
+            kind: WordKind = "unknown" if "unknown" in kinds else "glob" if "glob" in kinds else "literal"
+            return Word(source if kind == "unknown" else "".join(part.text for part in parts), kind)
+        case _ if not node.is_named:
+            return Word(source)
+        case "variable_name":
+            return Word(source)
+        case _:
+            return Word(source, "unknown")
+
+
+def _bare(source: str) -> Word:
+    """An unquoted word: backslashes taken out, patterns and what the shell replaces found."""
+    plain = _ESCAPED.sub("", source)
+    text = _ESCAPED.sub(lambda found: found[1].replace("\n", ""), source)
+    if re.search(r"\{.*(?:,|\.\.).*\}", plain) or plain.startswith("="):
+        return Word(source, "unknown")
+    if re.search(r"[*?\[]|[+@!]\(", plain):
+        return Word(text, "glob")
+    if plain.startswith("~") or ":~" in plain or "=~" in plain:
+        return Word(text, "unknown" if not plain.startswith("~/") and plain != "~" else "literal")
+    return Word(text)
+
+
+def tail_of(command: SimpleCommand, start: int) -> SimpleCommand:
+    """The command that begins with the word at `start`, as a program that runs another one would run it."""
+    words = command.words[start:]
+    return replace(command, words=words, assignments=(), source=" ".join(word.text for word in words))

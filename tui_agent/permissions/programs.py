@@ -1,0 +1,315 @@
+"""What is known of programs: which arguments keep one to what its name says, which one runs another, which writes.
+
+Tables and their reading; which rule speaks for a command is decided in `judge`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tui_agent.permissions.commands import SimpleCommand, Word, tail_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class Program:
+    """What may follow the name of a program (or of its subcommand) for the call to do no more than the name says."""
+
+    options: frozenset[str] | None = None
+    """The options that may stand there; None: any, because none of them runs or writes anything."""
+    letters: str = ""
+    """One-letter options that may be joined (`-xvs`)."""
+
+    def takes(self, word: str) -> bool:
+        """Whether this argument may be there."""
+        if not word.startswith("-") or word == "--":
+            return not word.startswith("@")
+        if self.options is None or word.partition("=")[0] in self.options:
+            return True
+        # The last letter of joined ones may be followed by its value, which is a number (`-n4`).
+        joined = re.fullmatch(r"-([A-Za-z]+)(\d*)", word)
+        return joined is not None and all(letter in self.letters for letter in joined[1])
+
+    def listed(self) -> str:
+        """The options in words."""
+        if self.options is None:
+            return "any options"
+        known = [f"-{letter}" for letter in self.letters] + sorted(self.options)
+        return f"the options {' '.join(known)}" if known else "no options"
+
+
+_READS = Program()
+
+
+def _only(options: str = "", letters: str = "") -> Program:
+    return Program(frozenset(options.split()), letters)
+
+
+_CARGO = (
+    "--release --all --workspace --lib --bins --tests --examples --benches --all-targets --all-features "
+    "--no-default-features --features --package --test --bin --no-run --no-fail-fast --offline --locked --doc "
+    "--exclude --quiet --verbose"
+)
+_GO = "-v -run -count -race -short -timeout -bench -benchmem -cover -failfast -parallel -json -tags"
+PROGRAMS: dict[str, Program] = {
+    **dict.fromkeys(
+        ("ls", "cat", "head", "tail", "wc", "nl", "cut", "tr", "grep", "egrep", "fgrep", "stat", "du", "df", "pwd",
+         "echo", "basename", "dirname", "realpath", "readlink", "which", "cmp", "comm", "md5sum", "sha1sum",
+         "sha256sum", "uname", "whoami", "id", "true", "false"),
+        _READS,
+    ),
+    # rg: --pre, --hostname-bin and -z run programs. diff: -l runs pr.
+    "rg": _only(
+        "--files --hidden --no-ignore --count --files-with-matches --files-without-match --fixed-strings --glob "
+        "--ignore-case --smart-case --case-sensitive --invert-match --line-number --no-heading --only-matching "
+        "--word-regexp --line-regexp --type --type-not --max-count --max-depth --after-context --before-context "
+        "--context --multiline --pcre2 --json --sort --stats --regexp",
+        "ABCFHIMNPSUceghilmnopqstuvwx",
+    ),
+    "diff": _only(
+        "--unified --brief --recursive --ignore-all-space --ignore-space-change --ignore-blank-lines --side-by-side "
+        "--ignore-case --new-file --text --exclude --minimal --report-identical-files",
+        "abBcEiNqrsuUwy",
+    ),
+    # pytest: -p, -c, -o, -W, --rootdir, --pyargs and --basetemp load, configure or delete.
+    "pytest": _only(
+        "--lf --last-failed --ff --failed-first --nf --sw --stepwise --co --collect-only --tb --maxfail --exitfirst "
+        "--durations --durations-min --quiet --verbose --no-header --no-summary --showlocals --setup-show --color "
+        "--strict-markers --runxfail --deselect --ignore --count --cov --cov-report --timeout",
+        "qvxslknmrf",
+    ),
+    # ruff's -o writes, --fix edits, --config names a file.
+    "ruff check": _only(
+        "--no-fix --diff --select --ignore --extend-select --statistics --show-files "
+        "--output-format --preview --no-cache --quiet --verbose --exit-zero --target-version --line-length",
+        "qvn",
+    ),
+    "ruff format": _only("--check --diff --preview --quiet --verbose --no-cache --target-version --line-length", "qvn"),
+    # mypy: --python-executable runs a program, --install-types installs, --config-file and reports name files.
+    "mypy": _only(
+        "--strict --pretty --no-error-summary --show-error-codes --show-error-context --show-column-numbers "
+        "--ignore-missing-imports --no-incremental --check-untyped-defs --disallow-untyped-defs --warn-unreachable "
+        "--explicit-package-bases --namespace-packages --python-version --platform --package --module",
+        "pmv",
+    ),
+    # cargo: --config and -Z set programs to run; test: names, and the test program's own options behind `--`.
+    "cargo test": _only(f"{_CARGO} --nocapture --test-threads --ignored --include-ignored --exact", "qvrpj"),
+    "cargo build": _only(_CARGO, "qvrpj"),
+    "cargo check": _only(_CARGO, "qvrpj"),
+    # go: -exec, -toolexec, -vettool, -overlay and the linker's flags run or replace things.
+    "go test": _only(_GO),
+    "go build": _only("-v -race -tags"),
+    "go vet": _only("-v -tags -json"),
+    "npm test": _only(),
+    # git: -c, --output, --ext-diff, --textconv and -O run or write.
+    "git status": _only("--short --branch --porcelain --long --ignored --untracked-files", "sbu"),
+    "git diff": _only(
+        "--stat --cached --staged --name-only --name-status --numstat --shortstat --word-diff --unified --check "
+        "--exit-code --quiet --no-color --ignore-all-space --ignore-space-change --no-ext-diff --no-textconv",
+        "wbpU",
+    ),
+    "git log": _only(
+        "--oneline --stat --graph --all --decorate --name-only --name-status --max-count --since --until --author "
+        "--grep --follow --no-color --patch --reverse --no-merges --format --pretty --no-ext-diff --no-textconv",
+        "np",
+    ),
+}  # fmt: skip
+"""Programs that act only as their own name says, with what keeps them so."""
+
+LEADS_OUT = re.compile(r"(?:^|[=:,])[/~]|^-[^=]*/|(?:^|[/=:,])\.\.(?:[/=:,]|$)")
+"""A path that may lie outside the workspace."""
+SINKS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
+
+
+def known_program(words: Sequence[Word]) -> tuple[str, Program] | None:
+    """The entry of `PROGRAMS` for a command, by its first word or its first two."""
+    texts = [word.text for word in words[:2] if word.kind == "literal"]
+    for length in (2, 1):
+        name = " ".join(texts[:length])
+        if len(texts) >= length and name in PROGRAMS:
+            return name, PROGRAMS[name]
+    return None
+
+
+def stays_inside(word: Word) -> bool:
+    """Whether an argument cannot lead out of the workspace."""
+    return word.kind != "unknown" and (word.text in SINKS or not LEADS_OUT.search(word.text))
+
+
+def becomes_no_option(word: Word) -> bool:
+    """Whether no file that a wildcard finds could be taken for an option."""
+    return word.kind == "literal" or word.text[0] not in "-*?["
+
+
+_CHANGES_THE_SHELL = frozenset({
+    "cd", "pushd", "popd", "export", "declare", "typeset", "readonly", "local", "unset", "alias", "shopt", "set",
+    "hash", "source", ".", "trap", "exec", "enable", "read", "mapfile", "readarray", "printf", "eval",
+})  # fmt: skip
+
+
+def changes_the_shell(command: SimpleCommand) -> bool:
+    """Whether what comes after it in the same command may mean something else."""
+    return command.program in _CHANGES_THE_SHELL
+
+
+# Programs that do nothing by themselves and only go along with another command.
+
+_NEUTRAL = frozenset({"cd", "pwd", ":", "true", "false", "echo", "test", "[", "set", "exit", "sleep"})
+_SET = re.compile(r"[-+][eux]+|[-+]e?u?o|pipefail|errexit|nounset")
+
+
+def is_neutral(command: SimpleCommand) -> bool:
+    """Whether it changes nothing, so that it may go along with what is allowed (`cd src && …`)."""
+    name, rest = command.program, command.words[1:]
+    if name not in _NEUTRAL or command.assignments:
+        return False
+    if name == "set":
+        return all(word.kind == "literal" and _SET.fullmatch(word.text) for word in rest)
+    if name == "test" and any(word.text == "-v" for word in rest):
+        return False
+    return name != "cd" or (len(rest) == 1 and rest[0].kind == "literal" and stays_inside(rest[0]))
+
+
+_HARMLESS_VARIABLE = re.compile(
+    r"(?:LANG|LANGUAGE|LC_[A-Z]+|TZ|CI|NO_COLOR|FORCE_COLOR|CLICOLOR|COLUMNS|LINES|PYTHONDONTWRITEBYTECODE|PYTHONUNBUFFERED"
+    r"|PYTHONHASHSEED|RUST_BACKTRACE)"
+)
+_OWN_VARIABLE = re.compile(r"(?!npm_|.*_proxy$)[a-z_][a-z0-9_]*")
+_HIDDEN = re.compile(r"[`\[]|\$\(")
+
+
+def sets_harmlessly(assignment: str, *, for_programs: bool) -> bool:
+    """Whether a variable changes nothing about what runs. `for_programs`: it is handed to them."""
+    name, _, value = assignment.partition("=")
+    if _HIDDEN.search(value) and "'" in value:
+        return False
+    pattern = _HARMLESS_VARIABLE if for_programs else _OWN_VARIABLE
+    return pattern.fullmatch(name) is not None or _HARMLESS_VARIABLE.fullmatch(name) is not None
+
+
+# Programs that run another one
+
+SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash"})
+_TRANSPARENT = {
+    "timeout": ("ks", ("--kill-after", "--signal"), 1), "nice": ("n", ("--adjustment",), 0), "nohup": ("", (), 0),
+    "stdbuf": ("ioe", (), 0), "time": ("", (), 0), "ionice": ("cn", (), 0), "setsid": ("", (), 0),
+    "command": ("", (), 0), "builtin": ("", (), 0), "env": ("u", ("--unset",), 0),
+    "xargs": ("aEIdLnPs", ("--max-args", "--max-procs", "--delimiter", "--replace", "--max-lines"), 0),
+}  # fmt: skip
+"""Programs that do nothing but run the one after them: letters and names of options with a value, and how many
+arguments come before it."""
+_FLAGS = frozenset({"-p", "-f", "-w", "-0", "-r", "-t", "--null", "--no-run-if-empty", "--foreground", "--"})
+_OPAQUE = frozenset({
+    "sudo", "doas", "su", "runuser", "pkexec", "busybox", "toybox", "exec", "eval", "trap", "coproc", "chroot",
+    "unshare", "nsenter", "bwrap", "firejail", "systemd-run", "script", "unbuffer", "expect", "flock", "watch",
+    "strace", "ltrace", "gdb", "chrt", "taskset", "numactl", "setarch", "setpriv", "parallel", "entr", "ssh", "uvx",
+    "npx", "bunx", "start-stop-daemon", "daemonize", "proxychains", "caffeinate", "nix-shell", "dbus-run-session",
+    "xvfb-run", "rlwrap", "at", "batch",
+}) | frozenset(_TRANSPARENT) | SHELLS  # fmt: skip
+"""Programs that may run what stands in their arguments."""
+_RUNS_AFTER = {
+    **dict.fromkeys(
+        ("uv", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "pnpm", "yarn", "npm", "bundle", "docker",
+         "podman", "kubectl", "direnv", "nix", "git"),
+        frozenset({"run", "exec", "x"}),
+    ),
+    "find": frozenset({"-exec", "-execdir", "-ok", "-okdir"}),
+    "fd": frozenset({"-x", "-X", "--exec", "--exec-batch"}),
+}  # fmt: skip
+"""Programs that run what stands behind one of these words."""
+
+
+def base_name(program: str) -> str:
+    """A program's name without its folder."""
+    return program.rpartition("/")[2]
+
+
+def within(command: SimpleCommand) -> SimpleCommand | None:
+    """What a program that does nothing but run another runs; None where it is not such a one, or not clearly."""
+    entry = _TRANSPARENT.get(command.program)
+    if entry is None or command.assignments:
+        return None
+    letters, names, positional = entry
+    place = 1
+    while place < len(command.words):
+        word = command.words[place]
+        if word.kind != "literal":
+            return None
+        text = word.text
+        if text in _FLAGS:
+            place += 1
+        elif (len(text) == 2 and text[0] == "-" and text[1] in letters) or text in names:
+            place += 2
+        elif re.fullmatch(rf"-[{letters or '-'}]\w+|-\d+", text) or text.partition("=")[0] in names:
+            place += 1
+        elif text.startswith("-"):
+            return None
+        elif command.program == "env" and "=" in text:
+            if not sets_harmlessly(text, for_programs=True):
+                return None
+            place += 1
+        elif positional:
+            positional -= 1
+            place += 1
+        else:
+            inner = tail_of(command, place)
+            # What xargs adds comes from its input.
+            added = (Word("…", "unknown"),) if command.program == "xargs" else ()
+            return replace(inner, words=(*inner.words, *added))
+    return None
+
+
+def tails(command: SimpleCommand) -> list[SimpleCommand]:
+    """Every command that its arguments could be, for rules that forbid."""
+    name, words = base_name(command.program), command.words
+    after = _RUNS_AFTER.get(name)
+    start = 1
+    if after is not None:
+        start = next((place + 1 for place, word in enumerate(words) if word.text in after), len(words))
+    elif name not in _OPAQUE:
+        return []
+    places = range(start, min(len(words), _MOST_TAILS))
+    return [tail_of(command, place) for place in places if not words[place].text.startswith("-")]
+
+
+_MOST_TAILS = 40
+
+
+def scripts_within(command: SimpleCommand) -> tuple[list[str], bool]:
+    """Shell scripts among the arguments, and whether running them is all that the command does."""
+    words = command.words
+    if base_name(command.program) not in _OPAQUE:
+        return [], False
+    texts = [word.text for word in words[1:] if word.kind == "literal"]
+    scripts = [text for text in texts if re.search(r"[\s;&|]", text)]
+    plain = (
+        command.program in SHELLS
+        and not command.assignments
+        and len(words) == 3
+        and words[1].text in {"-c", "-ec", "-euc", "-lc", "-euxc"}
+        and words[2].kind == "literal"
+    )
+    if plain:
+        return [words[2].text], True
+    if command.program == "eval" and len(texts) == len(words) - 1 and texts:
+        return [" ".join(texts)], True
+    return scripts, False
+
+
+_WRITERS = frozenset({
+    "rm", "rmdir", "mv", "cp", "tee", "touch", "ln", "chmod", "chown", "truncate", "install", "shred", "unlink",
+    "mkdir", "dd", "rsync", "patch", "unzip", "tar", "sponge", "ed", "ex", "vim",
+})  # fmt: skip
+_EDITS_IN_PLACE = re.compile(r"-[a-zA-Z]*i|--in-place")
+
+
+def writes_its_arguments(command: SimpleCommand) -> bool:
+    """Whether it may change the files that it is given."""
+    name = base_name(command.program)
+    if name in {"sed", "perl", "ruby"}:
+        return any(_EDITS_IN_PLACE.match(word.text) for word in command.words[1:])
+    return name in _WRITERS

@@ -1,0 +1,168 @@
+"""One permission rule: `tool` or `tool(pattern)`, and what it speaks for.
+
+The pattern of a tool that takes a command is a command with wildcards, that of a tool for files a path glob, that
+of a tool for addresses a domain. Which rule wins is decided in `judge`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tui_agent.globs import GlobError, path_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tui_agent.permissions.commands import Word
+
+_RULE = re.compile(r"([\w*?][\w.*?:-]*)(?:\((.*)\))?", re.DOTALL)
+GUARDED = (".git", ".agent-tui.toml")
+"""Hold commands that run later without anybody's approval: never written by the file tools, nor under their rules."""
+READS = frozenset({"read_file", "list_dir", "glob", "grep"})
+WRITES = frozenset({"write_file", "edit_file"})
+"""A rule with a path for one of these speaks for the others too: who may not read a file may not search it either."""
+
+
+class Decision(StrEnum):
+    """What becomes of a call."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`text` as it was written; `origin` says where, in words a person can follow."""
+
+    decision: Decision
+    text: str
+    origin: str
+    tool: str
+    pattern: str | None = None
+    """None: every call of the tool."""
+
+    def __str__(self) -> str:
+        return f"{self.decision} {self.text} ({self.origin})"
+
+    def names(self, tool: str) -> bool:
+        """Whether it is about this tool, whatever the call."""
+        if {self.tool, tool} <= WRITES or (self.pattern is not None and {self.tool, tool} <= READS):
+            return True
+        return fnmatchcase(tool, self.tool)
+
+    @property
+    def covers_all(self) -> bool:
+        """Whether it speaks for every call of its tools."""
+        return self.pattern is None or self.pattern in {"*", "**"}
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The pattern as a command: its words, each a glob; () where it is an exact command."""
+        if (self.pattern or "").startswith(EXACTLY):
+            return ()
+        return tuple(shlex.split(self.pattern or "", posix=True))
+
+    def matches_path(self, path: str) -> bool:
+        """Whether the path glob speaks for `path`, relative to the workspace or absolute."""
+        if self.covers_all:
+            return True
+        pattern = self.pattern or ""
+        if pattern.startswith("/") != path.startswith("/"):
+            return False
+        return any(path_pattern(one).fullmatch(path.removeprefix("/")) for one in _with_inside(pattern))
+
+    def matches_domain(self, host: str) -> bool:
+        """Whether the pattern speaks for a host: itself, or `*.domain` for those below it."""
+        return self.covers_all or fnmatchcase(host.lower().rstrip("."), (self.pattern or "").lower())
+
+    def is_exactly(self, command: str) -> bool:
+        """Whether the pattern is this command, letter by letter."""
+        return self.pattern is not None and self.pattern == exact_pattern(command)
+
+
+def _with_inside(pattern: str) -> tuple[str, ...]:
+    """A folder's name speaks for what is in it."""
+    if pattern.endswith("/**"):
+        return pattern.removesuffix("/**") or "/", pattern
+    bare = pattern.rstrip("/")
+    return (bare, f"{bare}/**") if "/" in bare or pattern.endswith("/") else (bare, f"**/{bare}/**")
+
+
+def parse_rule(decision: Decision, text: str, origin: str) -> Rule:
+    """A rule from its text. Raises `ValueError` with what is wrong with it."""
+    found = _RULE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} is no rule: write `tool` or `tool(pattern)`, as `bash(pytest *)`")
+    tool, pattern = found[1], found[2]
+    if pattern is not None:
+        pattern = pattern.strip()
+        if not pattern:
+            raise ValueError(f"{text!r} has an empty pattern; `{tool}` alone speaks for every call")
+        try:
+            if tool == "bash":
+                if not pattern.startswith(EXACTLY):
+                    shlex.split(pattern, posix=True)
+            elif tool in READS | WRITES:
+                for one in _with_inside(pattern):
+                    path_pattern(one)
+        except (GlobError, ValueError) as error:
+            raise ValueError(f"{text!r} has a pattern that cannot be read: {str(error).lower()}") from error
+    return Rule(decision, text.strip(), origin, tool, pattern)
+
+
+EXACTLY = "="
+"""Before a command in a pattern: this command and no other, letter by letter."""
+
+
+def exact_pattern(command: str) -> str:
+    """The pattern that speaks for one command as it stands."""
+    return f"{EXACTLY}{command.strip()}"
+
+
+def literal_pattern(words: Sequence[Word]) -> str:
+    """The pattern that speaks for these words alone."""
+    return " ".join(shlex.quote(re.sub(r"([*?\[])", r"[\1]", word.text)) for word in words)
+
+
+def word_matches(pattern: str, text: str) -> bool:
+    """Whether one word of a pattern speaks for one word of a command."""
+    return fnmatchcase(text, pattern)
+
+
+def words_match(
+    patterns: Sequence[str],
+    words: Sequence[Word],
+    covered: Callable[[Word], bool],
+    same: Callable[[str, Word], bool],
+) -> bool:
+    """Whether a command's words fit a pattern's, of which `*` takes any number that are `covered`, `**` any at all."""
+    reachable = {0}
+    for word in words:
+        after: set[int] = set()
+        for place in _past_stars(patterns, reachable):
+            if place == len(patterns):
+                continue
+            pattern = patterns[place]
+            if pattern == "**" or (pattern == "*" and covered(word)):
+                after.add(place)
+            elif pattern != "*" and same(pattern, word):
+                after.add(place + 1)
+        reachable = after
+    return len(patterns) in _past_stars(patterns, reachable)
+
+
+def _past_stars(patterns: Sequence[str], places: set[int]) -> set[int]:
+    """These places in a pattern, and those behind stars that take nothing."""
+    found = set(places)
+    for place in places:
+        while place < len(patterns) and patterns[place] in {"*", "**"}:
+            place += 1
+            found.add(place)
+    return found
