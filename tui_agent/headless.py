@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_agent.config.errors import ConfigError
-from tui_agent.core.events import Approval, ApprovalAsked, EscalationRaised, Outcome
+from tui_agent.core.events import Approval, ApprovalAsked, EscalationRaised, Outcome, ServerAsked
 from tui_agent.core.names import OnEscalation
 from tui_agent.core.result import RunResult, result_of
 from tui_agent.headless_output import Outlet, presenter
 from tui_agent.models.choose import create_model
 from tui_agent.models.scenario_checks import ScenarioError
-from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
+from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.store.errors import SessionError
 from tui_agent.store.retention import put_away
 from tui_agent.store.session import Session, open_session
@@ -74,6 +74,10 @@ class HeadlessOperator:
     async def answer(self, raised: EscalationRaised) -> EscalationReply:
         """What `--on-escalation` says, to whatever is asked."""
         return EscalationReply(self.on_escalation, by="policy")
+
+    async def consult(self, asked: ServerAsked) -> ServerReply:
+        """No server of a checkout is started, and no server's question answered, by nobody."""
+        return ServerReply("cancel" if asked.purpose == "trust" else "decline", by="policy")
 
     async def gate(self, outline: RequestOutline) -> GateReply:
         """Nobody looks at the next request: it goes out at once, with its note as it is."""

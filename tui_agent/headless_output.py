@@ -132,6 +132,7 @@ class _Text:
             events.CompactionFailed: lambda event: f"▤ no summary: {one_line(event.reason)}{_by(event)}",
             events.Notice: lambda event: f"! {one_line(event.text)}",
             events.HookReported: _hook,
+            events.ServerChanged: lambda event: f"! {one_line(event.in_words)}",
         }
 
     def event(self, event: events.Event, state: RunState) -> None:

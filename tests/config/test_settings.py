@@ -95,6 +95,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "fallback_models": ('["a/b", "c/d"]', "a/b, c/d"),
     "compact_at": ("0.5", "0.5"),
     "summary_model": ('"a/cheap"', "a/cheap"),
+    "mcp": ("false", "false"),
     "theme": ('"paper"', "paper"),
     "step": ("true", "true"),
     "output": ('"jsonl"', "jsonl"),

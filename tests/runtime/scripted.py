@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tui_agent.core.events import ApprovalAsked, EscalationRaised
-from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
+from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
+from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
 from tui_agent.tools.workspace import Workspace
@@ -21,11 +21,13 @@ class ScriptedOperator:
     present: bool = True
     approvals: deque[ApprovalReply] = field(default_factory=deque)
     answers: deque[EscalationReply] = field(default_factory=deque)
+    consultations: deque[ServerReply] = field(default_factory=deque)
     notes: dict[int, str | None] = field(default_factory=dict)
     """By iteration: the note that replaces the pending one."""
     asked: list[ApprovalAsked] = field(default_factory=list)
     raised: list[EscalationRaised] = field(default_factory=list)
     outlines: list[RequestOutline] = field(default_factory=list)
+    consulted: list[ServerAsked] = field(default_factory=list)
 
     async def approve(self, asked: ApprovalAsked) -> ApprovalReply:
         self.asked.append(asked)
@@ -34,6 +36,10 @@ class ScriptedOperator:
     async def answer(self, raised: EscalationRaised) -> EscalationReply:
         self.raised.append(raised)
         return self.answers.popleft() if self.answers else EscalationReply("continue", by="policy")
+
+    async def consult(self, asked: ServerAsked) -> ServerReply:
+        self.consulted.append(asked)
+        return self.consultations.popleft() if self.consultations else ServerReply("cancel")
 
     async def gate(self, outline: RequestOutline) -> GateReply:
         self.outlines.append(outline)

@@ -250,6 +250,8 @@ def _above(value: Any, limit: Any, where: str) -> str:
 def _unsafe_value(key: str, value: Any) -> str:
     if key == "approve" and value != "ask":
         return 'it would let calls run unasked (only approve = "ask" is accepted here)'
+    if key == "mcp" and value is not False:
+        return "it would start servers that you switched off (only mcp = false is accepted here)"
     if key in {"model", "fallback_models", "summary_model", "aliases", "fallbacks"}:
         names = _listed(value)
         if any("://" in str(name) for name in names):

@@ -113,6 +113,8 @@ class Settings(BaseModel):
     """Longest time for a command of the `bash` tool that names none itself."""
     state_dir: Path = Field(default_factory=lambda: user_state_path(APP, appauthor=False))
     """Where sessions are kept."""
+    mcp: bool = True
+    """Start the MCP servers of `mcp.json` and `.mcp.json`; see MCP.md."""
     retention_days: Annotated[int, Field(ge=1)] | None = None
     """Sessions untouched for so many days go to the trash, from where they go after as many; None: never."""
     speed: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 1.0

@@ -13,8 +13,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from tui_agent.core.events import ApprovalAsked, EscalationRaised
-    from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
+    from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
+    from tui_agent.runtime.operator import (
+        ApprovalReply,
+        EscalationReply,
+        GateReply,
+        RequestOutline,
+        ServerReply,
+    )
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -43,6 +49,10 @@ class EscalationQuestion(Question["EscalationRaised", "EscalationReply"]):
     """Asks how to go on after an escalation."""
 
 
+class ServerQuestion(Question["ServerAsked", "ServerReply"]):
+    """Asks whether a tool server may start, or asks for a server."""
+
+
 class GateQuestion(Question["RequestOutline", "GateReply"]):
     """Asks whether the next request may go out, and with which note."""
 
@@ -50,7 +60,7 @@ class GateQuestion(Question["RequestOutline", "GateReply"]):
     """The note as it will be sent: the outline's, or what the operator made of it."""
 
 
-AnyQuestion = ApprovalQuestion | EscalationQuestion | GateQuestion
+AnyQuestion = ApprovalQuestion | EscalationQuestion | ServerQuestion | GateQuestion
 
 
 class ConsoleOperator:
@@ -91,6 +101,12 @@ class ConsoleOperator:
     async def answer(self, raised: EscalationRaised) -> EscalationReply:
         """Show an escalation card and wait for its answer."""
         question = EscalationQuestion(raised)
+        with self._shown(question):
+            return await question.future
+
+    async def consult(self, asked: ServerAsked) -> ServerReply:
+        """Show the card of a tool server and wait for its answer."""
+        question = ServerQuestion(asked)
         with self._shown(question):
             return await question.future
 

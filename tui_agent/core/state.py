@@ -44,6 +44,9 @@ from tui_agent.core.events import (
     Rewound,
     RunFinished,
     RunStarted,
+    ServerAnswered,
+    ServerAsked,
+    ServerChanged,
     SessionResumed,
     SessionStarted,
     SettingChanged,
@@ -201,6 +204,10 @@ class RunState:
     """Files of the workspace as the model last read or wrote them."""
     hook_context: tuple[str, ...] = ()
     """What hooks said in this iteration; it joins the note."""
+    servers: dict[str, ServerChanged] = field(default_factory=dict)
+    """The MCP servers of this process by name, each as it stood last."""
+    server_questions: tuple[ServerAsked, ...] = ()
+    """What the operator is asked because of a server."""
 
     @property
     def checkpoints(self) -> AppendLog[CheckpointSaved]:
@@ -511,15 +518,42 @@ def _interrupted(state: RunState, event: Interrupted) -> Changes:
 
 
 def _session_resumed(state: RunState, event: SessionResumed) -> Changes:
-    changes: Changes = {}
+    run = state.run
+    for server in state.servers.values():
+        run = _offering(run, server, None)
     if event.operator_present is not None:
-        changes["run"] = evolve(state.run, operator_present=event.operator_present)
+        run = evolve(run, operator_present=event.operator_present)
+    changes: Changes = {"run": run, "servers": {}, "server_questions": ()}
     if event.workspace:
         # Whoever wrote the recording may have written approvals for himself into it.
         changes["session"] = evolve(
             state.session, workspace=event.workspace, rules=frozenset(), approve=None, model=""
         )
     return changes
+
+
+def _server_changed(state: RunState, event: ServerChanged) -> Changes:
+    run = _offering(state.run, state.servers.get(event.server), event)
+    return {"run": run, "servers": {**state.servers, event.server: event}}
+
+
+def _offering(run: RunFacts, before: ServerChanged | None, now: ServerChanged | None) -> RunFacts:
+    """The run with other tools of one server; its tools are counted with the run's from the start on."""
+    if not run.number:
+        return run
+    gone = frozenset(before.tools) if before is not None else frozenset()
+    added = now.tools if now is not None else ()
+    kept = tuple(name for name in run.tools if name not in gone and name not in added)
+    tokens = run.tools_tokens - (before.tools_tokens if before else 0) + (now.tools_tokens if now else 0)
+    return evolve(run, tools=(*kept, *added), tools_tokens=max(0, tokens))
+
+
+def _server_asked(state: RunState, event: ServerAsked) -> Changes:
+    return {"server_questions": (*state.server_questions, event)}
+
+
+def _server_answered(state: RunState, event: ServerAnswered) -> Changes:
+    return {"server_questions": tuple(asked for asked in state.server_questions if asked.id != event.id)}
 
 
 def _notice(_: RunState, event: Notice) -> Changes:
@@ -584,4 +618,7 @@ _HANDLERS: dict[type[Event], Callable[[RunState, Any], Changes]] = {
     EscalationAnswered: _escalation_answered,
     RunFinished: _run_finished,
     Rewound: _rewound,
+    ServerChanged: _server_changed,
+    ServerAsked: _server_asked,
+    ServerAnswered: _server_answered,
 }

@@ -50,7 +50,9 @@ class ModelCaller:
         silence_timeout: float = 120.0,
         sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
+        tools_ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`tools_ready` is awaited before every call: bounded, for tools that are still being connected to."""
         self._recorder = recorder
         self._model = model
         self._tools = tools
@@ -58,8 +60,9 @@ class ModelCaller:
         self._silence_timeout = silence_timeout
         self._sleep = sleep
         self._jitter = jitter
+        self._tools_ready = tools_ready
         self._validator = Validator()
-        self._offers: dict[frozenset[str], _Offer] = {}
+        self._offers: dict[tuple[int, frozenset[str]], _Offer] = {}
         self._left_out: set[tuple[str, tuple[str, ...]]] = set()
         """Parameters that models do not take, as far as the operator knows of it."""
         self._newest: tuple[tuple[object, ...], BuiltRequest] | None = None
@@ -131,6 +134,8 @@ class ModelCaller:
         """The reply's calls by their ids, with exact arguments: in the recorded ones secrets are masked. None where
         the call failed.
         """
+        if self._tools_ready is not None:
+            await self._tools_ready()
         if step.delay:
             await self._sleep(step.delay)
         try:
@@ -249,10 +254,14 @@ class ModelCaller:
     def _offered(self) -> _Offer:
         """The tools that can be called now; made once a set."""
         withheld = self._recorder.state.recovery.open_tools()
-        if withheld not in self._offers:
+        key = (self._tools.version, withheld)
+        if key not in self._offers:
             names = tuple(name for name in self._tools.names if name not in withheld)
-            self._offers[withheld] = _Offer(self._tools.specifications(without=withheld), names)
-        return self._offers[withheld]
+            self._offers = {
+                known: made for known, made in self._offers.items() if known[0] == self._tools.version
+            }
+            self._offers[key] = _Offer(self._tools.specifications(without=withheld), names)
+        return self._offers[key]
 
 
 def _with_own_ids(calls: Sequence[events.ToolCall], iteration: int) -> tuple[events.ToolCall, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from tui_agent.core.events import ApprovalAsked, EscalationRaised
+from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
 
 Decision = Literal["once", "session", "always", "deny"]
 Choice = Literal["answer", "retry", "edit", "skip", "partial", "stop", "continue"]
@@ -57,6 +57,18 @@ class GateReply:
     note: str | None
 
 
+@dataclass(frozen=True)
+class ServerReply:
+    """The answer to what a tool server asks. `content` holds the values of the form, with `accept`.
+
+    accept: yes; decline: no (a server of a checkout stays off); cancel: not answered now.
+    """
+
+    decision: Literal["accept", "decline", "cancel"]
+    content: dict[str, Any] | None = None
+    by: Literal["operator", "policy"] = "operator"
+
+
 class Operator(Protocol):
     """Three implementations: the console's, the headless one, and a scripted one for tests."""
 
@@ -71,6 +83,10 @@ class Operator(Protocol):
 
     async def answer(self, raised: EscalationRaised) -> EscalationReply:
         """Answer an escalation. May be cancelled."""
+        ...
+
+    async def consult(self, asked: ServerAsked) -> ServerReply:
+        """Answer a tool server, or whether to start it. May be cancelled."""
         ...
 
     async def gate(self, outline: RequestOutline) -> GateReply:

@@ -82,6 +82,10 @@ class SessionRecorder:
 
         return unsubscribe
 
+    def learn_secrets(self, values: Mapping[str, str]) -> None:
+        """Mask these values too from now on, by the names given."""
+        self._redactor.learn(values)
+
     def new_mask(self) -> StreamRedactor:
         """What masks the secrets of a text that is kept beside the journal."""
         return self._redactor.stream()

@@ -83,18 +83,24 @@ class Redactor:
 
     def __init__(self, values: Mapping[str, str]) -> None:
         """`values`: secrets by the name that a mask shows. All are masked, whatever they are."""
-        found: dict[str, str] = {}
+        self.values: tuple[tuple[str, str], ...] = ()
+        self._placeholders: dict[tuple[str, str], str] = {}
+        self._secrets: dict[str, set[str]] = {}
+        self._lock = Lock()
+        self.learn(values)
+
+    def learn(self, values: Mapping[str, str]) -> None:
+        """Mask these too from now on."""
+        found = dict(self.values)
         for name, value in values.items():
             for form in (value, value.strip(), json.dumps(value)[1:-1], quote(value, safe="")):
                 if len(form) >= MIN_SECRET:
-                    found.setdefault(form, _placeholder(name, 1))
+                    mask = found.setdefault(form, _placeholder(name, 1))
+                    self._secrets.setdefault(mask, set())
         # The longest first: a value that holds another is masked whole.
         self.values = tuple(sorted(found.items(), key=lambda item: -len(item[0])))
         anchors = [*found, *(anchor for shape in SHAPES for anchor in shape.anchors)]
         self._suspect = re.compile("|".join(map(re.escape, anchors)))
-        self._placeholders: dict[tuple[str, str], str] = {}
-        self._secrets: dict[str, set[str]] = {mask: set() for mask in found.values()}
-        self._lock = Lock()
 
     @classmethod
     def from_environment(

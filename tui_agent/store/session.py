@@ -41,9 +41,14 @@ from tui_agent.store.redaction import Redactor
 from tui_agent.store.repair import repair_events
 from tui_agent.store.rewind import RewindPlan, RewindPoint, Scope, carry_out, plan, plan_undo, points
 from tui_agent.store.session_checkpointer import SessionCheckpointer
+from tui_agent.store.session_servers import SessionServers
 from tui_agent.tools.file_checks import FileChecks
+from tui_agent.tools.mcp.servers import McpServers
 from tui_agent.tools.registry import ToolRegistry, default_tools
 from tui_agent.tools.workspace import Workspace
+
+SERVERS_PATIENCE = 5.0
+"""Seconds that the first model call waits for MCP servers, from their start on; what comes later joins later calls."""
 
 
 def sessions_folder(state_dir: Path) -> Path:
@@ -154,16 +159,19 @@ class Session:
             recorder.restore,
             tuple((rule.pattern, rule.hint) for rule in settings.recovery.hints),
         )
+        self._servers = SessionServers(recorder, operator, self._tools, settings.state_dir, workspace)
         caller = ModelCaller(
             recorder,
             model,
             self._tools,
+            tools_ready=self._tools_ready,
             api_base=settings.api_base,
             silence_timeout=settings.model_timeout,
         )
         self._driver = Driver(recorder, caller, executor, operator, self._checkpointer)
         self._run: asyncio.Task[events.RunFinished | None] | None = None
         self._warming: asyncio.Task[None] | None = None
+        self._servers_until = 0.0
 
     @property
     def state(self) -> RunState:
@@ -187,6 +195,23 @@ class Session:
         # What is wrong with the model is said when it is called.
         with suppress(ModelFault):
             await self._model.start()
+
+    def connect_servers(self, patience: float = SERVERS_PATIENCE) -> None:
+        """Start the MCP servers in the background; the first model call waits `patience` seconds for them."""
+        if self.settings.mcp:
+            self._servers_until = asyncio.get_running_loop().time() + patience
+            self._servers.start()
+
+    @property
+    def servers(self) -> McpServers | None:
+        """The MCP servers; None where none is configured, or the configuration has not been read yet."""
+        return self._servers.servers
+
+    async def _tools_ready(self) -> None:
+        rest = self._servers_until - asyncio.get_running_loop().time()
+        if rest > 0:
+            await self._servers.ready(rest)
+            self._servers_until = 0.0
 
     async def submit(self, text: str) -> None:
         """Start a run with `text` as its task, or queue it for the run that goes on."""
@@ -302,6 +327,7 @@ class Session:
                 # Unwound from the last to the first; a fault of one keeps none of the others from closing.
                 closing.push_async_callback(self._recorder.close)
                 closing.push_async_callback(self._model.close)
+                closing.push_async_callback(self._servers.close)
                 closing.push_async_callback(self._checkpointer.settle)
                 if self._warming is not None:
                     self._warming.cancel()

@@ -1,8 +1,9 @@
 """Runs one command and leaves nothing of it behind. Started by `shell` as a script of its own, never
 imported.
 
-`python supervisor.py GRACE STATUS_FD COMMAND...`: standard input is a leash. When its other end closes,
-because the call was cancelled or the program died, all is ended. What a command leaves running ends with it:
+`python supervisor.py GRACE STATUS_FD [--leash=FD] COMMAND...`: standard input is a leash, or FD is, and the
+command keeps the input. When its other end closes, because the call was cancelled or the program died, all is
+ended. What a command leaves running ends with it:
 on Linux every orphan becomes a child of this process (a "subreaper"), also one that made itself a daemon with
 a clean environment, so that all can be found; elsewhere the command's process group is ended. Only the
 standard library is used: it starts in a few milliseconds.
@@ -19,12 +20,17 @@ import time
 
 _SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36
+_LEASH = "--leash="
 _KILLING = 5.0
 """Seconds for which SIGKILL is repeated; only what hangs in the kernel outlives it."""
 
 
 def main(grace: float, status: int, command: list[str]) -> None:
     """Run `command` until it ends or the leash is let go; then end all that is left."""
+    held = 0
+    if command[0].startswith(_LEASH):
+        held = int(command.pop(0).removeprefix(_LEASH))
+        os.set_inheritable(held, False)
     os.set_inheritable(status, False)
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
@@ -35,29 +41,30 @@ def main(grace: float, status: int, command: list[str]) -> None:
     linux = _prctl(_SET_CHILD_SUBREAPER, 1)
     leader = os.fork()
     if leader == 0:
-        _become(command)
+        _become(command, talks=held != 0)
     null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
+    for stream in (1, 2) if held == 0 else (0, 1, 2):
+        os.dup2(null, stream)
     os.write(status, f"pid {leader}\n".encode())
-    leash: list[int] = [0]
+    leash: list[int] = [held]
     ended = False
     while not ended:
         ready, _, _ = select.select([*leash, wake], [], [])
         _drain(wake)
-        ended = _reap(leader, status) or 0 in ready
+        ended = _reap(leader, status) or held in ready
     _end(leader, grace, status, linux)
 
 
-def _become(command: list[str]) -> None:
-    """In the forked child: a session of its own, no input, default signals; then the command."""
+def _become(command: list[str], *, talks: bool) -> None:
+    """In the forked child: a session of its own, no input unless it `talks`, default signals; then the command."""
     try:
         os.setsid()
         _prctl(_SET_PDEATHSIG, signal.SIGKILL)
         signal.set_wakeup_fd(-1)
         for name in ("SIGCHLD", "SIGTERM", "SIGINT", "SIGHUP", "SIGPIPE", "SIGXFSZ"):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        if not talks:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.execvp(command[0], command)  # noqa: S606 - the call was approved; this is where it is run
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())

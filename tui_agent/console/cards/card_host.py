@@ -128,12 +128,15 @@ def make_card(question: AnyQuestion, state: RunState) -> Card:
     from tui_agent.console.cards.approval import ApprovalCard
     from tui_agent.console.cards.escalation import EscalationCard, attempts_before
     from tui_agent.console.cards.gate import GateCard
-    from tui_agent.console.operator import ApprovalQuestion, EscalationQuestion
+    from tui_agent.console.cards.server import ServerCard
+    from tui_agent.console.operator import ApprovalQuestion, EscalationQuestion, ServerQuestion
 
     match question:
         case ApprovalQuestion():
             return ApprovalCard(question)
         case EscalationQuestion():
             return EscalationCard(question, attempts_before(state, question.asked))
+        case ServerQuestion():
+            return ServerCard(question)
         case _:
             return GateCard(question)

@@ -46,6 +46,7 @@ from tui_agent.core.events.run import (
     RunStarted,
     StopRequested,
 )
+from tui_agent.core.events.servers import ServerAnswered, ServerAsked, ServerChanged
 from tui_agent.core.events.session import (
     CheckpointSaved,
     ModeChanged,
@@ -124,6 +125,9 @@ __all__ = [
     "Rewound",
     "RunFinished",
     "RunStarted",
+    "ServerAnswered",
+    "ServerAsked",
+    "ServerChanged",
     "SessionResumed",
     "SessionStarted",
     "SettingChanged",
@@ -188,7 +192,10 @@ AnyEvent = Annotated[
     | EscalationAnswered
     | BreakerSet
     | CheckpointSaved
-    | Rewound,
+    | Rewound
+    | ServerChanged
+    | ServerAsked
+    | ServerAnswered,
     Field(discriminator="type"),
 ]
 

@@ -500,6 +500,14 @@ def _notice(conversation: Conversation, event: events.Notice, _: Surroundings) -
     )
 
 
+def _server_changed(conversation: Conversation, event: events.ServerChanged, _: Surroundings) -> Conversation:
+    if event.status not in {"failed", "given up for now"}:
+        return conversation
+    return conversation._closed(
+        NoticeEntry(event.seq, event.at, conversation.iteration, "warning", f"{event.in_words}.")
+    )
+
+
 def _escalation_raised(
     conversation: Conversation, event: events.EscalationRaised, _: Surroundings
 ) -> Conversation:
@@ -616,6 +624,7 @@ _HANDLERS: dict[type[events.Event], Callable[[Conversation, Any, Surroundings], 
     events.EscalationRaised: _escalation_raised,
     events.EscalationAnswered: _escalation_answered,
     events.Notice: _notice,
+    events.ServerChanged: _server_changed,
     events.SessionResumed: _session_resumed,
     events.CheckpointSaved: _checkpoint_saved,
     events.Rewound: _rewound,

@@ -141,6 +141,8 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     events.HookReported: _hook,
     events.Notice: lambda event: ("notice", event.text),
     events.Rewound: _rewound,
+    events.ServerChanged: lambda event: ("server", event.in_words),
+    events.ServerAnswered: lambda event: ("operator", f"MCP server {event.server}: {event.decision}"),
     events.RunFinished: lambda event: (
         "outcome",
         f"{event.outcome}: {event.reason}" if event.reason else str(event.outcome),

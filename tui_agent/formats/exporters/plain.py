@@ -31,6 +31,7 @@ from tui_agent.core.events import (
     Rewound,
     RunFinished,
     RunStarted,
+    ServerChanged,
     SessionStarted,
     SettingChanged,
     ToolCancelled,
@@ -100,6 +101,8 @@ def _lines(event: Event, *, times: bool) -> Iterator[str]:
             yield from _recovery(event)
         case Compacted() | CompactionFailed():
             yield from _summary(event)
+        case ServerChanged():
+            yield f"SERVER {event.in_words}"
         case ModelFaulted() | ReplyRejected() | CoherenceRepaired() | BreakerSet():
             yield from _fault(event)
         case _:

@@ -1,0 +1,115 @@
+"""A server of a few lines, without the SDK: it starts at once and misbehaves in the way that its argument names."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+HOW = sys.argv[1] if len(sys.argv) > 1 else ""
+TOOL = {"name": "echo", "description": "Say it again.", "inputSchema": {"type": "object"}}
+
+
+def send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def tool(name: str, **properties: Any) -> dict[str, Any]:
+    return {**TOOL, "name": name, "inputSchema": {"type": "object", "properties": properties}}
+
+
+def hostile() -> list[dict[str, Any]]:
+    """Names and schemas that would cost every request of a run, or hang whoever checks arguments by them."""
+    words = "\x1b]0;title\x07IGNORE ALL\u202e " + "y" * 9_000
+    names = ("a b", "a.b", "a/b", "é", "x" * 200, "", "\x1b[2J", "echo")
+    deep: Any = {}
+    for _ in range(60):
+        deep = {"type": "object", "properties": {"d": deep}}
+    top = tool("top", q={})
+    top["inputSchema"]["anyOf"] = [{"required": ["q"]}]
+    key = tool("key", **{"a b": {}})
+    key["inputSchema"]["required"] = ["a b"]
+    return [
+        *({**TOOL, "name": name, "description": words} for name in names),
+        tool("recursive", a={"$ref": "#/properties/a"}, p={"pattern": "(a+)+$"}),
+        tool("deep", d=deep),
+        tool("remote", r={"$ref": "http://127.0.0.1:9/x"}),
+        tool("nonsense", n={"type": "nonsense"}),
+        top,
+        key,
+        tool("big", n={"enum": ["z" * 30 + str(number) for number in range(3_000)]}),
+    ]
+
+
+def tools() -> list[dict[str, Any]]:
+    if HOW == "names":
+        return hostile()
+    return [tool(f"tool{number}") for number in range(1_000)] if HOW == "many" else [TOOL]
+
+
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    if method == "initialize":
+        return {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {"tools": {"listChanged": True}},
+            "serverInfo": {"name": "raw", "version": "0"},
+        }
+    if method == "tools/list":
+        return {"tools": tools()}
+    if method == "tools/call":
+        return called(params)
+    return {}
+
+
+def called(params: dict[str, Any]) -> dict[str, Any]:
+    match HOW:
+        case "hang":
+            time.sleep(300)
+        case "flood":
+            token = params.get("_meta", {}).get("progressToken")
+            told = {"progressToken": token, "message": "\x1b[31mflood\x07" * 20}
+            for number in range(2_000_000):
+                send({"method": "notifications/progress", "params": {**told, "progress": number}})
+        case "huge":
+            sys.stdout.write('{"jsonrpc": "2.0", "x": "' + "x" * 20_000_000)
+            sys.stdout.flush()
+        case "garbage":
+            sys.stdout.write("this is no JSON\n")
+            return {"content": "nonsense"}
+        case "dies":
+            os._exit(3)
+        case "bits":
+            return {
+                "content": [
+                    {"type": "text", "text": "see \x1b[2Jthis"},
+                    {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+                    {"type": "resource_link", "uri": "file:///a", "name": "a"},
+                    {"type": "resource", "resource": {"uri": "file:///b", "text": "inside"}},
+                ],
+                "structuredContent": {"a": 1},
+            }
+    return {"content": [{"type": "text", "text": f"echo {json.dumps(params['arguments'])}"}]}
+
+
+def main() -> None:
+    if HOW == "mute":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        subprocess.Popen(["sleep", "300"], start_new_session=True)
+        time.sleep(300)
+    if HOW == "dead":
+        sys.exit("no database")
+    for line in sys.stdin:
+        message = json.loads(line)
+        method = message.get("method", "")
+        if method == "server/discover":
+            send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+        elif "id" in message and method:
+            send({"id": message["id"], "result": answer(method, message.get("params", {}))})
+
+
+main()

@@ -1,0 +1,231 @@
+"""Servers that lie, hang, flood and die: none of them ends a run, and nothing of them stays behind."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mcp.harness import call, connected, eventually, raw, row, session_with, turns
+from tests.mcp.test_sdk_servers import results
+from tests.runtime.scripted import ScriptedOperator
+from tui_agent.core import events
+from tui_agent.runtime.operator import ApprovalReply, ServerReply
+from tui_agent.tools.mcp import connection
+from tui_agent.tools.mcp.connection import Patience
+from tui_agent.tools.mcp.offer import offered_schema
+from tui_agent.tools.mcp.status import Status
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failures are counted as ever, with hardly a wait between them."""
+    quick = Patience(connect=30, reconnect=20, backoff=0.01, open_for=0.2, open_cap=0.2, failures=3)
+    monkeypatch.setattr(connection, "Patience", lambda: quick)
+
+
+def commands_with(word: str) -> list[int]:
+    """Processes that have this word in their command line."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if word.encode() in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+async def test_hostile_names_and_schemas_become_what_every_provider_takes(tmp_path: Path) -> None:
+    script = turns(call("raw__recursive", p="a" * 40), call("raw__deep", d={}), call("raw__a_b", any=1))
+    async with session_with(tmp_path, {"raw": raw("names")}, script) as live:
+        await connected(live, "raw")
+        await live.run()
+        assert [text.partition(" ")[0] for text in results(live.events)[:3]] == ["tool_succeeded:"] * 3
+        offered = {tool["function"]["name"]: tool["function"] for tool in live.model.requests[0].tools}
+        ours = {name: tool for name, tool in offered.items() if name.startswith("raw__")}
+        assert len(ours) == 8 + 6
+        assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in ours)
+        assert {"raw__echo", "raw__a_b", "raw__nonsense", "raw__big"} < ours.keys()
+        assert all(
+            len(tool["description"]) < 2_200 and tool["description"].isprintable() for tool in ours.values()
+        )
+        text = json.dumps(ours)
+        assert "127.0.0.1:9" not in text
+        assert "u202e" not in text
+        assert ours["raw__top"]["parameters"].get("anyOf") is None
+        assert len(json.dumps(ours["raw__big"]["parameters"])) < 21_000
+        notices = " ".join(event.text for event in live.of(events.Notice))
+        assert "key is left out" in notices
+
+
+async def test_a_thousand_tools_are_bounded_and_the_operator_knows(tmp_path: Path) -> None:
+    async with session_with(tmp_path, {"raw": raw("many")}, turns()) as live:
+        await connected(live, "raw")
+        assert len(row(live, "raw").tools) == 128
+        await eventually(lambda: any("first 128" in event.text for event in live.of(events.Notice)))
+
+
+async def test_every_kind_of_content_becomes_text(tmp_path: Path) -> None:
+    async with session_with(tmp_path, {"raw": raw("bits")}, turns(call("raw__echo"))) as live:
+        await connected(live, "raw")
+        await live.run()
+        assert results(live.events)[0] == (
+            "tool_succeeded: see this\n[image image/png, 3 bytes: not shown]\n[resource a at file:///a]\ninside"
+        )
+
+
+MISDEEDS: list[tuple[str, dict[str, Any], str]] = [
+    ("dies", {}, "ended during the tool echo"),
+    ("hang", {"timeout": 300}, "no answer"),
+    ("huge", {}, "more than 8,000,000 bytes"),
+    ("garbage", {}, "breaks the protocol"),
+    ("flood", {"timeout": 30_000}, ""),
+]
+
+
+@pytest.mark.parametrize(("how", "more", "says"), MISDEEDS, ids=[how for how, _, _ in MISDEEDS])
+@pytest.mark.usefixtures("impatient")
+async def test_a_call_that_goes_wrong_is_an_error_for_the_model_and_no_more(
+    tmp_path: Path, how: str, more: dict[str, Any], says: str
+) -> None:
+    script = turns(call("raw__echo"), call("list_dir"))
+    async with session_with(tmp_path, {"raw": raw(how, **more)}, script) as live:
+        await connected(live, "raw")
+        if how == "flood":
+            await live.session.submit("go")
+            await live.until(lambda state: any(len(call.progress) > 100 for call in state.conversation.calls))
+            await live.session.interrupt()
+            live.session.set_mode(events.Mode.AUTO)
+            finished = await live.ended()
+            assert "\x1b" not in "".join(event.text for event in live.of(events.ToolProgress))
+        else:
+            finished = await live.run()
+            failed = live.of(events.ToolFailed)[0]
+            assert says in failed.content
+            assert failed.failure.unknown_effect
+        assert finished.outcome is events.Outcome.ANSWERED
+        assert results(live.events)[-2].startswith("tool_succeeded")
+    await eventually(lambda: not commands_with(f"raw_server.py\0{how}"))
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_server_that_fails_again_and_again_is_given_up_and_tried_later(tmp_path: Path) -> None:
+    script = turns(call("bad__echo"), call("list_dir"))
+    async with session_with(
+        tmp_path, {"bad": raw("dead"), "gone": {"command": "no-such-program"}}, script
+    ) as live:
+        await eventually(lambda: "bad" in live.state.servers and "gone" in live.state.servers)
+        assert live.state.servers["bad"].status == "given up for now"
+        assert "exit code 1" in live.state.servers["bad"].why
+        assert "no database" in live.state.servers["bad"].why
+        assert live.state.servers["gone"].status == "failed"
+        finished = await live.run()
+        assert finished.outcome is events.Outcome.ANSWERED
+        tried = row(live, "bad")
+        assert tried.status in {Status.OPEN, Status.CONNECTING}
+
+
+async def test_a_mute_server_holds_up_nothing_and_nothing_of_it_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "Patience", lambda: Patience(connect=0.5, backoff=60, backoff_cap=60))
+    async with session_with(tmp_path, {"mute": raw("mute")}, turns(), patience=0.1) as live:
+        finished = await live.run()
+        assert finished.outcome is events.Outcome.ANSWERED
+        await eventually(lambda: row(live, "mute").status is Status.RETRYING)
+        assert "did not answer within 0.5 s" in row(live, "mute").why
+    await eventually(lambda: not commands_with("raw_server.py\0mute") and not commands_with("sleep\x00300"))
+
+
+async def test_calls_ask_like_commands_and_a_session_approval_covers_the_tool(tmp_path: Path) -> None:
+    operator = ScriptedOperator(approvals=deque([ApprovalReply("once"), ApprovalReply("deny", "no")]))
+    script = turns(call("raw__echo", a=1), call("raw__echo", a=2))
+    async with session_with(tmp_path, {"raw": raw()}, script, operator=operator, approve="writes") as live:
+        await connected(live, "raw")
+        await live.run()
+        assert [text.partition(":")[0] for text in results(live.events)[:2]] == [
+            "tool_succeeded",
+            "tool_refused",
+        ]
+        assert "echo of the MCP server raw" in operator.asked[0].preview
+        assert "It may change or destroy things." in operator.asked[0].preview
+        assert operator.asked[0].covers == "raw__echo: every call of raw__echo"
+
+
+async def test_a_server_of_a_checkout_starts_only_after_exactly_its_entry_was_agreed_to(
+    tmp_path: Path,
+) -> None:
+    refusing = ScriptedOperator(consultations=deque([ServerReply("decline")]))
+    async with session_with(tmp_path, {"raw": raw()}, turns(), operator=refusing) as live:
+        await eventually(lambda: live.of(events.ServerAnswered))
+        assert row(live, "raw").status is Status.UNTRUSTED
+        asked = refusing.consulted[0]
+        assert "raw_server.py" in asked.message
+    for entry, purposes in ((raw(), []), (raw("other"), ["trust"]), (raw("other"), [])):
+        agreeing = ScriptedOperator(consultations=deque([ServerReply("accept")]))
+        async with session_with(tmp_path, {"raw": entry}, turns(), operator=agreeing) as live:
+            if entry == raw():
+                await eventually(lambda live=live: row(live, "raw").why)
+            else:
+                await connected(live, "raw")
+            assert [asked.purpose for asked in agreeing.consulted] == purposes
+
+
+async def test_without_an_operator_a_server_of_a_checkout_is_named_and_not_started(tmp_path: Path) -> None:
+    async with session_with(
+        tmp_path, {"raw": raw()}, turns(), operator=ScriptedOperator(present=False)
+    ) as live:
+        await live.run()
+        notices = [event.text for event in live.of(events.Notice)]
+        assert any(
+            "raw of .mcp.json was not started" in text and "agent-tui mcp trust raw" in text
+            for text in notices
+        )
+        assert not live.of(events.ServerChanged)
+
+
+async def test_secrets_reach_their_server_and_never_the_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-provider-0123456789")
+    monkeypatch.setenv("MY_VALUE", "hush-hush-0123456789")
+    shown = tmp_path / "environment"
+    entry = {
+        "command": "sh",
+        "args": ["-c", f"env > {shown}; exit 1"],
+        "env": {
+            "SERVICE_TOKEN": "literal-0123456789",
+            "OTHER": "${MY_VALUE}",
+            "WITH_DEFAULT": "${NOT_SET:-yes}",
+        },
+    }
+    async with session_with(tmp_path, {"leaky": entry}, turns()) as live:
+        await eventually(lambda: shown.exists() and "WITH_DEFAULT=yes" in shown.read_text())
+        asked = live.of(events.ServerAsked)[0].message if live.of(events.ServerAsked) else ""
+        journal = live.session.folder / "events.jsonl"
+    environment = shown.read_text()
+    assert "SERVICE_TOKEN=literal-0123456789" in environment
+    assert "OTHER=hush-hush-0123456789" in environment
+    assert "sk-provider" not in environment
+    assert "literal-0123456789" not in journal.read_text() + asked
+    assert "hush-hush" not in journal.read_text()
+
+
+def test_a_schema_that_cannot_be_read_is_opened_and_never_raises() -> None:
+    for schema in (
+        None,
+        5,
+        "text",
+        [],
+        {"type": "array"},
+        {"properties": 7, "required": "all"},
+        {"required": [[]]},
+    ):
+        made, _ = offered_schema(schema)
+        assert made is not None
+        assert made["type"] == "object"

@@ -1,0 +1,204 @@
+"""The MCP servers of a session: trust in the state folder, questions to the operator, events in the journal."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
+
+from pydantic import JsonValue
+
+from tui_agent.config.mcp_servers import ServerEntry, load_servers
+from tui_agent.core import events
+from tui_agent.core.projections.history import estimate_tokens
+from tui_agent.runtime.operator import Operator, ServerReply
+from tui_agent.store.mcp_trust import McpTrust
+from tui_agent.store.recorder import SessionRecorder
+from tui_agent.store.redaction import worth_masking
+from tui_agent.terminal_text import one_line, sanitize
+from tui_agent.tools.mcp.servers import McpServers, Row
+from tui_agent.tools.mcp.status import Status
+from tui_agent.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from tui_agent.tools.mcp.connection import Question, Reply
+
+MOST_FIELDS = 30
+_LONGEST_MESSAGE = 4_000
+_RECORDED = {Status.READY, Status.RETRYING, Status.OPEN, Status.FAILED, Status.STOPPED}
+
+
+class SessionServers:
+    """Implements `tools.mcp.servers.ServerHost` for a session."""
+
+    def __init__(
+        self,
+        recorder: SessionRecorder,
+        operator: Operator,
+        registry: ToolRegistry,
+        state_dir: Path,
+        workspace: Path,
+    ) -> None:
+        self._recorder = recorder
+        self._operator = operator
+        self._registry = registry
+        self._trust = McpTrust(state_dir, workspace)
+        self._workspace = workspace
+        self.servers: McpServers | None = None
+        """None until the configuration has been read."""
+        self._opening: asyncio.Task[None] | None = None
+
+    # --- life -----------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Read the configuration and start the servers, all in the background."""
+        self._opening = asyncio.get_running_loop().create_task(self._open(), name="mcp-configuration")
+
+    async def _open(self) -> None:
+        configured = await asyncio.to_thread(load_servers, self._workspace)
+        if configured.entries or configured.problems:
+            self.servers = McpServers(configured, self._registry, self, self._workspace)
+            self.servers.start()
+
+    async def ready(self, seconds: float) -> None:
+        """Until the servers are connected or given up, for so long at most."""
+        if self._opening is None:
+            return
+        await self._opening
+        if self.servers is not None:
+            await self.servers.ready(seconds)
+
+    async def close(self) -> None:
+        """End all servers."""
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.gather(self._opening, return_exceptions=True)
+        if self.servers is not None:
+            await self.servers.close()
+
+    # --- as the servers' host -------------------------------------------------------------------------------
+
+    @property
+    def present(self) -> bool:
+        """Whether somebody can be asked."""
+        return self._operator.present
+
+    def trusted(self, entry: ServerEntry) -> bool | None:
+        """What the operator said of exactly this entry in this workspace."""
+        return self._trust.trusted(entry)
+
+    async def ask_trust(self, entry: ServerEntry) -> bool:
+        """Show the whole of what would be started; the answer is remembered unless it is put off."""
+        lines = [f"{'Connect to' if entry.url else 'Run'}: {entry.shown}", *entry.details]
+        message = (
+            f"{entry.file.name} of this workspace names the MCP server {entry.name}. Start it?\n"
+            "It runs with your rights, outside of the workspace's walls.\n\n" + "\n".join(lines)
+        )
+        asked = events.ServerAsked(
+            id=secrets.token_hex(4), server=entry.name, purpose="trust", message=message
+        )
+        reply = await self._consult(asked)
+        if reply.decision != "cancel" and reply.by == "operator":
+            try:
+                await asyncio.to_thread(self._trust.remember, entry, reply.decision == "accept")
+            except OSError as error:
+                self.notice(
+                    f"The answer about the MCP server {entry.name} could not be kept: {error.strerror}."
+                )
+        return reply.decision == "accept"
+
+    async def ask(self, question: Question) -> Reply:
+        """Put a server's question to the operator."""
+        from tui_agent.tools.mcp.connection import Reply
+
+        properties = question.schema.get("properties")
+        fields = dict(list(properties.items())[:MOST_FIELDS]) if isinstance(properties, dict) else {}
+        required = question.schema.get("required")
+        asked = events.ServerAsked(
+            id=secrets.token_hex(4),
+            server=question.server,
+            purpose="elicitation",
+            message=sanitize(question.message[:_LONGEST_MESSAGE]),
+            fields={sanitize(name)[:80]: _field(field) for name, field in fields.items()},
+            required=tuple(str(name) for name in required) if isinstance(required, list) else (),
+            url=sanitize(question.url[:2_000]),
+        )
+        reply = await self._consult(asked)
+        return Reply(reply.decision, reply.content)
+
+    async def _consult(self, asked: events.ServerAsked) -> ServerReply:
+        self._recorder.record(asked)
+        reply = ServerReply("cancel", by="policy")
+        try:
+            reply = await self._operator.consult(asked)
+        finally:
+            self._recorder.record(
+                events.ServerAnswered(
+                    id=asked.id,
+                    server=asked.server,
+                    decision=reply.decision,
+                    given=tuple(reply.content or ()),
+                    by=reply.by,
+                )
+            )
+        return reply
+
+    def starting(self, entry: ServerEntry) -> None:
+        """Mask its secrets from now on."""
+        self._recorder.learn_secrets(
+            {name: value for name, value in entry.secrets.items() if worth_masking(value)}
+        )
+
+    def changed(self, row: Row) -> None:
+        """Record how the server stands."""
+        if row.status not in _RECORDED:
+            return
+        away = row.status is not Status.READY and row.status is not Status.RETRYING
+        names = () if away else tuple(tool.name for tool in row.tools)
+        tokens = sum(
+            estimate_tokens(str(specification))
+            for specification in self._registry.specifications()
+            if specification["function"]["name"] in names
+        )
+        self._recorder.record(
+            events.ServerChanged(
+                server=row.name,
+                status=cast(
+                    'Literal["connected", "connecting again", "given up for now", "failed", "stopped"]',
+                    row.status.value,
+                ),
+                tools=names,
+                tools_tokens=tokens,
+                why=one_line(row.why, 600),
+            )
+        )
+        for remark in row.remarks if row.status is Status.READY else ():
+            self.notice(f"MCP server {row.name}: {remark}.")
+
+    def notice(self, text: str) -> None:
+        """Something the operator should know."""
+        self._recorder.record(events.Notice(severity="warning", text=text))
+
+
+def _field(field: object) -> dict[str, JsonValue]:
+    """A field of a form, its words made safe and bounded."""
+    if not isinstance(field, dict):
+        return {}
+    made: dict[str, JsonValue] = {}
+    for key in ("type", "title", "description", "format", "default"):
+        value = field.get(key)
+        if isinstance(value, str):
+            made[key] = sanitize(value[:400])
+        elif key == "default" and isinstance(value, bool | int | float):
+            made[key] = value
+    for key in ("minimum", "maximum", "minLength", "maxLength"):
+        value = field.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            made[key] = value
+    choices = field.get("enum")
+    if not isinstance(choices, list):
+        choices = [option.get("const") for option in field.get("oneOf") or () if isinstance(option, dict)]
+    if choices:
+        made["enum"] = [str(choice)[:200] for choice in choices[:50]]
+    return made

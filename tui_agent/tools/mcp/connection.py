@@ -1,0 +1,590 @@
+"""One server from the first connection to the last: kept in the background, given up for a while when it fails.
+
+A task of its own holds the connection, since the SDK wants it opened and closed by the same one; calls come from
+elsewhere. Nothing here raises into a run but `ToolError`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import httpx2
+import mcp_types as types
+from mcp.client.client import Client
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from tui_agent import __version__
+from tui_agent.config.mcp_servers import ServerEntry
+from tui_agent.terminal_text import one_line
+from tui_agent.tools.errors import ToolError
+from tui_agent.tools.mcp import transport
+from tui_agent.tools.mcp.content import prompt_text, resource_text
+from tui_agent.tools.mcp.offer import MOST_TOOLS, Described
+from tui_agent.tools.mcp.status import Prompt, PromptArgument, Resource, Status
+
+logger = logging.getLogger(__name__)
+
+MOST_LISTED = 1_000
+"""Resources, templates and prompts of each kind that are kept of one server."""
+_PAGES = 50
+_CLOSED = frozenset({types.CONNECTION_CLOSED})
+_STRIKES = 3
+"""Calls in a row without an answer after which the connection is made anew."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long things may take, and when a server is given up for a while. Seconds, unless said otherwise."""
+
+    connect: float = 30.0
+    reconnect: float = 15.0
+    """How long a call waits for a connection that is being made again."""
+    stable: float = 30.0
+    """A connection that lasted so long is no sign of a broken server when it ends."""
+    backoff: float = 0.5
+    backoff_cap: float = 30.0
+    failures: int = 5
+    """Failed or short connections in a row that open the breaker."""
+    open_for: float = 60.0
+    """How long the breaker stays open the first time; doubled when the next try fails."""
+    open_cap: float = 900.0
+    relist: float = 1.0
+    """Least time between two looks at a list that the server says has changed,"""
+    relist_often: float = 30.0
+    """and once it has said so ten times."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a server asks the operator: the values of a form, or to open an address."""
+
+    server: str
+    message: str
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """accept, with the form's values; decline: no; cancel: not answered."""
+
+    action: str
+    content: Mapping[str, Any] | None = None
+
+
+class Surroundings(Protocol):
+    """What a connection needs of whoever holds it."""
+
+    environ: Mapping[str, str]
+    patience: Patience
+    workspace_uri: str
+
+    def changed(self, connection: Connection) -> None:
+        """Its status or lists are others now."""
+        ...
+
+    @property
+    def ask(self) -> Callable[[Question], Awaitable[Reply]] | None:
+        """Puts a question to the operator; None where there is none."""
+        ...
+
+
+class ServerGoneError(Exception):
+    """The connection has ended, or could not be made; the message says why."""
+
+
+class Connection:
+    """A server that is connected to, or tried again. `run` is its life; the rest may be called from any task."""
+
+    def __init__(self, entry: ServerEntry, surroundings: Surroundings) -> None:
+        self.entry = entry
+        self.status = Status.CONNECTING
+        self.why = ""
+        """What went wrong last, in words."""
+        self.tools: tuple[Described, ...] = ()
+        self.resources: tuple[Resource, ...] = ()
+        self.prompts: tuple[Prompt, ...] = ()
+        self.server = ""
+        """Name and version, as the server gives them."""
+        self.protocol = ""
+        self.retry_at = 0.0
+        """When the next try comes, on the event loop's clock."""
+        self._around = surroundings
+        self._client: Client | None = None
+        self._line: transport.Line | None = None
+        self._settled = asyncio.Event()
+        """Connected, or given up: whoever waits for the connection need wait no longer."""
+        self._again = asyncio.Event()
+        self._timers: set[asyncio.Timeout] = set()
+        self._asking = 0
+        self._strikes = 0
+        self._stale = asyncio.Event()
+        self._failures = 0
+        self._opened = 0
+
+    # --- life -----------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Connect, stay connected, connect again, until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            lived, final = 0.0, False
+            began = loop.time()
+            try:
+                await self._connected()
+            except asyncio.CancelledError:
+                self._set(Status.STOPPED)
+                raise
+            except (FileNotFoundError, PermissionError, NotADirectoryError) as error:
+                self.why, final = f"it cannot be started: {error.strerror or error} ({error.filename})", True
+            except Exception as error:  # noqa: BLE001 - whatever the SDK raises costs this connection alone
+                self.why = self._said(error)
+            finally:
+                self._client = None
+            lived = loop.time() - began if self.status is Status.READY else 0.0
+            self._failures = 1 if lived >= self._around.patience.stable else self._failures + 1
+            await self._wait_before_next(final=final)
+
+    async def _wait_before_next(self, *, final: bool) -> None:
+        patience = self._around.patience
+        loop = asyncio.get_running_loop()
+        self._again.clear()
+        delay: float | None = min(patience.backoff_cap, patience.backoff * 2 ** (self._failures - 1))
+        if final:
+            delay = None
+            self._set(Status.FAILED)
+        elif self._failures >= patience.failures:
+            delay = min(patience.open_cap, patience.open_for * 2**self._opened)
+            self._opened += 1
+            self.retry_at = loop.time() + delay
+            self._set(Status.OPEN)
+        else:
+            delay = delay * random.uniform(0.5, 1.0) if delay else delay  # noqa: S311 - spreads reconnections
+            self.retry_at = loop.time() + (delay or 0.0)
+            self._set(Status.RETRYING)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(delay):
+                await self._again.wait()
+        if self._again.is_set():
+            self._failures = self._opened = 0
+        self._set(Status.CONNECTING)
+
+    def reconnect(self) -> None:
+        """Try again now, whatever went wrong before; a connection that stands is made anew."""
+        self._again.set()
+        if self._line is not None:
+            self._line.end("the operator asked for a new connection")
+
+    async def _connected(self) -> None:
+        """One connection from its start to its end. Raises what ended it."""
+        self._line = line = transport.Line()
+        self._strikes = 0
+        patience = self._around.patience
+        try:
+            async with self._streams(line) as streams:
+                client = Client(
+                    _Given(streams),
+                    client_info=types.Implementation(name="agent-tui", version=__version__),
+                    message_handler=self._on_message,
+                    list_roots_callback=self._on_roots,
+                    elicitation_callback=None if self._around.ask is None else self._on_elicitation,
+                    cache=None,
+                )
+                async with asyncio.timeout(patience.connect) as limit:
+                    await self._ended_or(line, client.__aenter__())
+                try:
+                    async with asyncio.timeout_at(limit.when()):
+                        await self._ended_or(line, self._list_all(client))
+                    self._introduce(client)
+                    self._client = client
+                    self._failures = 0 if self._opened else self._failures
+                    self._opened = 0
+                    self._set(Status.READY)
+                    watching = asyncio.create_task(self._watch(client))
+                    try:
+                        await line.ended.wait()
+                    finally:
+                        watching.cancel()
+                        await asyncio.gather(watching, return_exceptions=True)
+                finally:
+                    self._client = None
+                    await client.__aexit__(None, None, None)
+        except TimeoutError:
+            raise ServerGoneError(f"it did not answer within {patience.connect:g} s") from None
+        raise ServerGoneError(line.why)
+
+    @asynccontextmanager
+    async def _streams(self, line: transport.Line) -> AsyncIterator[transport.Streams]:
+        if self.entry.url:
+            async with transport.http(self.entry, line) as streams:
+                yield streams
+        else:
+            async with transport.stdio(self.entry, line, self._around.environ) as streams:
+                yield streams
+
+    async def _ended_or(self, line: transport.Line, work: Awaitable[Any]) -> Any:
+        """The result of `work`, which is done here, in this task; an end of the line interrupts it."""
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a connection is made by a task")
+        cut = False
+
+        async def watch() -> None:
+            nonlocal cut
+            await line.ended.wait()
+            cut = True
+            task.cancel()
+
+        watcher = asyncio.create_task(watch())
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if cut and task.uncancel() == 0:
+                raise ServerGoneError(line.why) from None
+            raise
+        finally:
+            watcher.cancel()
+
+    def _introduce(self, client: Client) -> None:
+        info = client.server_info
+        self.server = one_line(f"{info.name} {info.version}", 100) if info is not None else ""
+        self.protocol = client.protocol_version
+
+    def _said(self, error: Exception) -> str:
+        """What went wrong, with the exit code and the last words of a process."""
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        line = self._line
+        text = one_line(str(error), 400) or type(error).__name__
+        if not isinstance(error, ServerGoneError | MCPError):
+            text = f"{type(error).__name__}: {text}" if str(error) else text
+        if line is not None:
+            if line.exit_code is not None:
+                text += f" (exit code {line.exit_code})"
+            if line.last_words:
+                text += f"; it said: {line.last_words}"
+        return text
+
+    def _set(self, status: Status) -> None:
+        if status in {Status.CONNECTING, Status.RETRYING}:
+            self._settled.clear()
+        else:
+            self._settled.set()
+        self.status = status
+        if status is Status.READY:
+            self.why = ""
+        self._around.changed(self)
+
+    async def settled(self) -> None:
+        """Until it is connected, or it is plain that it will not be soon."""
+        await self._settled.wait()
+
+    # --- lists ----------------------------------------------------------------------------------------------
+
+    async def _list_all(self, client: Client) -> None:
+        capabilities = client.server_capabilities
+        self.tools = await _tools(client) if capabilities.tools is not None else ()
+        self.resources, self.prompts = (), ()
+        # A server that fails to list what is only offered to the operator is still good for its tools.
+        with suppress(MCPError):
+            if capabilities.resources is not None:
+                self.resources = await _resources(client)
+        with suppress(MCPError):
+            if capabilities.prompts is not None:
+                self.prompts = await _prompts(client)
+
+    async def _on_message(self, message: Any) -> None:
+        if isinstance(
+            message,
+            types.ToolListChangedNotification
+            | types.ResourceListChangedNotification
+            | types.PromptListChangedNotification,
+        ):
+            self._stale.set()
+
+    async def _watch(self, client: Client) -> None:
+        """List anew when the server says that something changed."""
+        self._stale.clear()
+        subscribed = asyncio.create_task(self._listen(client))
+        patience = self._around.patience
+        times = 0
+        try:
+            while True:
+                await self._stale.wait()
+                await asyncio.sleep(
+                    0 if not times else patience.relist if times < 10 else patience.relist_often
+                )
+                times += 1
+                self._stale.clear()
+                before = (self.tools, self.resources, self.prompts)
+                try:
+                    async with asyncio.timeout(patience.connect):
+                        await self._list_all(client)
+                except (MCPError, TimeoutError, ValueError) as error:
+                    logger.info("%s: its lists could not be read again: %s", self.entry.name, error)
+                    continue
+                if before != (self.tools, self.resources, self.prompts):
+                    self._around.changed(self)
+        finally:
+            subscribed.cancel()
+            await asyncio.gather(subscribed, return_exceptions=True)
+
+    async def _listen(self, client: Client) -> None:
+        """Servers of the newer protocol say what changed only to those who ask for it."""
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return
+        delay = 1.0
+        while True:
+            with suppress(MCPError, SubscriptionLost, TimeoutError):
+                async with client.listen(
+                    tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
+                ) as subscription:
+                    async for _ in subscription:
+                        self._stale.set()
+            await asyncio.sleep(delay)
+            delay = min(60.0, delay * 2)
+
+    # --- what the server asks -------------------------------------------------------------------------------
+
+    async def _on_roots(self, context: Any) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=[types.Root(uri=self._around.workspace_uri, name="workspace")])  # type: ignore[arg-type]
+
+    async def _on_elicitation(self, context: Any, params: Any) -> types.ElicitResult | types.ErrorData:
+        ask = self._around.ask
+        if ask is None:
+            return types.ElicitResult(action="decline")
+        self._pause_timers()
+        try:
+            reply = await ask(
+                Question(
+                    self.entry.name,
+                    str(params.message),
+                    dict(getattr(params, "requested_schema", None) or {}),
+                    str(getattr(params, "url", "") or ""),
+                )
+            )
+        finally:
+            self._go_on_timers()
+        content = (
+            dict(reply.content or {}) if reply.action == "accept" and not getattr(params, "url", "") else None
+        )
+        return types.ElicitResult(action=reply.action, content=content)  # type: ignore[arg-type]
+
+    def _pause_timers(self) -> None:
+        self._asking += 1
+        for timer in self._timers:
+            timer.reschedule(None)
+
+    def _go_on_timers(self) -> None:
+        self._asking -= 1
+        if not self._asking:
+            for timer in self._timers:
+                self._alive(timer)
+
+    def _alive(self, timer: asyncio.Timeout) -> None:
+        """A sign of life: the silence begins anew."""
+        if not self._asking and not timer.expired():
+            timer.reschedule(asyncio.get_running_loop().time() + self.entry.call_limit)
+
+    # --- what is asked of the server ------------------------------------------------------------------------
+
+    async def call(
+        self, tool: str, arguments: dict[str, Any], show: Callable[[str], None]
+    ) -> types.CallToolResult:
+        """Call a tool; `show` is given what it says of its progress. Raises `ToolError`.
+
+        A call that is cancelled is cancelled at the server too.
+        """
+        async with self._asked(f"the tool {tool}", effect=True) as (client, timer):
+
+            async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+                self._alive(timer)
+                show(_progress_line(progress, total, message))
+
+            return await client.call_tool(tool, arguments, progress_callback=on_progress)
+
+    async def read_resource(self, uri: str) -> str:
+        """The text of a resource. Raises `ToolError`."""
+        async with self._asked(f"the resource {uri}") as (client, _):
+            result = await client.read_resource(uri)
+        return "\n".join(resource_text(part) for part in result.contents)
+
+    async def get_prompt(self, name: str, arguments: dict[str, str]) -> str:
+        """A prompt's messages as one text. Raises `ToolError`."""
+        async with self._asked(f"the prompt {name}") as (client, _):
+            result = await client.get_prompt(name, arguments)
+        return prompt_text(result.messages)
+
+    @asynccontextmanager
+    async def _asked(
+        self, what: str, *, effect: bool = False
+    ) -> AsyncIterator[tuple[Client, asyncio.Timeout]]:
+        client = await self._ready()
+        line = self._line
+        limit = self.entry.call_limit
+        timer = asyncio.timeout(None if self._asking else limit)
+        self._timers.add(timer)
+        try:
+            async with timer:
+                yield client, timer
+            self._strikes = 0
+        except TimeoutError:
+            self._strike(line)
+            raise ToolError(
+                f"The server {self.entry.name} gave no answer about {what} within {limit:g} s; the call was cancelled."
+                + (" What it did until then is not known." if effect else ""),
+                transient=True,
+                unknown_effect=effect,
+            ) from None
+        except MCPError as error:
+            raise self._failed(error, line, what, effect=effect) from None
+        except (httpx2.HTTPError, OSError) as error:
+            if line is not None:
+                line.end(f"the connection broke: {one_line(str(error)) or type(error).__name__}")
+            raise self._lost(what, str(error), effect=effect) from None
+        except ValueError as error:
+            # A result that breaks the protocol or the tool's own schema.
+            raise ToolError(
+                f"The server {self.entry.name} answered about {what} with something that breaks the protocol: "
+                f"{one_line(str(error), 600)}",
+                unknown_effect=effect,
+            ) from None
+        except RuntimeError as error:
+            raise ToolError(
+                f"The server {self.entry.name} failed at {what}: {one_line(str(error), 600)}",
+                unknown_effect=effect,
+            ) from None
+        finally:
+            self._timers.discard(timer)
+
+    def _failed(self, error: MCPError, line: transport.Line | None, what: str, *, effect: bool) -> ToolError:
+        code, text = error.error.code, one_line(error.error.message, 2_000)
+        broken = code in _CLOSED or "session terminated" in text.lower()
+        if broken or (line is not None and line.ended.is_set()):
+            if line is not None:
+                line.end(text)
+            return self._lost(what, line.why if line is not None else text, effect=effect)
+        self._strikes = 0
+        return ToolError(f"The server {self.entry.name} refused {what}: {text} (code {code})")
+
+    def _lost(self, what: str, why: str, *, effect: bool) -> ToolError:
+        return ToolError(
+            f"The connection to the server {self.entry.name} ended during {what}: {one_line(why, 300)}. It is "
+            "connected to again." + (" What the call did until then is not known." if effect else ""),
+            transient=True,
+            unknown_effect=effect,
+        )
+
+    def _strike(self, line: transport.Line | None) -> None:
+        self._strikes += 1
+        if self._strikes >= _STRIKES and line is not None:
+            line.end(f"{self._strikes} calls in a row had no answer")
+
+    async def _ready(self) -> Client:
+        """The connection, waited for where one is being made. Raises `ToolError`."""
+        line = self._line
+        if self._client is None or (line is not None and line.ended.is_set()):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._around.patience.reconnect):
+                    await self._until_ready()
+        if self._client is None:
+            again = {
+                Status.OPEN: f" It is tried again in {max(1.0, self._until_retry()):.0f} s.",
+                Status.CONNECTING: " It is still being connected to.",
+                Status.RETRYING: " It is being connected to again.",
+            }.get(self.status, "")
+            why = f" ({self.why})" if self.why else ""
+            raise ToolError(
+                f"The server {self.entry.name} cannot be reached now{why}.{again} Go on without it, or try later.",
+                transient=True,
+            )
+        return self._client
+
+    async def _until_ready(self) -> None:
+        while True:
+            await asyncio.sleep(0)  # an end that was just noticed is taken up by `run` first
+            if self._client is not None and self._line is not None and not self._line.ended.is_set():
+                return
+            await self._settled.wait()
+            if self.status is not Status.READY:
+                return
+            await asyncio.sleep(0.01)
+
+    def _until_retry(self) -> float:
+        return self.retry_at - asyncio.get_running_loop().time()
+
+
+class _Given:
+    """Streams that are there already, as the SDK wants to be given them."""
+
+    def __init__(self, streams: transport.Streams) -> None:
+        self._streams = streams
+
+    async def __aenter__(self) -> transport.Streams:
+        return self._streams
+
+    async def __aexit__(self, *_: object) -> None:
+        for stream in self._streams:
+            await stream.aclose()
+
+
+def _progress_line(done: float, total: float | None, message: str | None) -> str:
+    share = f"{done:g}" if not total else f"{done:g} of {total:g}"
+    return f"{share} · {one_line(message, 400)}\n" if message else f"{share}\n"
+
+
+async def _pages(get: Callable[[str | None], Awaitable[Any]], items: str, most: int) -> list[Any]:
+    found: list[Any] = []
+    cursor: str | None = None
+    for _ in range(_PAGES):
+        page = await get(cursor)
+        found += getattr(page, items)
+        cursor = page.next_cursor
+        if not cursor or len(found) >= most:
+            break
+    return found[:most]
+
+
+async def _tools(client: Client) -> tuple[Described, ...]:
+    listed = await _pages(lambda cursor: client.list_tools(cursor=cursor), "tools", MOST_TOOLS * 4)
+    described = []
+    for tool in listed:
+        hints = tool.annotations
+        read_only = bool(hints is not None and hints.read_only_hint)
+        destructive = not read_only and (hints is None or hints.destructive_hint is not False)
+        described.append(
+            Described(
+                tool.name, tool.description or tool.title or "", tool.input_schema, read_only, destructive
+            )
+        )
+    return tuple(described)
+
+
+async def _resources(client: Client) -> tuple[Resource, ...]:
+    listed = await _pages(lambda cursor: client.list_resources(cursor=cursor), "resources", MOST_LISTED)
+    return tuple(
+        Resource(
+            str(item.uri), one_line(item.title or item.name or "", 80), one_line(item.description or "", 200)
+        )
+        for item in listed
+    )
+
+
+async def _prompts(client: Client) -> tuple[Prompt, ...]:
+    listed = await _pages(lambda cursor: client.list_prompts(cursor=cursor), "prompts", MOST_LISTED)
+    return tuple(
+        Prompt(
+            item.name,
+            one_line(item.description or item.title or "", 200),
+            tuple(PromptArgument(each.name, bool(each.required)) for each in item.arguments or ()),
+        )
+        for item in listed
+    )

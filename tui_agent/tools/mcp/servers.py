@@ -1,0 +1,280 @@
+"""The MCP servers of a session: started in the background once they are trusted, their tools put among the others.
+
+The SDK is imported, in a thread, when the first server is started. What the operator is asked and what is recorded goes
+through the `ServerHost`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from tui_agent.config.mcp_servers import ConfiguredServers, ServerEntry
+from tui_agent.tools.errors import ToolError
+from tui_agent.tools.mcp.offer import Offered, offer, slugs
+from tui_agent.tools.mcp.status import Prompt, Resource, Status
+from tui_agent.tools.mcp.tool import ServerTool
+
+if TYPE_CHECKING:
+    from tui_agent.tools.mcp.connection import Connection, Patience, Question, Reply
+    from tui_agent.tools.registry import ToolRegistry
+
+INSTALL = "pip install 'agent-tui[mcp]'"
+
+
+class ServerHost(Protocol):
+    """What the servers need of the session that holds them."""
+
+    @property
+    def present(self) -> bool:
+        """Whether somebody can be asked."""
+        ...
+
+    def trusted(self, entry: ServerEntry) -> bool | None:
+        """Whether the operator agreed to exactly this entry; None: never asked."""
+        ...
+
+    async def ask_trust(self, entry: ServerEntry) -> bool:
+        """Ask the operator to start a server of a checkout, and remember the answer."""
+        ...
+
+    async def ask(self, question: Question) -> Reply:
+        """Put a server's question to the operator."""
+        ...
+
+    def starting(self, entry: ServerEntry) -> None:
+        """The server is about to be started: its secrets are to be masked from now on."""
+        ...
+
+    def changed(self, row: Row) -> None:
+        """A server came, went or has other tools."""
+        ...
+
+    def notice(self, text: str) -> None:
+        """Something the operator should know."""
+        ...
+
+
+@dataclass(frozen=True)
+class Row:
+    """A server as it stands now."""
+
+    entry: ServerEntry
+    status: Status
+    why: str = ""
+    tools: tuple[Offered, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
+    server: str = ""
+    retry_in: float | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.entry.name
+
+
+class McpServers:
+    """All servers. `start` returns at once; `close` ends every one of them."""
+
+    def __init__(
+        self,
+        configured: ConfiguredServers,
+        registry: ToolRegistry,
+        host: ServerHost,
+        workspace: Path,
+        *,
+        environ: Mapping[str, str] | None = None,
+        patience: Patience | None = None,
+        output_limit: int | None = None,
+    ) -> None:
+        self.environ = os.environ if environ is None else environ
+        self.workspace_uri = workspace.as_uri()
+        self._configured = configured
+        self._registry = registry
+        self._host = host
+        self._patience = patience
+        self._limits = {} if output_limit is None else {"output_limit": output_limit}
+        self._slugs = slugs(entry.name for entry in configured.entries)
+        self._connections: dict[str, Connection] = {}
+        self._refused: dict[str, tuple[Status, str]] = {}
+        self._offered: dict[str, tuple[tuple[Offered, ...], tuple[str, ...]]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._told: dict[str, object] = {}
+        self._started = asyncio.Event()
+        """Every server that can be started by itself has been."""
+        self._closing = False
+        self._asking: list[asyncio.Task[None]] = []
+        self._starting: asyncio.Task[None] | None = None
+
+    # --- as surroundings of the connections -----------------------------------------------------------------
+
+    @property
+    def patience(self) -> Patience:
+        from tui_agent.tools.mcp.connection import Patience
+
+        return self._patience or Patience()
+
+    @property
+    def ask(self) -> Callable[[Question], Awaitable[Reply]] | None:
+        """Puts a server's question to the operator; None where nobody is there."""
+        return self._host.ask if self._host.present else None
+
+    def changed(self, connection: Connection) -> None:
+        """Offer what the server offers now."""
+        if self._closing:
+            return
+        name = connection.entry.name
+        self._tasks[f"{name} offer"] = asyncio.get_running_loop().create_task(self._offer(connection))
+
+    # --- life -----------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start what may be started, and ask about the rest, all in the background."""
+        self._starting = asyncio.get_running_loop().create_task(self._start(), name="mcp-servers")
+
+    async def _start(self) -> None:
+        try:
+            for problem in self._configured.problems:
+                self._host.notice(f"MCP servers: {problem}.")
+            for entry in self._configured.entries:
+                if entry.disabled:
+                    self._refused[entry.name] = (Status.DISABLED, "")
+                elif entry.scope == "user" or self._host.trusted(entry):
+                    await self._connect(entry)
+                else:
+                    self._not_trusted(entry)
+        finally:
+            self._started.set()
+
+    def _not_trusted(self, entry: ServerEntry) -> None:
+        refused = self._host.trusted(entry) is False
+        how = f"`agent-tui mcp trust {entry.name}` allows it"
+        if refused:
+            self._refused[entry.name] = (Status.UNTRUSTED, f"you refused it; {how}")
+            return
+        self._refused[entry.name] = (Status.UNTRUSTED, how)
+        if self._host.present:
+            self._asking.append(asyncio.get_running_loop().create_task(self._ask_trust(entry)))
+        else:
+            self._host.notice(
+                f"The MCP server {entry.name} of {entry.file.name} was not started: it comes with the workspace, and "
+                f"nobody has agreed to run `{entry.shown}`. {how[0].upper()}{how[1:]}."
+            )
+
+    async def _ask_trust(self, entry: ServerEntry) -> None:
+        if await self._host.ask_trust(entry):
+            await self.trust(entry.name)
+
+    async def trust(self, name: str) -> None:
+        """Start a server that was not trusted: the operator has agreed."""
+        entry = self._configured.get(name)
+        if entry is not None and name not in self._connections:
+            await self._connect(entry)
+
+    async def _connect(self, entry: ServerEntry) -> None:
+        try:
+            module = await asyncio.to_thread(importlib.import_module, "tui_agent.tools.mcp.connection")
+        except ImportError as error:
+            why = f"the package it needs is not installed: {INSTALL}"
+            if not any(status is Status.FAILED for status, _ in self._refused.values()):
+                self._host.notice(
+                    f"MCP servers are configured, and the package for them is missing ({error}). {INSTALL}"
+                )
+            self._refused[entry.name] = (Status.FAILED, why)
+            return
+        self._host.starting(entry)
+        self._refused.pop(entry.name, None)
+        connection: Connection = module.Connection(entry, self)
+        self._connections[entry.name] = connection
+        self._tasks[entry.name] = asyncio.get_running_loop().create_task(
+            connection.run(), name=f"mcp-{entry.name}"
+        )
+
+    async def ready(self, seconds: float) -> None:
+        """Until every server that is being started is connected or given up, for so long at most."""
+        if self._starting is None:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._started.wait()
+                await asyncio.gather(*(connection.settled() for connection in self._connections.values()))
+                await asyncio.gather(*(task for name, task in self._tasks.items() if name.endswith(" offer")))
+
+    async def close(self) -> None:
+        """End every server; all at once, so that the slowest one counts."""
+        self._closing = True
+        tasks = [*self._asking, *self._tasks.values(), *([] if self._starting is None else [self._starting])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # --- tools ----------------------------------------------------------------------------------------------
+
+    async def _offer(self, connection: Connection) -> None:
+        entry = connection.entry
+        tools = connection.tools
+        offered, remarks = await asyncio.to_thread(offer, entry.name, self._slugs[entry.name], tools)
+        if connection.tools is not tools:
+            return  # a newer list is on its way
+        self._offered[entry.name] = (tuple(offered), tuple(remarks))
+        away = connection.status in {Status.OPEN, Status.FAILED, Status.STOPPED}
+        self._registry.put(
+            entry.name, [ServerTool(each, connection, **self._limits) for each in offered], hidden=away
+        )
+        row = self._row(entry)
+        told = (row.status, tuple(tool.name for tool in row.tools))
+        passing = row.status is Status.CONNECTING or (
+            row.status is Status.RETRYING and entry.name not in self._told
+        )
+        if not passing and self._told.get(entry.name) != told:
+            self._told[entry.name] = told
+            self._host.changed(row)
+
+    # --- what is shown and asked for ------------------------------------------------------------------------
+
+    def rows(self) -> list[Row]:
+        """Every configured server as it stands."""
+        return [self._row(entry) for entry in self._configured.entries]
+
+    def _row(self, entry: ServerEntry) -> Row:
+        connection = self._connections.get(entry.name)
+        if connection is None:
+            status, why = self._refused.get(entry.name, (Status.CONNECTING, ""))
+            return Row(entry, status, why)
+        offered, remarks = self._offered.get(entry.name, ((), ()))
+        retry = None
+        if connection.status in {Status.OPEN, Status.RETRYING}:
+            retry = max(0.0, connection.retry_at - asyncio.get_running_loop().time())
+        return Row(
+            entry, connection.status, connection.why, offered, connection.resources, connection.prompts,
+            connection.server, retry, remarks,
+        )  # fmt: skip
+
+    def reconnect(self, name: str) -> bool:
+        """Try a server again now. False: there is none of that name that was started."""
+        connection = self._connections.get(name)
+        if connection is None:
+            return False
+        connection.reconnect()
+        return True
+
+    async def read_resource(self, server: str, uri: str) -> str:
+        """The text of a resource. Raises `ToolError`."""
+        return await self._connection(server).read_resource(uri)
+
+    async def get_prompt(self, server: str, name: str, arguments: dict[str, str]) -> str:
+        """A prompt filled in. Raises `ToolError`."""
+        return await self._connection(server).get_prompt(name, arguments)
+
+    def _connection(self, server: str) -> Connection:
+        connection = self._connections.get(server)
+        if connection is None:
+            raise ToolError(f"There is no MCP server {server} that was started; /mcp lists them.")
+        return connection

@@ -1,0 +1,46 @@
+"""How a server stands, and what it offers the operator. Does not need the SDK."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """How a server stands."""
+
+    UNTRUSTED = "not trusted"
+    """A checkout names it, and the operator has not agreed."""
+    DISABLED = "disabled"
+    CONNECTING = "connecting"
+    READY = "connected"
+    RETRYING = "connecting again"
+    OPEN = "given up for now"
+    """The breaker is open: it failed again and again, and is tried later."""
+    FAILED = "failed"
+    """It cannot be started as it is configured."""
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Something that can be read from a server, by its address."""
+
+    uri: str
+    name: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class PromptArgument:
+    name: str
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A text with gaps that a server fills in."""
+
+    name: str
+    description: str = ""
+    arguments: tuple[PromptArgument, ...] = ()
