@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from tui_agent.core import events
+from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
 from tui_agent.store.lines import encode
 from tui_agent.terminal_text import json_text, one_line, sanitize, sanitize_between_tabs
 
@@ -199,6 +200,8 @@ _SHOWN_ARGUMENT = ("command", "path", "pattern", "question")
 
 def _call(event: events.ToolResult) -> str:
     """The call on one line: its name and what it is about."""
+    if event.tool == UPDATE_PLAN:
+        return one_line(f"plan {plan_of(event.input).summary}", 100)
     about = next((event.input[name] for name in _SHOWN_ARGUMENT if name in event.input), "")
     return one_line(f"{event.tool} {about}".strip(), 100)
 

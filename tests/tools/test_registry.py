@@ -17,7 +17,18 @@ from tui_agent.tools.registry import InvalidCall, ToolRegistry, default_tools
 from tui_agent.tools.tool import Effect
 
 TOOLS = default_tools()
-NAMES = ("ask_operator", "bash", "edit_file", "finish", "glob", "grep", "list_dir", "read_file", "write_file")
+NAMES = (
+    "ask_operator",
+    "bash",
+    "edit_file",
+    "finish",
+    "glob",
+    "grep",
+    "list_dir",
+    "read_file",
+    "update_plan",
+    "write_file",
+)
 
 
 def invalid(name: str, arguments: str) -> InvalidCall:

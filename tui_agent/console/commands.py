@@ -85,6 +85,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("unqueue", "Take the newest queued message back into the prompt"),
     Command("theme", "Change the colours", "NAME", replay=True),
     Command("panes", "Show or hide the recovery panes", key="f2", hint="panes", replay=True),
+    Command("plan", "Open or close the model's plan", key="f7", replay=True),
     Command("next-pane", "Go to the next recovery pane", key="f3", replay=True),
     Command("jump", "Jump to a pane", "[PANE]", key="ctrl+o", hint="jump", replay=True),
     Command("title", "Name this session", "TITLE"),

@@ -95,6 +95,7 @@ class Dashboard(Vertical):
         self._panes: list[LinePane] = []
         self._conversation: panes.ConversationPane | None = None
         self._summary: panes.RecoverySummary | None = None
+        self.plan: panes.PlanLine | None = None
         self._open = False
         self._hidden = False
         self._fit(size)
@@ -126,7 +127,8 @@ class Dashboard(Vertical):
             await asyncio.sleep(0)
             self._panes.append(pane)
         self._summary = panes.RecoverySummary()
-        await self.mount(self._summary)
+        self.plan = panes.PlanLine()
+        await self.mount(self._summary, self.plan)
         self._fit(self.app.size)
 
     @property
@@ -145,9 +147,8 @@ class Dashboard(Vertical):
         A pane that raises does not keep the others from being drawn: their faults come as one `ExceptionGroup`.
         """
         faults = []
-        shown: list[LinePane | panes.RecoverySummary] = [*self._panes]
-        if self._summary is not None:
-            shown.append(self._summary)
+        shown: list[LinePane | panes.RecoverySummary | panes.PlanLine] = [*self._panes]
+        shown += [row for row in (self._summary, self.plan) if row is not None]
         for pane in shown:
             try:
                 pane.show(state, now)

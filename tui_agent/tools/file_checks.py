@@ -10,9 +10,12 @@ import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from tui_agent.globs import GlobError, path_pattern
+from tui_agent.terminal_text import one_line
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import Capture
@@ -38,7 +41,7 @@ class FileChecks:
     formatters: Mapping[str, FileCommand] = field(default_factory=dict)
     """By glob, as the checkers."""
     checkers: Mapping[str, FileCommand] = field(default_factory=dict)
-    _said: dict[tuple[str, str], Counter[str]] = field(default_factory=dict)
+    _said: dict[tuple[FileCommand, str], Counter[str]] = field(default_factory=dict)
 
     def formats(self, path: str) -> bool:
         """Whether a formatter would run on this file."""
@@ -61,7 +64,7 @@ class FileChecks:
             if trouble and not trouble.startswith("exit code"):
                 remarks.append(f"`{_label(command)}` did not check the file: {trouble}.{_quoted(said)}")
                 continue
-            key = (_label(command), path)
+            key = (command, path)
             before = self._said.get(key, Counter())
             found = said.splitlines() if trouble else []
             # A problem that only moved to another line is no new one.
@@ -106,7 +109,11 @@ def _meant(commands: Mapping[str, FileCommand], path: str) -> Iterator[FileComma
 
 def _label(command: FileCommand) -> str:
     """How the command is named in results."""
-    return command.shell or " ".join(word for word in command.command if "{path}" not in word)
+    if command.shell:
+        return one_line(command.shell, 60)
+    program, *arguments = command.command
+    words = takewhile(lambda word: not word.startswith("-") and "{path}" not in word, arguments)
+    return " ".join((PurePath(program).name, *words))
 
 
 def _argv(command: FileCommand, path: str) -> list[str]:

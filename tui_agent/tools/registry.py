@@ -15,6 +15,7 @@ from tui_agent.tools.files import EditFile, ReadFile, WriteFile
 from tui_agent.tools.find import Glob, Grep, ListDir
 from tui_agent.tools.hints import broken_rules, unknown_tool
 from tui_agent.tools.output import DEFAULT_LIMIT
+from tui_agent.tools.plan import UpdatePlan
 from tui_agent.tools.shell import DEFAULT_TIMEOUT, Bash
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def default_tools(
     checks = checks or FileChecks()
     return ToolRegistry([
         ReadFile(output_limit), WriteFile(checks), EditFile(checks), Glob(output_limit), Grep(output_limit),
-        ListDir(output_limit), Bash(command_timeout, output_limit), AskOperator(), Finish(),
+        ListDir(output_limit), Bash(command_timeout, output_limit), AskOperator(), Finish(), UpdatePlan(),
     ])  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from tui_agent.console.panes.attempts import AttemptsPane
 from tui_agent.console.panes.confidence import ConfidencePane
 from tui_agent.console.panes.conversation import ConversationPane
 from tui_agent.console.panes.note import NotePane
+from tui_agent.console.panes.plan import PlanLine
 from tui_agent.console.panes.ring import RingPane
 from tui_agent.console.panes.status import StatusLine
 from tui_agent.console.panes.summary import RecoverySummary
@@ -14,6 +15,7 @@ __all__ = [
     "ConfidencePane",
     "ConversationPane",
     "NotePane",
+    "PlanLine",
     "RecoverySummary",
     "RingPane",
     "StatusLine",

@@ -31,8 +31,8 @@ _FOLDED_PROGRESS = 5
 OPENED = 2_000
 """Lines of an opened block; the rest is in the session's files."""
 _BANNER = re.compile(r"([=\-_*#~─═━])\1{7,}")
-_QUIET_TOOLS = frozenset({"finish", "ask_operator"})
-"""Tools whose content stands elsewhere in the conversation."""
+_QUIET_TOOLS = frozenset({"finish", "ask_operator", "update_plan"})
+"""Tools whose content stands elsewhere on the screen."""
 
 
 def draw_call(entry: CallEntry, width: int, context: BlockContext) -> list[Line]:
@@ -166,7 +166,10 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
     if entry.diff:
         limit = None if context.expanded else FOLDED.get(tool, _FOLDED_OTHER)
         lines, left = draw_diff(entry.diff, width, limit)
-        return [*lines, fold_line(left, width)] if left else lines
+        lines = [*lines, fold_line(left, width)] if left else lines
+        # What formatters and checkers said stands below the first line.
+        remarks = entry.content.partition("\n")[2]
+        return [*lines, *_text(remarks, width, _FOLDED_OTHER, context.expanded, style="warn")]
     if tool in _QUIET_TOOLS and not context.expanded:
         return []
     return _text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def short_input(tool: str, arguments: Mapping[str, Any], raw: str = "") -> str:
 
     `raw` is the text as the model sent it, for calls that could not be parsed.
     """
+    if tool == UPDATE_PLAN and (plan := plan_of(arguments)).steps:
+        return one_line(plan.summary, _LIMIT)
     if not arguments:
         return one_line(raw, _LIMIT) if raw not in ("", "{}") else ""
     main = arguments.get(_MAIN_ARGUMENT.get(tool, ""))

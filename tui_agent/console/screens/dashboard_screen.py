@@ -239,6 +239,12 @@ class DashboardScreen(Screen[None]):
             self.dashboard.show_panes(not self.dashboard.panes_shown)
             self.call_after_refresh(self.refocus)
 
+    def action_plan(self) -> None:
+        """Open the model's plan, or close it."""
+        line = None if self.dashboard is None else self.dashboard.plan
+        if line is not None and not line.toggle():
+            self.say("The model keeps no plan.")
+
     def action_next_pane(self) -> None:
         """Go to the recovery pane after the one that has the focus, round and round."""
         here = self.focused.id if self.focused is not None else None

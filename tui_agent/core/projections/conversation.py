@@ -17,6 +17,7 @@ from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.incidents import Incident
 from tui_agent.core.projections.metrics import Metrics
+from tui_agent.core.projections.plan import UPDATE_PLAN, Plan, plan_of
 
 PROGRESS_TAIL = 4_000
 """Characters of a running command's output that stay on screen."""
@@ -220,6 +221,8 @@ class Conversation:
     escalation: events.EscalationRaised | None = None
     checkpoints: AppendLog[events.CheckpointSaved] = field(default_factory=AppendLog)
     """States of the workspace that were kept along this conversation."""
+    plans: AppendLog[Plan] = field(default_factory=AppendLog)
+    """The model's plans, the newest last; one without steps: there is none any more."""
     rewound_from: tuple[int, Conversation] | None = None
     """The newest rewind's `seq` and the conversation before it, until the next run: what an undo brings back."""
 
@@ -227,6 +230,11 @@ class Conversation:
         """Fold one event."""
         handler = _HANDLERS.get(type(event))
         return self if handler is None else handler(self, event, around)
+
+    @property
+    def plan(self) -> Plan | None:
+        """What the model is about to do, where it says so."""
+        return self.plans[-1] if self.plans and self.plans[-1].steps else None
 
     def call(self, call_id: str) -> CallEntry | None:
         """An open call by its id."""
@@ -245,6 +253,9 @@ class Conversation:
 
 def _run_started(conversation: Conversation, event: events.RunStarted, _: Surroundings) -> Conversation:
     entry = OperatorEntry(event.seq, event.at, 0, event.task)
+    plan = conversation.plan
+    if plan is not None and plan.finished:
+        conversation = evolve(conversation, plans=conversation.plans.append(Plan(seq=event.seq)))
     return conversation._closed(
         entry,
         fault=None,
@@ -469,6 +480,9 @@ def _tool_ended(conversation: Conversation, event: events.ToolResult, around: Su
         changes["input"] = event.input
     match event:
         case events.ToolSucceeded():
+            if event.tool == UPDATE_PLAN:
+                plans = conversation.plans.append(plan_of(event.input, event.seq))
+                conversation = evolve(conversation, plans=plans)
             changes |= {"diff": event.diff, "changed": event.changed, "output_file": event.output_file}
             changes["recovered"] = tuple(around.recovered)
         case events.ToolFailed():
@@ -580,10 +594,12 @@ def _rewound(conversation: Conversation, event: events.Rewound, _: Surroundings)
     # Between iterations nothing is open, so what was closed up to there is what was opened up to there.
     length = bisect_right(conversation.entries, event.to_seq, key=lambda entry: entry.seq)
     kept = bisect_right(conversation.checkpoints, event.to_seq, key=lambda saved: saved.seq)
+    planned = bisect_right(conversation.plans, event.to_seq, key=lambda plan: plan.seq)
     cut = evolve(
         conversation,
         entries=conversation.entries.prefix(length),
         checkpoints=conversation.checkpoints.prefix(kept),
+        plans=conversation.plans.prefix(planned),
         fault=None,
         reply=None,
         calls=(),

@@ -47,6 +47,9 @@ FORM_ERRORS = frozenset(
 )
 """Failures of the reply's form: nothing was executed."""
 
+NO_WORK = frozenset({"update_plan"})
+"""Tools whose success says nothing about the work: it ends no streak and empties no ring."""
+
 _LONGEST_NAME = 200
 
 
@@ -64,6 +67,11 @@ class CallResult:
     changed: bool
     seq: int
     at: float
+
+    @property
+    def worked(self) -> bool:
+        """It succeeded, and that means something."""
+        return self.status is Status.SUCCEEDED and self.tool not in NO_WORK
 
 
 @dataclass(frozen=True)
@@ -172,7 +180,7 @@ def close(
         seq,
         at,
         cancelled,
-        succeeded=Status.SUCCEEDED in statuses,
+        succeeded=any(result.worked for result in results),
         failed=rejected is not None or bool(failures),
         broke_form=(rejected is not None or bool(failures)) and not executed,
         refused=not statuses.isdisjoint(REFUSED),

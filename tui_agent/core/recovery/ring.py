@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tui_agent.core.events import Failure, FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.forge_note import forge_note
-from tui_agent.core.recovery.iteration import Iteration, Status
+from tui_agent.core.recovery.iteration import Iteration
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import exact_signature, failure_signature
 from tui_agent.core.recovery.verdict import RING, silent, verdict
@@ -81,7 +81,7 @@ class ErrorRing:
         failures: list[Failure] = [] if iteration.rejected is None else [iteration.rejected]
         cleared = False
         for result in iteration.results:
-            if result.status is Status.SUCCEEDED:
+            if result.worked:
                 failures.clear()
                 cleared = True
             elif result.failure is not None:

@@ -29,7 +29,7 @@ ALTERNATION = "alternation"
 MONOLOGUE = "monologue"
 OVERFLOW = "overflow"
 
-_LOOKING_ONLY = frozenset({"read_file", "glob", "grep", "list_dir", "ask_operator", "finish"})
+_LOOKING_ONLY = frozenset({"read_file", "glob", "grep", "list_dir", "ask_operator", "finish", "update_plan"})
 """Tools that cannot change anything; a new call of any other may have, also when it says nothing new."""
 
 _COUNTED = frozenset({Status.SUCCEEDED, Status.FAILED, Status.BLOCKED})

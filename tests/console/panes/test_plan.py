@@ -1,0 +1,56 @@
+"""The plan's line: what it says, what it opens to, and that it takes no room without a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from textual.app import App, ComposeResult
+
+from tests.console.panes.stories import Story
+from tui_agent.console.panes import PlanLine
+from tui_agent.console.panes.styled_line import text_of, width_of
+
+
+class Shown(App[None]):
+    def compose(self) -> ComposeResult:
+        yield PlanLine()
+
+
+def planned(*steps: tuple[str, str]) -> Story:
+    story = Story().run("Go.")
+    story.ask_model()
+    plan = [{"step": text, "status": status} for text, status in steps]
+    (call,) = story.reply("", ("update_plan", {"plan": plan}))
+    return story.succeed(call, "The plan is shown.")
+
+
+LONG = [(f"step {n}", "completed") for n in range(6)] + [("now\x1b[2J this", "in_progress")] + [
+    (f"later {n} [red]", "pending") for n in range(9)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [(24, 10), (60, 30), (140, 50)])
+async def test_the_plan_opens_around_the_step_in_progress_and_fits(size: tuple[int, int]) -> None:
+    async with Shown().run_test(size=size) as pilot:
+        line = pilot.app.query_one(PlanLine)
+        assert not line.display or not line._lines
+        assert not line.toggle()
+        story: Any = planned(*LONG)
+        line.show(story.state, story.now)
+        await pilot.pause()
+        line.show(story.state, story.now)
+        await pilot.pause()
+        line._draw()
+        assert text_of(line._lines[0]).startswith("Plan 6/16 · now: now"[: size[0] - 2])
+        assert len(line._lines) == 1
+        assert line.toggle()
+        rows = [text_of(row) for row in line._lines]
+        assert all(width_of(row) <= size[0] - 2 for row in line._lines)
+        assert any("▸ now" in row for row in rows)
+        assert "\x1b" not in "".join(rows)
+        assert "done before" in rows[1]
+        assert "more" in rows[-1]
+        assert len(rows) <= 1 + max(1, size[1] // 3)
+        line.toggle()
+        assert len(line._lines) == 1

@@ -1,0 +1,108 @@
+"""Plan: how far the model's todo list is, in one line below the panes, or the list itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui_agent.console.panes.styled_line import Line, Palette, Span, clip, fit, to_strip, width_of
+from tui_agent.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from textual.events import Click
+
+    from tui_agent.core.projections.plan import Plan, PlanStep
+    from tui_agent.core.state import RunState
+
+SHOWN = 8
+"""Steps that are listed; where there are more, those around the one in progress."""
+_SIGNS = {"completed": ("✓", "success"), "in_progress": ("▸", "accent bold"), "pending": ("○", "muted")}
+
+
+class PlanLine(Widget):
+    """`Plan 2/5 · now: …`; a click or `/plan` opens the list. Takes no room while there is no plan."""
+
+    DEFAULT_CSS = """
+    PlanLine { height: 1; display: none; background: $panel; color: $foreground; padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="plan")
+        self._plan: Plan | None = None
+        self._lines: list[Line] = []
+        self.opened = False
+
+    def show(self, state: RunState, now: float) -> None:
+        """Show the plan of `state`."""
+        plan = state.conversation.plan
+        if plan is not self._plan:
+            self._plan = plan
+            self._draw()
+
+    def toggle(self) -> bool:
+        """Open the list, or close it. False where there is no plan."""
+        self.opened = not self.opened and self._plan is not None
+        self._draw()
+        return self._plan is not None
+
+    def on_click(self, event: Click) -> None:
+        event.stop()
+        self.toggle()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        plan, width = self._plan, self.content_region.width
+        self.display = plan is not None
+        if plan is None or width <= 0:
+            return
+        room = max(1, self.app.size.height // 3)
+        lines = [_headline(plan, width), *(_steps(plan, width, min(SHOWN, room)) if self.opened else ())]
+        if lines != self._lines:
+            self._lines = lines
+            self.styles.height = len(lines)
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.content_region.width
+        if y >= len(self._lines):
+            return Strip.blank(width, self.rich_style)
+        return to_strip(self._lines[y], Palette.of(self.app), self.rich_style, width)
+
+
+def _headline(plan: Plan, width: int) -> Line:
+    count, _, rest = plan.summary.partition(" · ")
+    what, colon, step = rest.partition(": ")
+    line = (
+        Span("Plan ", "muted"),
+        Span(count, "success" if plan.finished else "bold"),
+        Span(f" · {what}{colon}", "muted"),
+    )
+    return clip((*line, Span(fit(one_line(step), max(1, width - width_of(line))))), width)
+
+
+def _steps(plan: Plan, width: int, room: int) -> list[Line]:
+    """Steps around the one in progress, and how many are left out before and after."""
+    at = plan.steps.index(plan.now) if plan.now is not None else len(plan.steps)
+    first = max(0, min(at - room // 2, len(plan.steps) - room))
+    shown = plan.steps[first : first + room]
+    lines = [_step(step, width) for step in shown]
+    if first:
+        lines[0] = _left_out(first + 1, "done before", width)
+    after = len(plan.steps) - first - len(shown)
+    if after:
+        lines[-1] = _left_out(after + 1, "more", width)
+    return lines
+
+
+def _left_out(count: int, what: str, width: int) -> Line:
+    return clip((Span(f"  … {count} {what}", "muted"),), width)
+
+
+def _step(step: PlanStep, width: int) -> Line:
+    glyph, role = _SIGNS[step.status]
+    body = "muted" if step.status == "completed" else role if step.status == "in_progress" else ""
+    return clip((Span(f"  {glyph} ", role), Span(fit(one_line(step.text), max(1, width - 4)), body)), width)

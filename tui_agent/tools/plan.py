@@ -1,0 +1,78 @@
+"""The call by which the model keeps its todo list. It changes nothing but what the operator sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tui_agent.core.projections.plan import STATUSES, UPDATE_PLAN, plan_of
+from tui_agent.tools.errors import ToolError
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+
+if TYPE_CHECKING:
+    from tui_agent.core.projections.plan import Plan
+    from tui_agent.tools.workspace import Workspace
+
+_MOST_STEPS = 50
+_LONGEST_STEP = 300
+
+
+@dataclass(frozen=True)
+class UpdatePlan:
+    """`update_plan(plan, explanation?)`: the whole plan as it is now; the state is folded from the call's input."""
+
+    name: ClassVar[str] = UPDATE_PLAN
+    effect: ClassVar[Effect] = Effect.READ
+    description: ClassVar[str] = (
+        "Keep a short plan of the work, which the operator sees. For tasks of several steps: write it before you "
+        "begin, and send the whole plan again whenever a step begins, is done or turns out otherwise. At most one "
+        "step is in_progress. Not for tasks of one or two steps."
+    )
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "plan": {
+                "type": "array",
+                "maxItems": _MOST_STEPS,
+                "description": "All steps in their order.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "step": {
+                            "type": "string",
+                            "minLength": 1,
+                            "maxLength": _LONGEST_STEP,
+                            "description": "What is to be done, in a few words.",
+                        },
+                        "status": {"type": "string", "enum": list(STATUSES)},
+                    },
+                    "required": ["step", "status"],
+                    "additionalProperties": False,
+                },
+            },
+            "explanation": {"type": "string", "description": "Why the plan changed, where it did."},
+        },
+        "required": ["plan"],
+        "additionalProperties": False,
+    }
+
+    def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
+        """The plan as a list."""
+        del workspace
+        return plan_of(arguments).as_text()
+
+    async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
+        """Raises `ToolError` where several steps are in progress."""
+        del context
+        plan = plan_of(arguments)
+        at_once = [step.text for step in plan.steps if step.status == "in_progress"]
+        if len(at_once) > 1:
+            raise ToolError(
+                f"{len(at_once)} steps are in_progress; at most one can be. Send the plan again with the others "
+                "pending or completed."
+            )
+        return ToolOutput(_said(plan))
+
+
+def _said(plan: Plan) -> str:
+    return f"The plan is shown.\n{plan.as_text()}" if plan.steps else "The plan is empty now."
