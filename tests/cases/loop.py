@@ -70,7 +70,12 @@ class CaseModel:
         if isinstance(action, Fault):
             message = action.message if action.limit is None else f"the maximum is {action.limit} tokens"
             raise protocol.ModelFault(
-                events.Fault(kind=action.kind, message=message, retry_after=_quick(action.retry_after))
+                events.Fault(
+                    kind=action.kind,
+                    message=message,
+                    retry_after=_quick(action.retry_after),
+                    window=action.limit,
+                )
             )
         reason = "length" if action.cut else "tool_calls" if action.calls else "stop"
         calls = tuple(_tool_call(f"{number}.{at}", call) for at, call in enumerate(action.calls))

@@ -216,7 +216,9 @@ class Player:
     def _fault(self, fault: Fault) -> None:
         call = self._called()
         message = fault.message if fault.limit is None else f"the maximum is {fault.limit} tokens"
-        happened = events.Fault(kind=fault.kind, message=message, retry_after=fault.retry_after)
+        happened = events.Fault(
+            kind=fault.kind, message=message, retry_after=fault.retry_after, window=fault.limit
+        )
         self._feed(steps.model_faulted(self.state, happened, call.model, 0.5))
 
     def _summary(self, step: steps.Summarise) -> None:

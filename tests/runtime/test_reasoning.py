@@ -22,6 +22,7 @@ from tests.servers.gemini import SIGNATURE as THOUGHT_SIGNATURE
 from tests.servers.responses import ENCRYPTED
 from tui_agent.config.settings import Settings
 from tui_agent.core.events import Outcome
+from tui_agent.models.choose import ModelByName
 from tui_agent.store.session import Session, open_session
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -44,7 +45,7 @@ async def session_at(
     workspace.mkdir(exist_ok=True)
     fields = {"model": server.make.model, "approve": "all", **more}
     settings = Settings(**fields, api_base=server.url, workspace=workspace, state_dir=folder / "state")
-    return await open_session(settings, ScriptedOperator(present=False), host, resume)
+    return await open_session(settings, ScriptedOperator(present=False), ModelByName(settings, host), resume)
 
 
 async def run(session: Session, task: str) -> str:

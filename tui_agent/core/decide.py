@@ -21,7 +21,7 @@ from tui_agent.core.recovery.engine import was_cut
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.streak import exceeded_message
 from tui_agent.core.request import compaction, window
-from tui_agent.core.state import ASK_OPERATOR, FINISH, RunFacts, RunState
+from tui_agent.core.state import ASK_OPERATOR, FINISH, RunFacts, RunState, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,6 +98,9 @@ class Finish:
 
 
 Step = Record | StartIteration | LearnWindow | Summarise | CallModel | RunCalls | Ask | Finish
+
+_REPLY_ROOM = 4_096
+"""Tokens of a window that are kept for the reply, at most a quarter of it."""
 
 INTERRUPTED = "interrupted"
 UNKNOWN_EFFECT = (
@@ -286,6 +289,8 @@ def _call(state: RunState, call: CallModel) -> Step:
     run = state.run
     if run.context_tokens is None and call.model not in state.windows:
         return LearnWindow(call.model)
+    if run.iteration == 1 and not run.attempt and (refused := _too_small(state, call.model)) is not None:
+        return Record((refused,))
     if state.fault is None:
         step = _compaction(state, call.model, call.note)
         if step is not None:
@@ -293,6 +298,27 @@ def _call(state: RunState, call: CallModel) -> Step:
     room = room_for_history(state, call.note, call.model)
     cut = None if room is None else window.cut(state.history, run.number, room, state.metrics.files_changed)
     return call if cut is None else Record((cut,))
+
+
+def _too_small(state: RunState, model: str) -> events.StopRequested | None:
+    """The end of a run whose budget cannot even hold what every request holds; with the figures."""
+    limit = budget(state, model)
+    task = state.history.groups[-1].tokens if len(state.history.groups) else 0
+    needed = int((overhead(state, None) + task) * scale(state, model))
+    if limit is None or needed <= limit:
+        return None
+    run = state.run
+    system = estimate_tokens(run.system_prompt)
+    own = run.context_tokens is not None and run.context_tokens == limit
+    whose = "The budget (context_tokens)" if own else f"The window of {model}, less room for the reply,"
+    todo = "Allow more" if own else "Start the server with a larger window, choose another model"
+    reason = (
+        f"{whose} is {limit:,} tokens, and a request needs about {needed:,} of them: {system:,} for the system prompt, "
+        f"{run.tools_tokens:,} for the tools, {task:,} for the task. Nothing was sent. {todo}, or shorten the task."
+    )
+    return events.StopRequested(
+        reason=reason, outcome=events.Outcome.MODEL_FAILED, rule=Rule.WINDOW_TOO_SMALL
+    )
 
 
 def _compaction(state: RunState, model: str, text: str | None) -> Step | None:
@@ -389,11 +415,15 @@ def model_faulted(state: RunState, fault: events.Fault, model: str, jitter: floa
     """The event of a failed call of `model`, with what happens next; `jitter` is a random number in [0, 1)."""
     run, recovery = state.run, state.recovery
     used = recovery.faults.used_fallbacks
-    shrunk = _shrunk(state, model)
+    shrunk = _shrunk(state, model, fault)
     smaller = window.cut(
         state.history,
         run.number,
-        max(0, int(shrunk / scale(state, model)) - overhead(state, state.sent_note)),
+        max(
+            0,
+            int(shrunk / (counted(state, fault.prompt_tokens) or scale(state, model)))
+            - overhead(state, state.sent_note),
+        ),
         state.metrics.files_changed,
     )
     plan = model_faults.plan(
@@ -425,8 +455,13 @@ def _fallbacks(run: RunFacts, kind: events.FaultKind) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*run.fallbacks.get(kind.value, ()), *general)))
 
 
-def _shrunk(state: RunState, model: str) -> int:
+def _shrunk(state: RunState, model: str, fault: events.Fault) -> int:
+    """The next budget after an overflow, as the provider counts: what it names, else half of what there was."""
     tokens = state.run.request_tokens
+    if fault.window is not None:
+        named = fault.window - min(_REPLY_ROOM, fault.window // 4)
+        if named < (fault.prompt_tokens or tokens):
+            return named
     return max(1_000, min(tokens, budget(state, model) or tokens) // 2)
 
 

@@ -67,6 +67,7 @@ from tui_agent.core.projections.known_files import KnownFiles
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.timeline import Timeline
 from tui_agent.core.recovery.engine import RecoveryState, was_cut
+from tui_agent.core.recovery.model_faults import AWAY
 
 FINISH, ASK_OPERATOR = "finish", "ask_operator"
 """Tools that the loop itself carries out: the answer that ends the run, and a question to the operator."""
@@ -401,17 +402,35 @@ def _model_faulted(state: RunState, event: ModelFaulted) -> Changes:
     budget = state.run.context_tokens if event.context_tokens is None else event.context_tokens
     run = evolve(state.run, retry_at=event.at + event.delay, context_tokens=budget)
     phase = Phase.BACKOFF if event.action in {"retry", "fallback", "shrink"} else Phase.READY
-    return {"phase": phase, "run": run, "note": state.sent_note, "fault": event, "answer": None}
+    changes: Changes = {"phase": phase, "run": run, "note": state.sent_note, "fault": event, "answer": None}
+    ratio = counted(state, event.fault.prompt_tokens)
+    if ratio is not None:
+        changes["calibration"] = {**state.calibration, event.model: ratio}
+    if event.fault.window is not None and event.context_tokens is not None:
+        changes["windows"] = {**state.windows, event.model: event.context_tokens}
+    elif event.fault.kind in AWAY and state.windows.get(event.model, 0) is None:
+        # A server that was away when it was asked may say it later.
+        changes["windows"] = {
+            model: tokens for model, tokens in state.windows.items() if model != event.model
+        }
+    return changes
 
 
 def _reply_finished(state: RunState, event: ReplyFinished) -> Changes:
     changes: Changes = {"phase": Phase.TOOLS if event.calls else Phase.READY}
-    called = state.called
-    if called is not None and called.tokens and event.prompt_tokens and event.by == "model":
-        ratio = event.prompt_tokens * called.calibration / called.tokens
-        if _PLAUSIBLE[0] <= ratio <= _PLAUSIBLE[1]:
-            changes["calibration"] = {**state.calibration, called.model: ratio}
+    ratio = counted(state, event.prompt_tokens) if event.by == "model" else None
+    if state.called is not None and ratio is not None:
+        changes["calibration"] = {**state.calibration, state.called.model: ratio}
     return changes
+
+
+def counted(state: RunState, prompt_tokens: int | None) -> float | None:
+    """Tokens counted by the provider for one that we estimated, in the newest call; None where that says nothing."""
+    called = state.called
+    if called is None or not called.tokens or not prompt_tokens:
+        return None
+    ratio = prompt_tokens * called.calibration / called.tokens
+    return ratio if _PLAUSIBLE[0] <= ratio <= _PLAUSIBLE[1] else None
 
 
 _PLAUSIBLE = (0.4, 3.0)

@@ -72,6 +72,32 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
 _MAY_WAIT = {FaultKind.RATE_LIMIT, FaultKind.OVERLOADED, FaultKind.SERVER, FaultKind.QUOTA, FaultKind.TIMEOUT}
 
+_N = r"(\d[\d,]{1,11})"
+_WINDOW = tuple(
+    re.compile(words.replace("#", _N), re.IGNORECASE)
+    for words in (
+        r"maximum context length (?:is|of) #",
+        r"# maximum context length",
+        r"tokens? > # maximum",
+        r"maximum number of tokens allowed \(#\)",
+        r"available context size \(#",
+        r"context length of only #",
+        r"\bn_ctx['\"]?\s*[:=]\s*#",
+        r"context (?:window|length|size|limit) (?:is|of) #",
+    )
+)
+"""How servers name their window: OpenAI and vLLM, Mistral, Anthropic, Gemini, llama.cpp, LM Studio, others."""
+_PROMPT = tuple(
+    re.compile(words.replace("#", _N), re.IGNORECASE)
+    for words in (
+        r"prompt is too long: # tokens",
+        r"(?:resulted in|requested|request has|prompt contains|the first) (?:about )?# (?:input )?tokens",
+        r"input token count \(#\)",
+        r"request \(# tokens\)",
+        r"\bn_(?:prompt_tokens|keep)['\"]?\s*[:=]\s*#",
+    )
+)
+
 _CUT_WORDS = "the connection was closed in the middle of the reply"
 
 _REPEATING = "repeating the same chunk"
@@ -118,7 +144,20 @@ def fault_from(error: BaseException, facts: CallFacts, *, now: datetime | None =
     # litellm turns Anthropic's 529 into a 500.
     status = None if kind is FaultKind.OVERLOADED and seen.status == 500 else seen.status
     retry_after = seen.retry_after if kind in _MAY_WAIT else None
-    return made(kind, message, facts, status=status, retry_after=retry_after)
+    fault = made(kind, message, facts, status=status, retry_after=retry_after)
+    if kind is not FaultKind.CONTEXT_OVERFLOW:
+        return fault
+    figures = {"window": _figure(_WINDOW, seen.text), "prompt_tokens": _figure(_PROMPT, seen.text)}
+    return fault.model_copy(update=figures)
+
+
+def _figure(wordings: tuple[re.Pattern[str], ...], text: str) -> int | None:
+    """The first number of tokens that one of the wordings names."""
+    for wording in wordings:
+        found = wording.search(text)
+        if found:
+            return int(found[1].replace(",", ""))
+    return None
 
 
 def made(

@@ -16,6 +16,7 @@ from typing import Any
 
 from tui_agent.models import http_guard
 from tui_agent.models.fault_advice import CallFacts
+from tui_agent.models.server_window import server_window
 
 QUIET_ENVIRONMENT = {
     # Otherwise the import goes to the network for a price list and warns about it on stderr.
@@ -150,18 +151,31 @@ def _missing_keys(litellm: Any, name: str) -> tuple[str, ...]:
     return plain if len(plain) == len(missing) else ()
 
 
-def prompt_budget(litellm: Any, model: str) -> int | None:
-    """The model's window less room for a reply, in tokens; None where litellm does not know the model."""
+async def prompt_budget(litellm: Any, at: Route) -> int | None:
+    """Tokens that a prompt may have: the window less room for a reply; None where nobody knows the window.
+
+    A server of one's own is asked first: it may run a model with less than the model could take.
+    """
     known: dict[str, Any] = {}
     # An unknown model raises a bare Exception.
     with suppress(Exception):
-        known = litellm.get_model_info(model)
-    window = known.get("max_input_tokens") or known.get("max_tokens")
+        known = litellm.get_model_info(at.name)
+    window: int | None = None
+    address = at.api_base or (_OLLAMA if at.facts.provider in _OLLAMAS else None)
+    if address and (at.own_server or at.facts.provider in _OLLAMAS):
+        key = os.environ.get(f"{at.facts.provider.upper()}_API_KEY")
+        window = await server_window(address, at.name.partition("/")[2], key)
+    if window is None:
+        window = known.get("max_input_tokens") or known.get("max_tokens")
     if not isinstance(window, int) or window <= 0:
         return None
     room = known.get("max_output_tokens")
     # A reply rarely needs all that it may use; more than a quarter of the window is not kept for it.
     return window - min(room if isinstance(room, int) else 4_096, window // 4)
+
+
+_OLLAMAS = frozenset({"ollama", "ollama_chat"})
+_OLLAMA = "http://localhost:11434"
 
 
 def price(litellm: Any, at: Route, usage: dict[str, Any]) -> float | None:

@@ -76,6 +76,10 @@ class Fault(Value):
     advice: str = ""
     status: int | None = None
     retry_after: float | None = None
+    window: int | None = None
+    """Tokens of the model's window, where an overflow names it."""
+    prompt_tokens: int | None = None
+    """Tokens of the prompt by the provider's count, where an overflow names them."""
 
 
 class VerdictRecord(Value):

@@ -78,6 +78,7 @@ class Rule(StrEnum):
     WINDOW_CUT = "window.cut"
     WINDOW_SUMMARY = "window.summary"
     WINDOW_SUMMARY_FAILED = "window.summary_failed"
+    WINDOW_TOO_SMALL = "window.too_small"
 
     # Paragraphs of the note
     NOTE_ERROR = "note.error"

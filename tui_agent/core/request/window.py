@@ -96,9 +96,11 @@ def cut(history: History, run: int, budget: int, changed_files: Sequence[str] = 
     to_seq = max(groups[first - 1].seq if first > 0 else 0, old.to_seq if old is not None else 0)
     left = [g for at, g in enumerate(groups) if g.seq <= to_seq and at not in pinned]
     kept = [g for at, g in enumerate(groups) if g.seq > to_seq or at in pinned]
+    remark = _remark(left, changed_files)
+    space = budget - (estimate_tokens(remark) if remark else 0)
     longest = old.longest_result if old is not None else 0
-    if tokens_of([_shortened(g, longest) for g in kept] if longest else kept) > budget:
-        longest = _longest_result(kept, budget, longest)
+    if tokens_of([_shortened(g, longest) for g in kept] if longest else kept) > space:
+        longest = _longest_result(kept, space, longest)
     if old is not None and (to_seq, longest) == (old.to_seq, old.longest_result):
         return None
     if not left and longest == (old.longest_result if old is not None else 0):
@@ -108,7 +110,7 @@ def cut(history: History, run: int, budget: int, changed_files: Sequence[str] = 
         groups=len(left),
         tokens=tokens_of([_shortened(g, longest) for g in kept] if longest else kept),
         longest_result=longest,
-        remark=_remark(left, changed_files),
+        remark=remark,
         rule=Rule.WINDOW_CUT,
     )
 

@@ -1,0 +1,117 @@
+"""Asking a server for its window: what llama.cpp, vLLM, LM Studio, Ollama and gateways say about their models.
+
+Short questions to the address that the calls go to anyway; whatever goes wrong means that nothing is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import httpx
+
+LONGEST_WAIT = 5.0
+"""Seconds for all questions together."""
+
+_LARGEST_ANSWER = 8_000_000
+"""Bytes; a gateway's list of models is long."""
+
+_OF_A_MODEL = (
+    "loaded_context_length",
+    "max_model_len",
+    "context_length",
+    "context_window",
+    "max_context_length",
+)
+"""Fields of a model in a list, the most exact first: LM Studio, vLLM, gateways, Mistral."""
+
+_NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
+
+
+async def server_window(base: str, model: str, key: str | None = None) -> int | None:
+    """Tokens of the window with which the server at `base` runs `model`; None where it does not say."""
+    import httpx
+
+    base = base.rstrip("/")
+    root = base.removesuffix("/v1")
+    questions: dict[str, Any] = {
+        f"{root}/api/v0/models": None,
+        f"{root}/props": None,
+        f"{root}/api/ps": None,
+        f"{root}/api/show": {"model": model},
+        f"{root}/v1/models" if root == base else f"{base}/models": None,
+    }
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        # What is not encrypted needs no certificates, and reading them takes a while.
+        client = httpx.AsyncClient(timeout=LONGEST_WAIT, headers=headers, verify=base.startswith("https:"))
+        async with client:
+            tasks = [asyncio.ensure_future(_answer(client, *question)) for question in questions.items()]
+            done, late = await asyncio.wait(tasks, timeout=LONGEST_WAIT)
+            for task in late:
+                task.cancel()
+            rich, props, running, shown, listed = (task.result() if task in done else {} for task in tasks)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return None
+    found = (
+        _listed(rich, model),
+        _listed({"data": [props.get("default_generation_settings")]}, model, ("n_ctx",)),
+        _listed({"data": running.get("models")}, model),
+        _num_ctx(shown),
+        _listed(listed, model),
+    )
+    return next((tokens for tokens in found if tokens), None)
+
+
+async def _answer(client: httpx.AsyncClient, address: str, question: Any) -> dict[str, Any]:
+    """The JSON object at an address; empty where there is none."""
+    import httpx
+
+    body = bytearray()
+    with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):
+        method = "GET" if question is None else "POST"
+        async with client.stream(method, address, json=question) as response:
+            if response.status_code != 200:
+                return {}
+            async for piece in response.aiter_bytes():
+                body += piece
+                if len(body) > _LARGEST_ANSWER:
+                    return {}
+        found = json.loads(body)
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _listed(answer: Mapping[str, Any], model: str, fields: tuple[str, ...] = _OF_A_MODEL) -> int | None:
+    """The window in the model's entry of a list; in the only entry, where there is one."""
+    data = answer.get("data")
+    entries = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
+    for entry in entries:
+        if len(entries) > 1 and model not in set(_names(entry)):
+            continue
+        meta = entry.get("meta")
+        places = [entry.get(field) for field in fields]
+        places.append(meta.get("n_ctx") if isinstance(meta, Mapping) else None)
+        for tokens in places:
+            if isinstance(tokens, int) and tokens > 0:
+                return tokens
+    return None
+
+
+def _names(entry: Mapping[str, Any]) -> Iterator[str]:
+    for field in ("id", "name", "model", "root"):
+        name = entry.get(field)
+        if isinstance(name, str):
+            yield name
+            yield name.removesuffix(":latest")
+
+
+def _num_ctx(shown: Mapping[str, Any]) -> int | None:
+    """Ollama: the window that the model's file sets. What the model was trained with says nothing about it."""
+    found = _NUM_CTX.search(str(shown.get("parameters") or ""))
+    return int(found[1]) if found else None
