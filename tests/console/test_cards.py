@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.console.live_harness import live
+from tui_agent.console.cards import answer_field
 from tui_agent.console.cards.approval import ApprovalCard, subject
-from tui_agent.console.cards.card_body import CardBody
+from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.editor import ArgumentsError, parse_arguments
 from tui_agent.console.cards.escalation import Attempt, EscalationCard, attempts_before, choices_for, tried
 from tui_agent.console.cards.gate import GateCard
@@ -48,7 +47,7 @@ async def test_a_card_leaves_the_focus_to_a_prompt_that_holds_a_draft() -> None:
         await console.type("y")
         assert console.prompt == "half ay"
         assert not asked.done()
-        assert "F8 answers" in console.shown()
+        assert "F8 or Enter answers" in console.shown()
 
 
 async def test_typing_starts_the_grace_again() -> None:
@@ -144,6 +143,8 @@ async def test_edited_arguments_are_checked_before_they_are_taken() -> None:
         await console.card_appears()
         await console.grace_passes()
         await console.press("e")
+        assert console.card.query_one("ArgumentsEditor TextArea").text == "make 0"
+        await console.press("ctrl+e")
         editor = console.card.query_one("ArgumentsEditor TextArea")
         editor.load_text('{"command": ')
         await console.press("ctrl+s")
@@ -153,6 +154,133 @@ async def test_edited_arguments_are_checked_before_they_are_taken() -> None:
         await console.press("ctrl+s")
         await console.until(asked.done)
         assert asked.result().input == {"command": "make safe"}
+
+
+async def test_a_broken_draft_is_not_where_the_next_opening_begins() -> None:
+    async with live() as console:
+        console.ask(input={"path": "a.py", "content": "x = 1\n\ty = 2\n", "mode": 3})
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("e")
+        await console.until(lambda: len(console.card.query("TextArea")) == 3)
+        texts = [area.text for area in console.card.query("TextArea")]
+        assert texts == ["a.py", "x = 1\n\ty = 2\n", "3"]
+        assert "content" in console.shown()
+        console.card.query("TextArea").last().load_text("{")
+        await console.press("ctrl+s")
+        assert "mode: Not JSON" in console.shown()
+        await console.press("escape", "e")
+        await console.until(lambda: console.card.query("TextArea").last().text == "3")
+        assert "Not JSON" not in console.shown()
+
+
+async def test_a_text_in_which_something_hides_is_edited_as_json() -> None:
+    async with live() as console:
+        asked = console.ask(input={"command": "rm x \r ls"})
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("e")
+        await console.until(lambda: console.card.query("TextArea"))
+        assert console.card.query_one("TextArea").text == '"rm x \\r ls"'
+        await console.press("ctrl+s")
+        await console.until(asked.done)
+        assert asked.result().input is None
+
+
+@pytest.mark.parametrize(("key", "choice"), [("r", "retry"), ("s", "skip"), ("p", "partial"), ("x", "stop")])
+async def test_a_shown_key_chooses_while_the_answer_is_empty(
+    monkeypatch: pytest.MonkeyPatch, key: str, choice: str
+) -> None:
+    monkeypatch.setattr(answer_field, "PATIENCE", 0.01)
+    async with live() as console:
+        raised = console.escalate()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press(key)
+        await console.until(raised.done)
+        assert (raised.result().choice, raised.result().text) == (choice, "")
+
+
+async def test_once_a_text_was_begun_every_key_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_field, "PATIENCE", 60.0)
+    async with live() as console:
+        raised = console.escalate()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.type("skip x")
+        await console.press("enter")
+        await console.until(raised.done)
+        assert (raised.result().choice, raised.result().text) == ("answer", "skip x")
+
+
+@pytest.mark.parametrize("kind", ["ask", "escalate"])
+async def test_esc_goes_back_to_the_prompt_and_the_question_stays(kind: str) -> None:
+    async with live() as console:
+        console.session.start()
+        asked = getattr(console, kind)()
+        await console.card_appears()
+        await console.grace_passes()
+        assert "^C interrupts" in console.shown()
+        await console.press("escape")
+        assert console.screen.focused is console.screen.prompt
+        await console.press("escape", "escape")
+        assert ("interrupt",) not in console.session.done
+        assert not asked.done()
+        await console.press("enter", "enter")
+        assert console.in_card
+        assert not asked.done(), "an Enter too many answers nothing"
+        await console.press("escape", "f8")
+        assert console.in_card
+        await console.press("ctrl+c")
+        await console.until(lambda: ("interrupt",) in console.session.done)
+
+
+async def test_what_was_not_on_the_screen_is_not_accepted() -> None:
+    command = "\n".join(f"echo {number}" for number in range(60)) + "\ntouch LAST"
+    async with live((60, 20)) as console:
+        asked = console.ask(preview=command, input={"command": command})
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("y", "a", "enter")
+        assert not asked.done()
+        assert "PgDn" in console.shown()
+        await console.press("end")
+        assert "touch LAST" in console.shown()
+        await console.press("y")
+        await console.until(asked.done)
+
+
+def test_blanks_do_not_push_the_rest_out_of_sight() -> None:
+    body = CardBody(
+        [Passage("echo ok" + " " * 3_000 + "; touch PWNED\n" + "\n" * 500 + "rm x", verbatim=True)]
+    )
+    shown = [text_of(line) for line in body.draw(60, 0)]
+    assert shown[0] == "echo ok ⋯ 3,000 spaces ⋯ ; touch PWNED"
+    assert shown[-1] == "rm x"
+    assert len(shown) < 6
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40), (40, 10), (30, 8), (20, 5)])
+@pytest.mark.parametrize("kind", ["ask", "escalate"])
+async def test_a_question_is_on_the_screen_at_every_size_and_before_open_panes(
+    size: tuple[int, int], kind: str
+) -> None:
+    async with live((80, 24)) as console:
+        await console.press("f2")
+        getattr(console, kind)()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.pilot.resize_terminal(*size)
+        words, keys = ("make 0", " y a n") if kind == "ask" else ("read_file", " r e s p")
+        await console.until(lambda: words in console.shown())
+        if size[0] >= 60:
+            wide = ("y once", "n deny") if kind == "ask" else ("r retry once", "x stop")
+            await console.until(lambda: all(word in console.shown() for word in wide))
+        else:
+            key_row = console.card.query_one("Choices").region
+            assert console.app.screen.size.region.contains_region(key_row)
+            assert key_row.height
+        assert keys[1] in console.shown()
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", '{"a": }', "null", "[" * 100_000])
@@ -201,7 +329,9 @@ async def test_a_long_subject_is_there_in_full_and_the_choices_stay_in_view(size
         await console.card_appears()
         await console.grace_passes()
         card_body = console.card.query_one(CardBody)
-        assert "".join(text_of(line) for line in card_body._lines) == command.replace("\n", "")
+        assert "".join(text_of(line) for line in card_body._lines) == command.replace("\n", "") + (
+            "a and w cover every plain `make …` command"
+        )
         assert "this session" in console.shown()
         for _ in range(80):
             await console.press("pagedown")
@@ -290,7 +420,7 @@ async def test_an_escalation_can_be_answered_by_edited_arguments() -> None:
         await console.card_appears()
         await console.grace_passes()
         await console.press("down", "e")
-        console.card.query_one("ArgumentsEditor TextArea").load_text(json.dumps({"path": "b.py"}))
+        console.card.query_one("ArgumentsEditor TextArea").load_text("b.py")
         await console.press("ctrl+s")
         await console.until(raised.done)
         assert (raised.result().choice, raised.result().input) == ("edit", {"path": "b.py"})

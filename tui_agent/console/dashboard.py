@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
+from textual.message import Message
 
 from tui_agent.console import panes
-from tui_agent.console.splash import UNFOLDED_HEIGHT, UNFOLDED_WIDTH, WIDE_WIDTH
+from tui_agent.console.cards.card_host import LOW
+from tui_agent.console.splash import LOW_HEIGHT, TINY_HEIGHT, UNFOLDED_HEIGHT, UNFOLDED_WIDTH, WIDE_WIDTH
 
 if TYPE_CHECKING:
     from textual import events
@@ -50,8 +52,15 @@ class ConversationFrame(Vertical):
         border-subtitle-color: $foreground;
         &:focus-within { border: round $border; }
         ConversationPane { height: 1fr; min-height: 2; border: none; &:focus { border: none; } }
+        &.-bare { border: none; }
     }
     """
+
+    class Resized(Message):
+        """The frame has another size."""
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
 
 
 class RecoveryColumn(Container):
@@ -187,21 +196,35 @@ class Dashboard(Vertical):
         if self._conversation is not None:
             self._conversation.go_to(event.seq)
 
+    def on_card_host_changed(self) -> None:
+        """A question comes before the panes where there is no room for both."""
+        self._fit(self.app.size)
+
+    def on_conversation_frame_resized(self) -> None:
+        self._fit_card_host()
+
+    @property
+    def asking(self) -> bool:
+        """A card is on the screen, or about to be."""
+        return self._card_host is not None and self._card_host.card is not None
+
     def _fit(self, size: Size) -> None:
         classes = layout_classes(size)
         folded = classes["-folded"]
-        classes["-panes"] = folded and self._open
+        behind = folded and self._open and not self.asking
+        classes["-panes"] = behind
         classes["-hidden"] = self._hidden and not folded
         if self._card_host is not None:
             self.call_after_refresh(self._fit_card_host)
         for name, holds in classes.items():
             self._column.set_class(holds, name)
-        self._frame.set_class(folded and self._open, "-behind")
+        self._frame.set_class(behind, "-behind")
+        self._frame.set_class(size.height < TINY_HEIGHT, "-bare")
         if self._summary is not None:
-            self._summary.display = folded or self._hidden
+            self._summary.display = (folded or self._hidden) and size.height >= LOW_HEIGHT
 
     def _fit_card_host(self) -> None:
-        if self._card_host is not None:
+        if self._card_host is not None and self._frame.content_region.height:
             self._card_host.fit(self._frame.content_region.height)
 
     def _close_up(self) -> None:
@@ -209,6 +232,7 @@ class Dashboard(Vertical):
         conversation, card_host = self._conversation, self._card_host
         if conversation is None or card_host is None:
             return
+        conversation.display = not self.asking or self._frame.content_region.height > LOW
         lines = conversation.virtual_size.height
         room = self._frame.content_region.height - card_host.size.height
         conversation.styles.height = lines if card_host.has_class("-open") and 0 < lines < room else "1fr"

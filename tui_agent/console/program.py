@@ -56,6 +56,10 @@ class ConsoleApp(SessionApp):
     TITLE = "agent-tui"
     ENABLE_COMMAND_PALETTE = True
     COMMANDS = {command_provider}
+    CSS = """
+    ToastRack { dock: top; align: right top; margin: 1 0 0 0; }
+    """
+    """Remarks stand at the top: below are the card, the prompt and the status line."""
 
     def __init__(self, arguments: ConsoleArguments) -> None:
         super().__init__(arguments)

@@ -58,6 +58,9 @@ class Prompt(TextArea):
 
         text: str
 
+    class Empty(Message):
+        """Enter was pressed without a text."""
+
     class Typed(Message):
         """A key went into the prompt, or a paste."""
 
@@ -152,6 +155,7 @@ class Prompt(TextArea):
                 return
         text = self.whole_text
         if not text.strip():
+            self.post_message(self.Empty())
             return
         self.recall.add(text)
         self.put("")

@@ -43,3 +43,7 @@ UNFOLDED_WIDTH = 108
 UNFOLDED_HEIGHT = 28
 """Below either, the recovery panes fold into the summary line."""
 WIDE_WIDTH = 170
+LOW_HEIGHT = 16
+"""Below it the summary and the hints go;"""
+TINY_HEIGHT = 12
+"""below it the frames."""

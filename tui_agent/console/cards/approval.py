@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
-from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody, Passage, diff_passages
@@ -43,7 +42,6 @@ class ApprovalCard(Card):
     """
 
     question: ApprovalQuestion
-    fixed_rows = 1
 
     def __init__(self, question: ApprovalQuestion) -> None:
         asked = question.asked
@@ -52,11 +50,15 @@ class ApprovalCard(Card):
     def compose(self) -> ComposeResult:
         """The subject, what the session choice covers, the choices; the fields that two of them open."""
         asked = self.question.asked
-        yield CardBody(list(subject(asked.preview, asked.input)))
-        if asked.why and not asked.rules:
-            yield Static(Content(f"asks because: {reveal(asked.why)}"), classes="card--hint")
-        if asked.rules:
-            yield Static(Content(f"a and w cover {reveal(asked.covers)}"), classes="card--hint")
+        remark = (
+            f"a and w cover {asked.covers}"
+            if asked.rules
+            else f"asks because: {asked.why}"
+            if asked.why
+            else ""
+        )
+        remarks = [Passage(remark, "muted")] if remark else []
+        yield CardBody([*subject(asked.preview, asked.input), *remarks])
         remembering = {"session", "always"}
         choices = tuple(choice for choice in CHOICES if asked.rules or choice.value not in remembering)
         yield Choices(choices)
@@ -70,7 +72,7 @@ class ApprovalCard(Card):
         elif value == "edit":
             self.add_class("-editing")
             self.query_one(ArgumentsEditor).open()
-        else:
+        elif self.shows_all():
             self._reply(value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -94,13 +96,15 @@ class ApprovalCard(Card):
             event.stop()
             event.prevent_default()
             self._back()
+        elif event.key in {"home", "end"} and self.has_class("-denying"):
+            event.prevent_default()
 
     def entrance(self) -> Widget:
         """Where the operator was: in the reason, in the editor, or at the choices."""
         if self.has_class("-denying"):
             return self.query_one(Input)
         if self.has_class("-editing"):
-            return self.query_one(ArgumentsEditor).query_one("TextArea")
+            return self.query_one(ArgumentsEditor).entrance()
         return self.query_one(Choices)
 
     def _back(self) -> None:

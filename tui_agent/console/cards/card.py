@@ -14,6 +14,8 @@ from textual.message import Message
 
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
+from tui_agent.console.cards.editor import ArgumentsEditor
+from tui_agent.console.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 
 TIGHT = 16
 """Rows below which a card goes without empty lines."""
+
+BARE = 7
+"""Rows below which a card goes without its frame, and the choices without words."""
+
+WAY_BACK = "Esc prompt · ^C interrupts"
 
 
 class Card(Vertical):
@@ -43,6 +50,7 @@ class Card(Vertical):
         &.-armed:focus-within { border: round $warning; }
         & > .card--hint { color: $text-muted; height: auto; }
         &.-tight Choices, &.-tight Input { margin-top: 0; }
+        &.-bare { border: none; border-top: round $warning; padding: 0; }
     }
     """
 
@@ -58,6 +66,9 @@ class Card(Vertical):
         question: AnyQuestion
         answer: Any
 
+    class Left(Message):
+        """The operator goes back to the prompt; the question stays."""
+
     @dataclass
     class TypedOn(Message):
         """A character was typed that was meant for the prompt."""
@@ -70,6 +81,7 @@ class Card(Vertical):
         self.question = question
         self.armed = False
         self._title = title
+        self._hint = ""
         self._rule = one_line(rule, 60)
 
     def place(self, position: int, count: int) -> None:
@@ -83,9 +95,23 @@ class Card(Vertical):
         self.armed = True
         self.add_class("-armed")
 
+    def disarm(self) -> None:
+        """Until it is armed again the card takes no answer."""
+        self.armed = False
+        self.remove_class("-armed")
+
     def hint(self, text: str) -> None:
         """Show at the lower edge how to get to the card."""
-        self.border_subtitle = Content(text) if text else None
+        self._hint = text
+        self._show_hint()
+
+    def _show_hint(self) -> None:
+        left = next((body.unseen for body in self.query(CardBody) if body.display), 0)
+        more = f"↓ {counted(left, 'more line')}: PgDn, End" if left else ""
+        self.border_subtitle = Content(more or self._hint) or None
+
+    def on_card_body_scrolled(self) -> None:
+        self._show_hint()
 
     def entrance(self) -> Widget:
         """The widget that takes the focus when the card is entered."""
@@ -93,13 +119,16 @@ class Card(Vertical):
 
     def fit(self, rows: int) -> None:
         """Give the subject the rows that fields and choices leave of `rows`; it scrolls."""
-        tight = rows < TIGHT
+        tight, bare = rows < TIGHT, rows < BARE
         self.set_class(tight, "-tight")
-        width = self.content_region.width
-        choices = self.query_one(Choices)
-        fixed = 2 + self.fixed_rows + choices.get_content_height(self.size, self.size, width)
-        fixed += 0 if tight else 1 + self.fixed_rows
-        self.query_one(CardBody).styles.max_height = max(2, rows - fixed)
+        self.set_class(bare, "-bare")
+        width = max(1, self.size.width - (0 if bare else 4))
+        fixed = (1 if bare else 2 + self.fixed_rows) + (0 if tight else 1 + self.fixed_rows)
+        fixed += self.query_one(Choices).fit(1 if bare else max(1, rows // 4), width)
+        self.query_one(CardBody).styles.max_height = max(1, rows - fixed)
+        for editor in self.query(ArgumentsEditor):
+            editor.fit(rows - (1 if bare else 2))
+        self.call_after_refresh(self._show_hint)
 
     async def update_subject(self) -> None:
         """Show what the operator himself changed in the subject; nothing else in it ever changes."""
@@ -115,8 +144,26 @@ class Card(Vertical):
         if self.armed:
             self.picked(event.value)
 
+    def on_choices_beyond(self, event: Choices.Beyond) -> None:
+        """The subject scrolls where there is no other line of choices."""
+        event.stop()
+        self.query_one(CardBody).scroll_relative(y=event.step, animate=False)
+
     def picked(self, value: str) -> None:
         raise NotImplementedError
+
+    def shows_all(self) -> bool:
+        """Whether the end of the subject has been on the screen; where not, go on towards it."""
+        body = self.query_one(CardBody)
+        if not body.unseen:
+            return True
+        body.scroll_page_down(animate=False)
+        self.app.notify(
+            "Not all of it has been on the screen yet: PgDn reads on, End goes to its end.",
+            timeout=4,
+            markup=False,
+        )
+        return False
 
     def on_choices_stray(self, event: Choices.Stray) -> None:
         """The operator began to type: the prompt gets it."""
@@ -124,16 +171,22 @@ class Card(Vertical):
         self.post_message(self.TypedOn(event.character))
 
     def on_key(self, event: events.Key) -> None:
-        """Page keys move through the subject wherever the focus is in the card."""
+        """Page keys move through the subject wherever the focus is in the card; Esc goes back to the prompt."""
         card_body = self.query_one(CardBody)
         moves = {
             "pageup": card_body.scroll_page_up,
             "pagedown": card_body.scroll_page_down,
+            "home": card_body.scroll_home,
             "ctrl+home": card_body.scroll_home,
+            "end": card_body.scroll_end,
             "ctrl+end": card_body.scroll_end,
         }
         move = moves.get(event.key)
         if move is not None:
-            event.stop()
-            event.prevent_default()
             move(animate=False)
+        elif event.key == "escape":
+            self.post_message(self.Left())
+        else:
+            return
+        event.stop()
+        event.prevent_default()

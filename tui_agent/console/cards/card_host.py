@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from textual.containers import Vertical
 from textual.message import Message
 
-from tui_agent.console.cards.card import Card
+from tui_agent.console.cards.card import WAY_BACK, Card
 
 if TYPE_CHECKING:
     from textual.timer import Timer
@@ -25,9 +25,12 @@ GRACE = 0.4
 """Seconds without a key, since the card appeared and since the last key in the prompt."""
 
 KEPT = 2
-"""Rows of the conversation that stay in view above a card."""
+"""Rows of the conversation that stay in view above a card,"""
 
-ENTER_HINT = "F8 answers"
+LOW = 10
+"""where the frame has more rows than these."""
+
+ENTER_HINT = "F8 or Enter answers"
 
 
 class CardHost(Vertical):
@@ -41,6 +44,9 @@ class CardHost(Vertical):
     class Emptied(Message):
         """The card that had the focus is gone."""
 
+    class Changed(Message):
+        """A card has come, or gone."""
+
     def __init__(self, prompt_busy: Callable[[], bool], clock: Callable[[], float] = monotonic) -> None:
         super().__init__(id="card-host")
         self._prompt_busy = prompt_busy
@@ -48,7 +54,6 @@ class CardHost(Vertical):
         self._shown_at = 0.0
         self._typed_at = float("-inf")
         self._timer: Timer | None = None
-        self._rows = 0
         self.card: Card | None = None
 
     async def show(self, questions: Sequence[AnyQuestion], state: RunState) -> None:
@@ -69,12 +74,24 @@ class CardHost(Vertical):
             self.card.hint(ENTER_HINT)
             self._settle_later()
 
-    def enter(self) -> None:
-        """Arm the card and give it the focus, because the operator asked for it."""
+    def enter(self, *, at_once: bool = True) -> None:
+        """Give the card the focus, because the operator asked for it; not `at_once`: armed after the grace."""
+        card = self.card
+        if card is None:
+            return
+        if at_once:
+            card.arm()
+        else:
+            card.disarm()
+            self._typed_at = self._clock()
+            self._settle_later()
+        card.hint(WAY_BACK)
+        card.entrance().focus()
+
+    def leave(self) -> None:
+        """The operator went back to the prompt."""
         if self.card is not None:
-            self.card.arm()
-            self.card.hint("")
-            self.card.entrance().focus()
+            self.card.hint(ENTER_HINT)
 
     def settle(self) -> None:
         """Arm the card once the grace is over; take the focus where nobody is writing."""
@@ -98,7 +115,7 @@ class CardHost(Vertical):
         self._shown_at = self._clock()
         self.add_class("-open")
         await self.mount(card)
-        self.call_after_refresh(self.fit, self._rows)
+        self.post_message(self.Changed())
         if card.wants_focus:
             card.hint(ENTER_HINT)
         self._settle_later()
@@ -108,14 +125,14 @@ class CardHost(Vertical):
         self.card = None
         await card.remove()
         self.remove_class("-open")
+        self.post_message(self.Changed())
         if had_focus:
             self.post_message(self.Emptied())
 
     def fit(self, rows: int) -> None:
         """Fit the card into `rows`, which it shares with the conversation."""
-        self._rows = rows
         if self.card is not None:
-            self.card.fit(rows - KEPT)
+            self.card.fit(rows - KEPT if rows > LOW else rows)
 
     def _settle_later(self) -> None:
         if self._timer is None:

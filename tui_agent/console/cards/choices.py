@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from rich.cells import cell_len
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -44,33 +45,43 @@ class Choices(Widget, can_focus=True):
 
         character: str
 
-    class Above(Message):
-        """The cursor left the choices by their upper edge."""
+    @dataclass
+    class Beyond(Message):
+        """The cursor left the choices by their upper (-1) or lower (+1) edge."""
+
+        step: int
 
     def __init__(self, choices: Sequence[Choice]) -> None:
         super().__init__()
         self.choices = tuple(Choice(key, one_line(label, 200), value) for key, label, value in choices)
         self.chosen = 0
+        self._rows = 0
         self._places: list[tuple[int, int, int]] = []
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return self._laid_out(width)[-1][0] + 1 if self.choices else 0
 
+    def fit(self, rows: int, width: int) -> int:
+        """Take at most so many rows where that can be: labels are shortened, then left out. The rows needed."""
+        self._rows = rows
+        self.refresh(layout=True)
+        return self._laid_out(width)[-1][0] + 1 if self.choices else 0
+
+    def show_as_chosen(self, key: str) -> None:
+        """Let the choice of this key stand out, wherever the focus is."""
+        self.chosen = next((n for n, choice in enumerate(self.choices) if choice.key == key), self.chosen)
+        self.refresh()
+
     def _laid_out(self, width: int) -> list[tuple[int, int, int]]:
         """Line, first and last column of each choice."""
-        places: list[tuple[int, int, int]] = []
-        line = column = 0
-        for choice in self.choices:
-            length = min(width, Content(self._label(choice)).cell_length + 2)
-            if column and column + length > width:
-                line, column = line + 1, 0
-            places.append((line, column, column + length))
-            column += length + 1
+        full = [min(width, cell_len(f" {choice.key} {choice.label} ")) for choice in self.choices]
+        short = [min(length, max(6, width // 3)) for length in full]
+        bare = [cell_len(choice.key) + 2 for choice in self.choices]
+        places = _flow(full, width)
+        for lengths in (short, bare):
+            if self._rows and places and places[-1][0] >= self._rows:
+                places = _flow(lengths, width)
         return places
-
-    @staticmethod
-    def _label(choice: Choice) -> str:
-        return f"{choice.key} {choice.label}"
 
     def render(self) -> Content:
         """The choices; the chosen one stands out while the card can be answered."""
@@ -83,11 +94,15 @@ class Choices(Widget, can_focus=True):
             ground = "on $primary" if current else "on $surface-active"
             words = "bold $text" if current else "$foreground"
             key = "bold $text" if current else "bold $accent"
-            label = Content.assemble(
-                (f" {choice.key}", f"{key} {ground}"), (f" {choice.label} ", f"{words} {ground}")
-            )
+            room = end - start - cell_len(choice.key) - 1
+            label = Content(f" {choice.label} " if room > 1 else " ").truncate(room, ellipsis=True)
             gap = " " * (start - lines[line].cell_length)
-            lines[line] = Content.assemble(lines[line], gap, label.truncate(end - start, ellipsis=True))
+            lines[line] = Content.assemble(
+                lines[line],
+                gap,
+                (f" {choice.key}", f"{key} {ground}"),
+                label.stylize(f"{words} {ground}"),
+            )
         return Content("\n").join(lines)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
@@ -98,7 +113,9 @@ class Choices(Widget, can_focus=True):
     def on_key(self, event: events.Key) -> None:
         """Arrows move, Enter takes, a letter takes its choice, any other character goes to the text."""
         step = {"left": -1, "right": 1}.get(event.key)
-        by_key = next((choice for choice in self.choices if choice.key == event.character), None)
+        # Alt and a letter may be an Esc and the first letter of a text.
+        character = None if "alt+" in event.key else event.character
+        by_key = next((choice for choice in self.choices if choice.key == character), None)
         if step is not None:
             self.chosen = (self.chosen + step) % len(self.choices)
             self.refresh()
@@ -125,8 +142,8 @@ class Choices(Widget, can_focus=True):
         if there:
             self.chosen = min(there)[1]
             self.refresh()
-        elif step < 0:
-            self.post_message(self.Above())
+        else:
+            self.post_message(self.Beyond(step))
 
     def on_click(self, event: events.Click) -> None:
         """A click takes the choice under it."""
@@ -134,3 +151,15 @@ class Choices(Widget, can_focus=True):
             if event.y == line and start <= event.x < end:
                 event.stop()
                 self.post_message(self.Picked(choice.value))
+
+
+def _flow(lengths: Sequence[int], width: int) -> list[tuple[int, int, int]]:
+    """Line, first and last column of pieces that stand side by side as far as they fit, a column apart."""
+    places: list[tuple[int, int, int]] = []
+    line = column = 0
+    for length in lengths:
+        if column and column + length > width:
+            line, column = line + 1, 0
+        places.append((line, column, column + length))
+        column += length + 1
+    return places

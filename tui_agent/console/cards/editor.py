@@ -1,4 +1,4 @@
-"""A field for a call's arguments as JSON, checked before they are taken."""
+"""A call's arguments for editing, a field for each: text as text, other values as JSON, checked when they are taken."""
 
 from __future__ import annotations
 
@@ -9,27 +9,70 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static, TextArea
+from textual.widgets import Label, Static, TextArea
+
+from tui_agent.terminal_text import is_safe, one_line
+
+KEYS = "Ctrl+S runs it so · Esc leaves it as it was · Ctrl+E all as JSON"
 
 
 class ArgumentsError(ValueError):
-    """The text is not a JSON object; the message says where it goes wrong."""
+    """A text that is no JSON value; the message says where it goes wrong."""
 
 
 def parse_arguments(text: str) -> dict[str, Any]:
     """The arguments in `text`. Raises `ArgumentsError`."""
+    value = _parsed(text)
+    if not isinstance(value, dict):
+        raise ArgumentsError("Arguments are a JSON object: { … }.")
+    return value
+
+
+def _parsed(text: str) -> Any:
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         raise ArgumentsError(f"Not JSON: {error.msg}, line {error.lineno}, column {error.colno}.") from error
     except RecursionError as error:
         raise ArgumentsError("Not usable: nested too deeply.") from error
-    if not isinstance(value, dict):
-        raise ArgumentsError("Arguments are a JSON object: { … }.")
-    return value
+
+
+def is_plain(value: object) -> bool:
+    """Whether `value` is a text that an editor shows as it is: nothing hides in it."""
+    return isinstance(value, str) and all(is_safe(part) for part in value.split("\t"))
+
+
+class Field(Vertical):
+    """One argument: its name, where there are several, and its value."""
+
+    def __init__(self, name: str, value: object, *, labelled: bool) -> None:
+        super().__init__()
+        self.argument = name
+        self._value = value
+        self._plain = is_plain(value)
+        self._labelled = labelled
+
+    def compose(self) -> ComposeResult:
+        """The label and the text."""
+        if self._labelled or not self._plain:
+            form = "" if self._plain else " (JSON)"
+            yield Label(Content(f"{one_line(self.argument, 60)}{form}"))
+        # ASCII escapes: nothing can hide in what is no plain text.
+        text = str(self._value) if self._plain else json.dumps(self._value, indent=2, default=str)
+        yield TextArea(text, compact=True, soft_wrap=True, show_line_numbers=False)
+
+    def value(self) -> object:
+        """The value as edited. Raises `ArgumentsError`."""
+        text = self.query_one(TextArea).text
+        if self._plain:
+            return text
+        try:
+            return _parsed(text)
+        except ArgumentsError as error:
+            raise ArgumentsError(f"{one_line(self.argument, 60)}: {error}") from error
 
 
 class ArgumentsEditor(Vertical):
@@ -39,7 +82,10 @@ class ArgumentsEditor(Vertical):
     ArgumentsEditor {
         height: auto;
         display: none;
-        & TextArea { height: auto; min-height: 3; max-height: 30vh; border: none; padding: 0; }
+        & VerticalScroll { height: auto; max-height: 30vh; }
+        & Field { height: auto; }
+        & TextArea { height: auto; min-height: 1; border: none; padding: 0; background: $background; }
+        & Label { color: $accent; text-style: bold; }
         & Static { height: auto; color: $text-muted; }
         & .-wrong { color: $error; }
     }
@@ -48,11 +94,12 @@ class ArgumentsEditor(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "accept", "Take the arguments", show=False, priority=True),
         Binding("escape", "leave", "Leave them as they were", show=False, priority=True),
+        Binding("ctrl+e", "as_json", "All arguments as JSON", show=False, priority=True),
     ]
 
     @dataclass
     class Accepted(Message):
-        """The arguments are a JSON object."""
+        """The arguments are right."""
 
         arguments: dict[str, Any]
 
@@ -61,27 +108,55 @@ class ArgumentsEditor(Vertical):
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         super().__init__()
-        self._arguments = arguments
+        self._arguments = dict(arguments)
+        self._as_json = not arguments
 
     def compose(self) -> ComposeResult:
-        # ASCII escapes: nothing in the arguments can hide in the editor.
-        text = json.dumps(dict(self._arguments), indent=2)
-        yield TextArea(text, compact=True, soft_wrap=True, show_line_numbers=False)
-        yield Static(Content("Ctrl+S runs it with these arguments · Esc leaves them as they were"))
+        yield VerticalScroll(can_focus=False)
+        yield Static(Content(KEYS))
 
     def open(self) -> None:
-        """Show the editor and give it the focus."""
+        """Show the arguments as they were asked about, and take the focus."""
         self.display = True
-        self.query_one(TextArea).focus()
+        self.call_later(self._show, self._arguments, as_json=not self._arguments)
+
+    def fit(self, rows: int) -> None:
+        """Take at most so many rows."""
+        self.query_one(VerticalScroll).styles.max_height = max(1, rows - 1)
+
+    def entrance(self) -> TextArea:
+        """The first field."""
+        return self.query(TextArea).first()
+
+    async def _show(self, arguments: Mapping[str, Any], *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._say(KEYS)
+        fields = (
+            [TextArea(json.dumps(arguments, indent=2, default=str), compact=True, soft_wrap=True)]
+            if as_json
+            else [Field(name, value, labelled=len(arguments) > 1) for name, value in arguments.items()]
+        )
+        scroll = self.query_one(VerticalScroll)
+        await scroll.remove_children()
+        await scroll.mount(*fields)
+        self.entrance().focus()
+
+    def _say(self, text: str, *, wrong: bool = False) -> None:
+        line = self.query(Static).last()
+        line.update(Content(text))
+        line.set_class(wrong, "-wrong")
+
+    def _edited(self) -> dict[str, Any]:
+        if self._as_json:
+            return parse_arguments(self.entrance().text)
+        return {field.argument: field.value() for field in self.query(Field)}
 
     def action_accept(self) -> None:
         """Check the text; close only when it is right."""
-        line = self.query_one(Static)
         try:
-            arguments = parse_arguments(self.query_one(TextArea).text)
+            arguments = self._edited()
         except ArgumentsError as error:
-            line.update(Content(f"{error} Correct it, or press Esc."))
-            line.add_class("-wrong")
+            self._say(f"{error} Correct it, or press Esc.", wrong=True)
             return
         self.display = False
         self.post_message(self.Accepted(arguments))
@@ -90,3 +165,10 @@ class ArgumentsEditor(Vertical):
         """Close without a change."""
         self.display = False
         self.post_message(self.Left())
+
+    async def action_as_json(self) -> None:
+        """All arguments as one JSON object, to add or rename one; and back."""
+        try:
+            await self._show(self._edited(), as_json=not self._as_json)
+        except ArgumentsError as error:
+            self._say(f"{error} Correct it, or press Esc.", wrong=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from textual.app import ComposeResult
 from textual.widgets import Input
 
+from tui_agent.console.cards.answer_field import AnswerField
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
@@ -41,14 +42,18 @@ class Attempt(NamedTuple):
 
 
 class EscalationCard(Card):
-    """Enter sends the answer; Down goes to the choices, where a letter, arrows or a click take one."""
+    """Enter sends the answer; a shown key takes its choice while no answer was begun; ↓ and Tab go to the choices."""
 
     DEFAULT_CSS = """
     EscalationCard {
         border: round $error 60%;
         border-title-color: $error;
         &.-armed:focus-within { border: round $error; }
+        &.-bare { border-top: round $error; }
         & Input { border: none; padding: 0; height: 1; margin-top: 1; background: $background; }
+        &.-bare Input { display: none; }
+        &.-bare.-answering Input { display: block; }
+        &.-bare.-answering Choices { display: none; }
         &.-editing CardBody, &.-editing Choices, &.-editing Input { display: none; }
     }
     """
@@ -63,25 +68,24 @@ class EscalationCard(Card):
     def compose(self) -> ComposeResult:
         asked = self.question.asked
         yield CardBody(list(subject(asked, self._attempts)))
-        yield Input(
-            placeholder=_PLACEHOLDERS.get(
-                asked.source, "What should the agent do? Enter sends it, ↓ for the choices"
-            ),
-            compact=True,
+        choices = choices_for(asked)
+        yield AnswerField(
+            _PLACEHOLDERS.get(asked.source, "Say what to do, or take a key below"),
+            {choice.key for choice in choices},
         )
-        yield Choices(choices_for(asked))
+        yield Choices(choices)
         if asked.tool:
             yield ArgumentsEditor(asked.input)
 
     def entrance(self) -> Widget:
         """The editor where it is open, else the answer."""
         if self.has_class("-editing"):
-            return self.query_one(ArgumentsEditor).query_one("TextArea")
-        return self.query_one(Input)
+            return self.query_one(ArgumentsEditor).entrance()
+        return self.query_one(AnswerField) if self.query_one(AnswerField).display else self.query_one(Choices)
 
     def picked(self, value: str) -> None:
         """An option of the model, or one of the other choices."""
-        text = self.query_one(Input).value.strip()
+        text = self._text
         kind, _, rest = value.partition(":")
         match kind:
             case "option":
@@ -105,31 +109,51 @@ class EscalationCard(Card):
     def on_arguments_editor_accepted(self, event: ArgumentsEditor.Accepted) -> None:
         """The call is to be made again with these arguments."""
         event.stop()
-        self._reply("edit", self.query_one(Input).value.strip(), event.arguments)
+        self._reply("edit", self._text, event.arguments)
 
     def on_arguments_editor_left(self, event: ArgumentsEditor.Left) -> None:
         event.stop()
         self.remove_class("-editing")
-        self.query_one(Input).focus()
+        self.entrance().focus()
 
-    def on_choices_above(self, event: Choices.Above) -> None:
+    def on_choices_beyond(self, event: Choices.Beyond) -> None:
         """Up from the choices is the answer."""
-        event.stop()
-        self.query_one(Input).focus()
+        if event.step < 0 and self.query_one(AnswerField).display:
+            event.stop()
+            event.prevent_default()
+            self.query_one(AnswerField).focus()
 
     def on_choices_stray(self, event: Choices.Stray) -> None:
         """Typing here is answering."""
         event.stop()
-        field = self.query_one(Input)
+        self.add_class("-answering")
+        field = self.query_one(AnswerField)
         field.focus()
         field.insert_text_at_cursor(event.character)
 
+    def on_answer_field_key(self, event: AnswerField.Key) -> None:
+        """The choice stands out, and is taken where nothing more is typed."""
+        event.stop()
+        choices = self.query_one(Choices)
+        choices.show_as_chosen(event.key)
+        chosen = choices.choices[choices.chosen]
+        if event.final and self.armed and chosen.key == event.key:
+            self.picked(chosen.value)
+
     def on_key(self, event: events.Key) -> None:
-        """Down from the answer is the choices."""
-        if event.key == "down" and self.query_one(Input).has_focus:
+        """Down from the answer is the choices; Home and End are the answer's where there is one."""
+        field = self.query_one(AnswerField)
+        if event.key == "down" and field.has_focus:
             event.stop()
             event.prevent_default()
+            self.remove_class("-answering")
             self.query_one(Choices).focus()
+        elif event.key in {"home", "end"} and field.value:
+            event.prevent_default()
+
+    @property
+    def _text(self) -> str:
+        return self.query_one(AnswerField).value.strip()
 
     def _reply(self, choice: Verb, text: str, arguments: dict[str, Any] | None = None) -> None:
         from tui_agent.runtime.operator import EscalationReply
@@ -138,8 +162,8 @@ class EscalationCard(Card):
 
 
 _PLACEHOLDERS = {
-    "model": "Name another model; Enter retries with it, ↓ for the choices",
-    "ask_operator": "Your answer; Enter sends it, ↓ for the choices",
+    "model": "Name another model, or take a key below",
+    "ask_operator": "Your answer, or take a key below",
 }
 
 

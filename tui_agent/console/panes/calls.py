@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
-from tui_agent.terminal_text import one_line
+from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,14 +33,19 @@ def short_input(tool: str, arguments: Mapping[str, Any], raw: str = "") -> str:
     if tool == UPDATE_PLAN and (plan := plan_of(arguments)).steps:
         return one_line(plan.summary, _LIMIT)
     if not arguments:
-        return one_line(raw, _LIMIT) if raw not in ("", "{}") else ""
+        return shortened(raw) if raw not in ("", "{}") else ""
     main = arguments.get(_MAIN_ARGUMENT.get(tool, ""))
     if isinstance(main, str) and main:
-        rest = _rest(tool, arguments)
-        return one_line(main, _LIMIT) + rest
-    return one_line(
-        json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str)[: _LIMIT + 1], _LIMIT
-    )
+        return shortened(main) + _rest(tool, arguments)
+    return shortened(json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str))
+
+
+def shortened(text: str) -> str:
+    """`text` on one line with nothing hidden: controls spelled out, and beginning and end of what is too long."""
+    if len(text) > 10 * _LIMIT:
+        text = f"{text[: 5 * _LIMIT]} … {text[-5 * _LIMIT :]}"
+    line = " ".join(reveal(text).split())
+    return line if len(line) <= _LIMIT else f"{line[: _LIMIT // 2]} … {line[-_LIMIT // 2 :]}"
 
 
 def _rest(tool: str, arguments: Mapping[str, Any]) -> str:

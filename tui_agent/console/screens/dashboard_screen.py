@@ -19,9 +19,10 @@ from textual.screen import Screen
 from tui_agent.console.commands import BY_NAME, COMMANDS, Command, key_label
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.redraw import Redraw
-from tui_agent.console.splash import PANE_NAMES, Splash
+from tui_agent.console.splash import LOW_HEIGHT, PANE_NAMES, TINY_HEIGHT, Splash
 
 if TYPE_CHECKING:
+    from textual import events
     from textual.widget import Widget
 
     from tui_agent.config.settings import Settings
@@ -60,7 +61,11 @@ class DashboardScreen(Screen[None]):
     """Only the commands that make sense over a saved session are offered."""
 
     DEFAULT_CSS = """
-    DashboardScreen { layout: vertical; background: $background; }
+    DashboardScreen {
+        layout: vertical; background: $background;
+        &.-low KeyHints { display: none; }
+        &.-tiny Prompt { border: none; min-height: 1; max-height: 2; padding: 0; }
+    }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = []
@@ -92,6 +97,12 @@ class DashboardScreen(Screen[None]):
 
     def redraw(self) -> None:
         self.redrawing.request()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Give up what is least needed where there are few lines."""
+        self.set_class(event.size.height < LOW_HEIGHT, "-low")
+        self.set_class(event.size.height < TINY_HEIGHT, "-tiny")
+        self.redraw()
 
     def draw_failed(self, error: Exception) -> None:
         """Say that something could not be drawn; what is drawn stays, and the session is not affected."""
@@ -235,9 +246,13 @@ class DashboardScreen(Screen[None]):
 
     def action_panes(self) -> None:
         """Show or hide the recovery panes; the focus never stays in what is hidden."""
-        if self.dashboard is not None:
-            self.dashboard.show_panes(not self.dashboard.panes_shown)
-            self.call_after_refresh(self.refocus)
+        dashboard = self.dashboard
+        if dashboard is None:
+            return
+        dashboard.show_panes(not dashboard.panes_shown)
+        if dashboard.panes_shown and dashboard.folded and dashboard.asking:
+            self.say("The panes are shown once the question is answered.")
+        self.call_after_refresh(self.refocus)
 
     def action_plan(self) -> None:
         """Open the model's plan, or close it."""

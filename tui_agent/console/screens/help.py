@@ -29,11 +29,14 @@ PROMPT_KEYS: Rows = (
     ("^P", "Command palette"),
 )
 CARD_KEYS: Rows = (
-    ("F8", "Go to the card, and back to the prompt"),
-    ("y a n e", "Approval: once, this session, deny, edit the arguments"),
+    ("F8, Enter", "Go to the card from an empty prompt; Esc goes back, and the question stays"),
+    ("y a w n e", "Approval: once, this session, this workspace for good, deny, edit the arguments"),
+    ("a shown key", "Escalation: takes its choice while no answer was begun; then everything is text"),
+    ("Enter, ↓ or Tab", "Escalation: send the answer; go to the choices"),
     ("← → Enter", "Choose and take; a click does the same"),
-    ("PgUp PgDn", "Read on in a long card"),
-    ("Enter, ↓", "Escalation: send the answer; go to the choices"),
+    ("PgUp PgDn End", "Read on in a long card: what was not on the screen is not accepted"),
+    ("^C", "Copy what is selected, else interrupt the run"),
+    ("^S ^E Esc", "Edited arguments: take them, all as JSON, leave them as they were"),
 )
 PANES: Rows = (
     ("Conversation", "What was said and done. Errors are muted while they may still be recovered."),

@@ -45,6 +45,7 @@ class LiveScreen(SessionScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_bindings(replay=False),
         Binding("f8", "card", "Answer the card", show=False, priority=True),
+        Binding("ctrl+c", "copy_or_interrupt", "Copy, or interrupt", show=False, priority=True),
     ]
 
     def __init__(self) -> None:
@@ -121,9 +122,24 @@ class LiveScreen(SessionScreen):
     # --- keys and messages ----------------------------------------------------------------------------------
 
     def action_interrupt(self) -> None:
-        """Esc: close what is open, else interrupt the call or tool that runs."""
-        if not self._close_small_things():
+        """Esc: close what is open, else interrupt the call or tool that runs; a question is never withdrawn by it."""
+        if self._close_small_things():
+            return
+        if self.operator.questions:
+            self.say("A question waits: F8 or Enter goes to it, Ctrl+C interrupts the run.")
+        else:
             self.interrupt()
+
+    def action_copy_or_interrupt(self) -> None:
+        """Ctrl+C copies what is selected, else interrupts what runs; it never ends the program."""
+        focused = self.focused
+        chosen = getattr(focused, "selected_text", "") or self.get_selected_text()
+        if chosen:
+            self.app.copy_to_clipboard(chosen)
+        elif self.running:
+            self.interrupt()
+        else:
+            self.say("Ctrl+Q leaves the console.")
 
     def edit_note(self) -> None:
         """Open the note in the card of the request that waits."""
@@ -149,14 +165,14 @@ class LiveScreen(SessionScreen):
         card = None if self.card_host is None else self.card_host.card
         if card is None or card.has_focus_within:
             self.prompt.focus()
+            if self.card_host is not None:
+                self.card_host.leave()
         else:
             self._enter_card()
 
-    def _enter_card(self) -> None:
-        if self.dashboard is not None and self.dashboard.folded:
-            self.dashboard.show_panes(False)
+    def _enter_card(self, *, at_once: bool = True) -> None:
         if self.card_host is not None:
-            self.card_host.enter()
+            self.card_host.enter(at_once=at_once)
 
     async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         """A command, or a message to the agent."""
@@ -196,6 +212,17 @@ class LiveScreen(SessionScreen):
         self.prompt.insert(event.character)
         if self.card_host is not None:
             self.card_host.typed()
+
+    def on_card_left(self, event: Card.Left) -> None:
+        """Back to the prompt; the question stays open."""
+        self.prompt.focus()
+        if self.card_host is not None:
+            self.card_host.leave()
+
+    def on_prompt_empty(self, event: Prompt.Empty) -> None:
+        """Enter without a text goes to the card, where one waits."""
+        if self.card_host is not None and self.card_host.card is not None:
+            self._enter_card(at_once=False)
 
     def on_card_host_emptied(self, event: CardHost.Emptied) -> None:
         self.prompt.focus()

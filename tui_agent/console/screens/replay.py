@@ -196,10 +196,6 @@ class ReplayScreen(DashboardScreen):
             self.status.show(state, now)
             self._scrubber.show(player)
 
-    def on_resize(self) -> None:
-        """The scrubber is as wide as the screen."""
-        self.redraw()
-
     # --- the clock ------------------------------------------------------------------------------------------
 
     def _plan(self, wait: float) -> None:
