@@ -11,6 +11,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from tests.console.waiting import until
+from tui_agent.config.settings import Settings
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.card import Card
 from tui_agent.console.program import ConsoleApp
@@ -40,6 +41,7 @@ class HandSession:
 
     def __init__(self) -> None:
         self.state = RunState()
+        self.settings = Settings()
         self.id = "by-hand"
         self.running = False
         self.done: list[tuple[Any, ...]] = []
