@@ -82,7 +82,10 @@ def test_json_is_one_object_with_the_fields_of_the_contract_and_nothing_else(cli
     assert result["outcome"] == "answered"
     assert result["answer"] == "It is done."
     assert result["ring"] == [None] * 5
-    usage = {"prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd", "unpriced_calls"}
+    usage = {
+        *("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens"),
+        *("cost_usd", "unpriced_calls"),
+    }
     assert set(result["usage"]) == usage
     assert (result["rule"], result["failures"], result["files_changed"]) == (None, 0, [])
     assert (result["iterations"], result["model_calls"], result["tool_calls"]) == (2, 2, 1)

@@ -21,6 +21,7 @@ from tests.servers.chat import LlamaCpp
 from tests.servers.make import FaultName
 from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models.hosted import HostedModel
+from tui_agent.models.prompt_cache import marked
 from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -213,3 +214,62 @@ async def test_a_history_with_calls_goes_to_anthropic_with_tools_that_none_is_to
     (sent,) = bench.server.requests
     assert [tool["name"] for tool in sent.body["tools"]] == ["bash"]
     assert sent.body["tool_choice"]["type"] == "none"
+
+
+# --- prompt caches -------------------------------------------------------------------------------------------
+
+CLAUDE, GPT = MAKES[:2]
+TURN = {"role": "assistant", "content": "I wait."}
+CONVERSATION = [
+    {"role": "system", "content": "Be brief."},
+    *({"role": "user", "content": f"Word {number}"} if number % 2 else TURN for number in range(1, 12)),
+    {"role": "user", "content": "a note for this call only"},
+]
+
+
+async def test_marks_are_four_at_most_and_a_longer_conversation_finds_one_where_the_shorter_had_its_last() -> (
+    None
+):
+    ends = []
+    for turns in range(2, len(CONVERSATION) + 1, 2):
+        marks = [at for at, each in enumerate(marked(CONVERSATION[:turns])) if "cache_control" in each]
+        assert len(marks) <= 4
+        assert marks[0] == 0
+        assert not ends or ends[-1] in marks
+        ends.append(marks[-1])
+    assert ends == [1, 3, 5, 7, 9, 11]
+    assert "cache_control" not in str(CONVERSATION)
+
+
+async def test_claude_gets_marks_for_its_cache_before_what_no_later_request_holds(bench: Bench) -> None:
+    _, reply = await bench.ask(CLAUDE, Said("ok"), messages=CONVERSATION, ephemeral=1)
+    assert isinstance(reply, Reply), reply
+    (sent,) = bench.server.requests
+    assert sent.body["system"][0]["cache_control"] == {"type": "ephemeral"}
+    blocks = [block for message in sent.body["messages"] for block in message["content"]]
+    assert [block["text"] for block in blocks if "cache_control" in block] == ["Word 7", "Word 9", "Word 11"]
+    assert blocks[-1]["text"] == "a note for this call only"
+    await bench.ask(CLAUDE, Said("ok"), messages=CONVERSATION, prompt_caching="off")
+    assert "cache_control" not in str(bench.server.requests[-1].body)
+
+
+@pytest.mark.parametrize("make", MAKES[1:], ids=lambda make: make.name)
+async def test_a_provider_that_caches_by_itself_gets_no_marks(bench: Bench, make: Make) -> None:
+    _, reply = await bench.ask(make, Said("ok"), messages=CONVERSATION, ephemeral=1)
+    assert isinstance(reply, Reply), reply
+    (sent,) = bench.server.requests
+    assert "cache_control" not in str(sent.body)
+    await bench.ask(GPT, Said("ok"), messages=CONVERSATION, prompt_caching="on")
+    assert "cache_control" in str(bench.server.requests[-1].body)
+
+
+async def test_cached_tokens_are_counted_and_cost_what_the_provider_takes_for_them(bench: Bench) -> None:
+    said = Said("ok", usage=(2_600, 10), cached=(2_000, 500))
+    _, reply = await bench.ask(CLAUDE, said, messages=CONVERSATION)
+    assert isinstance(reply, Reply), reply
+    assert (reply.prompt_tokens, reply.cached_tokens, reply.cache_write_tokens) == (2_600, 2_000, 500)
+    # Per million: 3 USD, 0.30 read, 3.75 written, 15 for the reply.
+    assert reply.cost == pytest.approx((100 * 3 + 2_000 * 0.3 + 500 * 3.75 + 10 * 15) / 1e6)
+    _, reply = await bench.ask(GPT, said, messages=CONVERSATION)
+    assert isinstance(reply, Reply), reply
+    assert (reply.cached_tokens, reply.cost) == (2_000, None)

@@ -36,6 +36,7 @@ class Anthropic(Make):
 
     def stream(self, said: Said) -> list[bytes]:
         prompt, completion = said.usage
+        read, written = said.cached
         message = {
             "id": "msg_1",
             "type": "message",
@@ -44,7 +45,12 @@ class Anthropic(Make):
             "content": [],
             "stop_reason": None,
             "stop_sequence": None,
-            "usage": {"input_tokens": prompt, "output_tokens": 1},
+            "usage": {
+                "input_tokens": prompt - read - written,
+                "cache_read_input_tokens": read,
+                "cache_creation_input_tokens": written,
+                "output_tokens": 1,
+            },
         }
         events: list[dict[str, Any]] = [{"type": "message_start", "message": message}]
         for index, block in enumerate(self._blocks(said)):

@@ -37,7 +37,7 @@ class OpenAIChat(Make):
                 for each in in_pieces(arguments)
             ]
         sent.append(chunk(finish="tool_calls" if said.calls else "stop"))
-        return [*sent, chunk(usage=said.usage, choices=False), DONE]
+        return [*sent, chunk(usage=said.usage, cached=said.cached[0], choices=False), DONE]
 
     def _id(self, at: int) -> str:
         return f"call_{at}"

@@ -33,6 +33,8 @@ class Said:
     reasoning: str = ""
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     usage: tuple[int, int] = (11, 7)
+    cached: tuple[int, int] = (0, 0)
+    """Of the prompt's tokens: read from the cache, written to it."""
     refusal: str = ""
     fault: FaultName | None = None
     signed: bool = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, field_validator
@@ -17,6 +17,7 @@ from tui_agent.config.sections import Seconds
 from tui_agent.core.names import FaultKind, ReasoningEffort
 from tui_agent.secret_names import named_like_a_secret
 
+PromptCaching = Literal["auto", "on", "off"]
 ShortName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
 """Of a profile or an alias: no slash and no colon, which names of models and scenarios have."""
 
@@ -66,6 +67,8 @@ class ModelProfile(ModelParameters):
     """Longest silence of a call in seconds; left out: the general `model_timeout`."""
     total_timeout: Seconds | None = None
     """Longest whole call in seconds; left out: 1800, or `model_timeout` where that is longer."""
+    prompt_caching: PromptCaching = "auto"
+    """Marks for the prompt cache. auto: for Claude, which wants them; on, off: whatever the model is called."""
     extra_headers: dict[str, str] = {}
     """Further headers; `${NAME}` in a value is the variable of that name."""
     extra_body: dict[str, JsonValue] = {}

@@ -92,6 +92,7 @@ def result_of(state: RunState) -> RunResult:
             "prompt_tokens": metrics.usage.prompt_tokens,
             "completion_tokens": metrics.usage.completion_tokens,
             "cached_tokens": metrics.usage.cached_tokens,
+            "cache_write_tokens": metrics.usage.cache_write_tokens,
             "cost_usd": metrics.usage.cost,
             "unpriced_calls": metrics.usage.unpriced,
         },

@@ -71,6 +71,7 @@ class ModelByName:
             silence = profile.model_timeout or request.silence_timeout
             changes |= {
                 "api_key_variable": profile.api_key_variable,
+                "prompt_caching": profile.prompt_caching,
                 "extra_headers": profile.extra_headers,
                 "extra_body": profile.extra_body,
                 "silence_timeout": silence,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.config.profiles import REFERENCE
 from tui_agent.core.events import FaultKind
-from tui_agent.models import litellm_setup
+from tui_agent.models import litellm_setup, prompt_cache
 from tui_agent.models.assembly import ReplyAssembler
 from tui_agent.models.carried import CarriedPieces, restored, split_id
 from tui_agent.models.faults import fault_from, made
@@ -155,6 +155,10 @@ class LitellmClient:
             restored(_sendable(message), at.facts.provider, with_carried=habits.carried)
             for message in request.messages
         ]
+        if request.prompt_caching == "on" or (
+            request.prompt_caching == "auto" and litellm_setup.caches_by_marks(self._litellm, at)
+        ):
+            messages = prompt_cache.marked(messages, request.ephemeral)
         arguments: dict[str, Any] = {
             **self._private,
             "model": at.name,
@@ -241,6 +245,7 @@ class LitellmClient:
                 )
             )
         usage, refused = raw.usage, self._habits[at.name, at.api_base].refused
+        cached, written = _cached(usage)
         return Reply(
             text=text,
             reasoning=assembler.reasoning,
@@ -249,7 +254,8 @@ class LitellmClient:
             model=at.facts.model,
             prompt_tokens=usage.get("prompt_tokens"),
             completion_tokens=usage.get("completion_tokens"),
-            cached_tokens=_cached_tokens(usage),
+            cached_tokens=cached,
+            cache_write_tokens=written,
             cost=litellm_setup.price(self._litellm, at, usage) if usage else None,
             left_out=tuple(name for name in call.request.parameters.given() if name in refused),
             carried=call.pieces.carried(
@@ -424,11 +430,20 @@ def _with_variables(value: str, at: Route) -> str:
     return REFERENCE.sub(of, value)
 
 
-def _cached_tokens(usage: dict[str, Any]) -> int | None:
-    """In OpenAI's form or in Anthropic's."""
-    details = usage.get("prompt_tokens_details")
-    found = details.get("cached_tokens") if isinstance(details, dict) else None
-    return usage.get("cache_read_input_tokens") if found is None else found
+def _cached(usage: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Tokens read from the provider's cache and written to it, in the words of OpenAI, Anthropic and DeepSeek."""
+    found = usage.get("prompt_tokens_details")
+    details = found if isinstance(found, dict) else {}
+
+    def first(*counts: Any) -> int | None:
+        return next((count for count in counts if count is not None), None)
+
+    read = first(
+        details.get("cached_tokens"),
+        usage.get("cache_read_input_tokens"),
+        usage.get("prompt_cache_hit_tokens"),
+    )
+    return read, first(details.get("cache_creation_tokens"), usage.get("cache_creation_input_tokens"))
 
 
 def _sendable(message: dict[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tui_agent.models import http_guard
+from tui_agent.models import http_guard, prompt_cache
 from tui_agent.models.fault_advice import CallFacts
 from tui_agent.models.server_window import server_window
 
@@ -178,6 +178,16 @@ _OLLAMAS = frozenset({"ollama", "ollama_chat"})
 _OLLAMA = "http://localhost:11434"
 
 
+def caches_by_marks(litellm: Any, at: Route) -> bool:
+    """Whether the model wants marks for its prompt cache."""
+    known: dict[str, Any] = {}
+    # An unknown model raises a bare Exception.
+    with suppress(Exception):
+        known = litellm.get_model_info(at.name)
+    supported = known.get("supports_prompt_caching")
+    return prompt_cache.wants_marks(at.facts.provider, at.name, own_server=at.own_server, known=supported)
+
+
 def price(litellm: Any, at: Route, usage: dict[str, Any]) -> float | None:
     """What a call cost in USD; None where the model's price or the server behind a name is not known.
 
@@ -185,6 +195,10 @@ def price(litellm: Any, at: Route, usage: dict[str, Any]) -> float | None:
     """
     if at.facts.provider == "openai" and at.facts.api_base and "api.openai.com" not in at.facts.api_base:
         return None
+    if at.facts.provider == "openrouter":
+        # Prices differ by the provider behind it; what the call cost comes with the usage.
+        cost = usage.get("cost")
+        return float(cost) if isinstance(cost, int | float) else None
     # An unknown model raises a bare Exception.
     with suppress(Exception):
         prompt, completion = litellm.cost_per_token(model=at.name, usage_object=litellm.Usage(**usage))

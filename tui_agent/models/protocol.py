@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from tui_agent.config.profiles import ModelParameters
+from tui_agent.config.profiles import ModelParameters, PromptCaching
 from tui_agent.core.events import Carried, Fault, ToolCall
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ class ModelRequest(BaseModel):
     api_base: str | None = None
     api_key_variable: str | None = None
     """The environment variable that holds the key; None: the provider's own."""
+    ephemeral: int = 0
+    """How many messages at the end no later request will hold; a prompt cache ends before them."""
+    prompt_caching: PromptCaching = "auto"
     parameters: ModelParameters = ModelParameters()
     extra_headers: dict[str, str] = {}
     """`${NAME}` in a value is the environment's variable of that name."""
@@ -60,6 +63,8 @@ class Reply(BaseModel):
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     """How many of the prompt's tokens were read from the provider's cache."""
+    cache_write_tokens: int | None = None
+    """How many of them were written to it."""
     cost: float | None = None
     carried: Carried | None = None
     """What the provider wants back with this reply."""

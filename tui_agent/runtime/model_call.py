@@ -107,7 +107,8 @@ class ModelCaller:
             )
         )
         system = {"role": "system", "content": state.run.system_prompt}
-        request = self._request(step.model, [system, *messages, {"role": "user", "content": asking}])
+        question = {"role": "user", "content": asking}
+        request = self._request(step.model, [system, *messages, question], ephemeral=1)
         usage: dict[str, Any] = {"model": step.model}
         try:
             reply = await self._whole(request)
@@ -118,6 +119,7 @@ class ModelCaller:
                 "model": reply.model or step.model,
                 "prompt_tokens": reply.prompt_tokens,
                 "cached_tokens": reply.cached_tokens,
+                "cache_write_tokens": reply.cache_write_tokens,
                 "completion_tokens": reply.completion_tokens,
                 "cost": reply.cost,
             }
@@ -166,7 +168,8 @@ class ModelCaller:
                 note=step.note,
             )
         )
-        reply = await self._stream(self._request(step.model, built.messages))
+        request = self._request(step.model, built.messages, ephemeral=1 if step.note else 0)
+        reply = await self._stream(request)
         if not reply.text and not reply.calls and not state.recovery.rejects_text(""):
             raise ModelFault(
                 events.Fault(
@@ -185,6 +188,7 @@ class ModelCaller:
                 model=reply.model or step.model,
                 prompt_tokens=reply.prompt_tokens,
                 cached_tokens=reply.cached_tokens,
+                cache_write_tokens=reply.cache_write_tokens,
                 completion_tokens=reply.completion_tokens,
                 cost=reply.cost,
                 carried=reply.carried,
@@ -209,12 +213,13 @@ class ModelCaller:
         key = self._recorder.state.recovery.key(call.name, parsed.arguments)
         return call.model_copy(update={"key": key, "effect": parsed.tool.effect.value})
 
-    def _request(self, model: str, messages: list[dict[str, Any]]) -> ModelRequest:
+    def _request(self, model: str, messages: list[dict[str, Any]], *, ephemeral: int) -> ModelRequest:
         return ModelRequest.model_construct(
             model=model,
             messages=messages,
             tools=self._offered().specifications,
             api_base=self._api_base,
+            ephemeral=ephemeral,
             silence_timeout=self._silence_timeout,
             total_timeout=max(1_800.0, self._silence_timeout),
         )

@@ -79,6 +79,7 @@ class StatusLine(LineWidget):
         badge = Span(f" {mode.glyph} {mode.word} ", f"{mode.role} reverse bold")
         model = one_line(run.model or state.session.model) or "no model"
         tokens = usage.prompt_tokens + usage.completion_tokens
+        cached = 100 * usage.cached_tokens // max(1, usage.prompt_tokens)
         cost = (
             "cost ?"
             if usage.cost is None
@@ -92,6 +93,7 @@ class StatusLine(LineWidget):
             (8, (Span(fit_middle(model, max(12, width // 4)), "model"),)),
             (5, (Span(one_line(run.policy or state.session.policy) or "–"),)),
             (4, (Span(compact(tokens)), Span(" tok", "muted"))),
+            *([(2, (Span(f"{cached}% cached", "muted"),))] if cached else []),
             (6, (Span(cost, "muted" if usage.cost is None else ""),)),
             (7, (Span(seconds(float(int(elapsed(state, now)))).replace(".0", "")),)),
         ]

@@ -48,6 +48,8 @@ class ReplyFinished(Event):
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     """Of the prompt's tokens, those that the provider read from its cache."""
+    cache_write_tokens: int | None = None
+    """Of the prompt's tokens, those that it wrote to its cache."""
     completion_tokens: int | None = None
     cost: float | None = None
     duration: float = 0.0
@@ -134,6 +136,7 @@ class Compacted(Event):
     model: str = ""
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     completion_tokens: int | None = None
     cost: float | None = None
     duration: float = 0.0
@@ -148,6 +151,7 @@ class CompactionFailed(Event):
     model: str = ""
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     completion_tokens: int | None = None
     cost: float | None = None
     duration: float = 0.0

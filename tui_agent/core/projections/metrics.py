@@ -20,13 +20,17 @@ _LONGEST_COMMAND = 120
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens and USD. `priced` is the sum of the known costs, `unpriced` counts the calls without one."""
+    """Tokens and USD. `priced` is the sum of the known costs, `unpriced` counts the calls without one.
+
+    Of the prompts' tokens, `cached_tokens` were read from a provider's cache and `cache_write_tokens` written to it.
+    """
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
     priced: float = 0.0
     unpriced: int = 0
+    cache_write_tokens: int = 0
 
     @property
     def cost(self) -> float | None:
@@ -46,6 +50,7 @@ class Usage:
             self.completion_tokens + (reply.completion_tokens or 0),
             self.priced + (reply.cost or 0.0),
             self.unpriced + (reply.cost is None),
+            self.cache_write_tokens + (reply.cache_write_tokens or 0),
         )
 
 

@@ -75,6 +75,8 @@ def _session(state: RunState, source: str) -> dict[str, Any]:
         },
         "usage": {
             "prompt_tokens": metrics.session_usage.prompt_tokens,
+            "cached_tokens": metrics.session_usage.cached_tokens,
+            "cache_write_tokens": metrics.session_usage.cache_write_tokens,
             "completion_tokens": metrics.session_usage.completion_tokens,
             "cost_usd": metrics.session_usage.cost,
         },

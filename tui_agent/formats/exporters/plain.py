@@ -157,7 +157,8 @@ def _facts(event: SessionStarted) -> Iterator[tuple[str, str]]:
 
 def _reply(event: ReplyFinished) -> Iterator[str]:
     tokens = [str(count) for count in (event.prompt_tokens, event.completion_tokens) if count is not None]
-    usage = f" · tokens {' + '.join(tokens)}" if tokens else ""
+    cached = f" ({event.cached_tokens} of them cached)" if event.cached_tokens else ""
+    usage = f" · tokens {' + '.join(tokens)}{cached}" if tokens else ""
     yield f"MODEL {event.model}{usage}".rstrip()
     yield from (f"(reasoning) {line}" for line in event.reasoning.splitlines())
     yield from event.text.splitlines()

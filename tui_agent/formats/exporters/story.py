@@ -22,7 +22,7 @@ from tui_agent.core.events import (
     VerdictRecord,
 )
 from tui_agent.core.projections.conversation import Entry, OperatorEntry, OutcomeEntry
-from tui_agent.core.projections.metrics import Metrics
+from tui_agent.core.projections.metrics import Metrics, Usage
 from tui_agent.core.state import RunState, apply
 from tui_agent.formats.exporters.wording import rate, without_repeats
 
@@ -211,6 +211,16 @@ class _StoryBuilder:
         run.duration = max(event.at - run.at, 0.0)
 
 
+def _cached(usage: Usage) -> str:
+    """What of the prompts the providers' caches held."""
+    parts = [
+        f"{count:,} {how}"
+        for count, how in ((usage.cached_tokens, "from cache"), (usage.cache_write_tokens, "written to it"))
+        if count
+    ]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
 def facts(story: Story) -> list[tuple[str, str]]:
     """The session's head: names and values, in the order in which they are shown."""
     state = story.state
@@ -233,7 +243,9 @@ def facts(story: Story) -> list[tuple[str, str]]:
         ("Repairs of requests", story.total("coherence_violations")),
     ]
     if usage.prompt_tokens or usage.completion_tokens:
-        rows.append(("Tokens", f"{usage.prompt_tokens:,} in, {usage.completion_tokens:,} out"))
+        rows.append(
+            ("Tokens", f"{usage.prompt_tokens:,} in{_cached(usage)}, {usage.completion_tokens:,} out")
+        )
         rows.append(("Cost", "unknown" if usage.cost is None else f"{usage.cost:.4f} USD"))
     if state.session.parent is not None:
         parent = state.session.parent

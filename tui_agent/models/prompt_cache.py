@@ -1,0 +1,44 @@
+"""Where a provider's prompt cache begins and ends: marks on the messages, for providers that want them.
+
+OpenAI, DeepSeek, Gemini and others find a repeated prefix by themselves. Claude reads and writes its cache only up to
+marked messages, four at most. What a request holds only once (the recovery note) stands behind the last mark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_MARKS = 4
+"""More are refused."""
+
+_MARK = {"cache_control": {"type": "ephemeral"}}
+_CLAUDE_ELSEWHERE = frozenset({"vertex_ai", "bedrock", "bedrock_converse", "openrouter", "azure_ai"})
+
+
+def wants_marks(provider: str, model: str, *, own_server: bool, known: bool | None) -> bool:
+    """Whether the model behind a provider caches by marks; `known` is what litellm's table says of its caching."""
+    if own_server:
+        return False
+    if provider == "anthropic":
+        return True
+    return provider in _CLAUDE_ELSEWHERE and "claude" in model and known is not False
+
+
+def marked(messages: Sequence[dict[str, Any]], ephemeral: int = 0) -> list[dict[str, Any]]:
+    """The messages with marks: at the system prompt (and the tools before it), and at the ends of the newest turns.
+
+    The last `ephemeral` messages are in no later request. Each end was or will be the last of another request, so the
+    next one finds it: a provider looks back a limited way from a mark.
+    """
+    stable = len(messages) - ephemeral
+    places = [
+        at
+        for at in range(1, stable)
+        if messages[at]["role"] in {"user", "tool"}
+        and (at + 1 == stable or messages[at + 1]["role"] == "assistant")
+    ]
+    places = [0, *places[1 - MOST_MARKS :]] if stable else []
+    return [message | _MARK if at in places else message for at, message in enumerate(messages)]
