@@ -43,6 +43,7 @@ class HandSession:
         self.state = RunState()
         self.settings = Settings()
         self.id = "by-hand"
+        self.settings = Settings(model="scripted:x")
         self.running = False
         self.done: list[tuple[Any, ...]] = []
         self._listeners: list[Callable[[Event, RunState], None]] = []

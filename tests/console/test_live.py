@@ -9,6 +9,8 @@ import pytest
 from tests.console.live_harness import live
 from tui_agent.console import commands
 from tui_agent.console.history import MAX_ENTRIES, PromptHistory
+from tui_agent.console.panes.styled_line import text_of
+from tui_agent.console.screens.context import ContextPane, ContextScreen
 from tui_agent.console.screens.help import SECTIONS, HelpScreen
 from tui_agent.console.screens.jump import JumpScreen
 from tui_agent.console.screens.leave import LeaveScreen
@@ -148,6 +150,18 @@ async def test_slash_commands_reach_the_session_with_their_arguments() -> None:
         for line, done in cases.items():
             await console.say(line)
             await console.until(lambda done=done: done in console.session.done)
+
+
+async def test_context_shows_what_fills_the_window_and_closes() -> None:
+    async with live() as console:
+        console.session.start("a task of some words")
+        await console.say("/context")
+        await console.until(lambda: isinstance(console.app.screen, ContextScreen))
+        text = "\n".join(text_of(line) for line in console.app.screen.query_one(ContextPane).draw(60, 30))
+        assert "■ task" in text
+        assert "/compact makes a summary" in text
+        await console.press("escape")
+        await console.until(lambda: isinstance(console.app.screen, LiveScreen))
 
 
 async def test_a_wrong_command_names_the_nearest_and_stays_in_the_prompt() -> None:

@@ -76,6 +76,7 @@ COMMANDS: tuple[Command, ...] = (
         "[TEXT|drop]",
         key="f4",
     ),
+    Command("context", "What fills the model's window, by kind", replay=True),
     Command(
         "compact",
         "Put a summary in the place of the conversation's older part; with a text: what it should hold",

@@ -83,6 +83,11 @@ class DashboardScreen(Screen[None]):
         raise NotImplementedError
 
     @property
+    def state(self) -> RunState | None:
+        """What is shown; None while it is being opened."""
+        raise NotImplementedError
+
+    @property
     def session_id(self) -> str:
         """The session that is open; empty: none."""
         return ""
@@ -237,6 +242,14 @@ class DashboardScreen(Screen[None]):
         from tui_agent.console.screens.help import HelpScreen
 
         self.app.push_screen(HelpScreen())
+
+    def action_context(self) -> None:
+        """What fills the model's window now."""
+        from tui_agent.console.screens.context import ContextScreen
+        from tui_agent.core.request.context import context_use
+
+        if self.state is not None:
+            self.app.push_screen(ContextScreen(context_use(self.state)))
 
     def action_theme(self, name: str) -> None:
         if name in self.app.theme_names:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tui_agent.console.player import Player
     from tui_agent.console.scrubber import Scrubber
     from tui_agent.console.startup import Recorded
+    from tui_agent.core.state import RunState
     from tui_agent.store.errors import JournalError
     from tui_agent.store.recordings import Recording
     from tui_agent.store.replay import Stop
@@ -93,6 +94,10 @@ class ReplayScreen(DashboardScreen):
     @property
     def settings(self) -> Settings | None:
         return None if self.recorded is None else self.recorded.settings
+
+    @property
+    def state(self) -> RunState | None:
+        return None if self.player is None else self.player.state
 
     def compose(self) -> ComposeResult:
         yield self.splash

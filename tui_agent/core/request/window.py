@@ -47,7 +47,7 @@ def messages_in_window(history: History, run: int) -> list[Group]:
     shown = [_shortened(group, limit) for group in groups] if limit else groups
     place = next((at for at, group in enumerate(shown) if group.seq > cut.to_seq), len(shown))
     remark = Group(
-        "operator", ({"role": "user", "content": cut.remark},), estimate_tokens(cut.remark), run, cut.to_seq
+        "summary", ({"role": "user", "content": cut.remark},), estimate_tokens(cut.remark), run, cut.to_seq
     )
     return [*shown[:place], remark, *shown[place:]] if cut.remark else shown
 
