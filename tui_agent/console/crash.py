@@ -12,10 +12,16 @@ from pathlib import Path
 
 def crash_text(error: BaseException | None) -> str:
     """What is said after a crash: what happened, where the details are, what to do."""
-    details = "".join(traceback.format_exception(error)) if error is not None else "no traceback\n"
+    from tui_agent.store.redaction import Redactor
     from tui_agent.terminal_text import sanitize
 
-    said = f"{type(error).__name__}: {error}".partition("\n")[0] if error is not None else "an unknown fault"
+    mask = Redactor.from_environment(os.environ).text
+    details = mask("".join(traceback.format_exception(error))) if error is not None else "no traceback\n"
+    said = (
+        mask(f"{type(error).__name__}: {error}".partition("\n")[0])
+        if error is not None
+        else "an unknown fault"
+    )
     where = _crash_log(details)
     return (
         f"agent-tui stopped by a fault of its own: {sanitize(said)}.\n"
@@ -27,6 +33,8 @@ def crash_text(error: BaseException | None) -> str:
 def _crash_log(details: str) -> Path | str:
     from platformdirs import user_state_path
 
+    from tui_agent.store.private import make_private, private
+
     name = f"crash-{time.strftime('%Y%m%d-%H%M%S')}.log"
     folders = [
         Path(os.environ.get("AGENT_TUI_STATE_DIR") or user_state_path("agent-tui", appauthor=False)),
@@ -34,7 +42,8 @@ def _crash_log(details: str) -> Path | str:
     ]
     for folder in folders:
         with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(details, encoding="utf-8", errors="replace")
+            make_private(folder)
+            with open(folder / name, "x", encoding="utf-8", errors="replace", opener=private) as file:
+                file.write(details)
             return folder / name
     return "no file (none could be written)"

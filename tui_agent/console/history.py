@@ -1,7 +1,7 @@
 """History of the prompt: a bounded list with a cursor, kept in a private file.
 
-The file is the operator's own (mode 0600) and holds the texts as they were typed; a damaged or unreadable one
-is no reason to fail, the history is then what this session typed.
+The file is the operator's own (mode 0600) and holds the texts with their secrets masked; a damaged or
+unreadable one is no reason to fail, the history is then what this session typed.
 """
 
 from __future__ import annotations
@@ -69,8 +69,12 @@ class PromptHistory:
             return
         import json
 
+        from tui_agent.store.private import make_private
+        from tui_agent.store.redaction import Redactor
+
+        text = Redactor.from_environment(os.environ).text(text)
         with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self._path.parent)
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(handle, "a", encoding="utf-8", errors="replace") as file:
                 file.write(json.dumps(text) + "\n")

@@ -168,7 +168,8 @@ class ShadowGit:
         return lines[:1] if lines and lines[0].startswith("/") else []
 
     def _environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        given = processes.without_secrets(os.environ)
+        kept = {name: value for name, value in given.items() if not name.startswith("GIT_")}
         return kept | {
             "GIT_DIR": str(self.store),
             "GIT_WORK_TREE": str(self.workspace),
