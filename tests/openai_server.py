@@ -201,12 +201,18 @@ class OpenAIServer:
         self._script: list[Answer] = []
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._port = 0
         self.answer_with(script)
 
     def answer_with(self, script: Answer | Iterable[Answer], *more: Answer) -> None:
         """Forget the requests and give these answers from now on."""
         self._script = [script, *more] if isinstance(script, Answer) else [*script, *more]
         self.requests.clear()
+
+    def on(self, port: int) -> Self:
+        """Listen on this port instead of a free one."""
+        self._port = port
+        return self
 
     @property
     def url(self) -> str:
@@ -215,7 +221,9 @@ class OpenAIServer:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=64 * 1024 * 1024)
+        self._server = await asyncio.start_server(
+            self._accept, "127.0.0.1", self._port, limit=64 * 1024 * 1024
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:

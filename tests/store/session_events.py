@@ -58,6 +58,7 @@ from tui_agent.core.events import (
     ToolSucceeded,
     VerdictReached,
     VerdictRecord,
+    WaitSkipped,
     WindowCut,
 )
 from tui_agent.store.journal import JOURNAL_NAME
@@ -176,6 +177,7 @@ def one_of_every_type() -> list[Event]:
         EscalationRaised(id="e1", question="what now?", source="attempts", options=("a", "b")),
         EscalationAnswered(id="e1", choice="answer", text="do it", message="do it"),
         BreakerSet(tool="bash", open=True),
+        WaitSkipped(),
         CheckpointSaved(ref="abc", iteration=1, files=("a.py",), before="run 1"),
         Rewound(scope="files", to_seq=5, ref="abc", undo_ref="def", files=("a.py",)),
         Interrupted(cause="process_ended"),

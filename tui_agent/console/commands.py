@@ -60,6 +60,11 @@ COMMANDS: tuple[Command, ...] = (
         key="escape",
         hint="interrupt",
     ),
+    Command(
+        "skip-wait",
+        "Wait no longer for a server that is away or busy: call the model again now",
+        key="f8",
+    ),
     Command("stop", "End the run with a partial answer"),
     Command("policy", "Recovery policy of the next run", "NAME", POLICIES),
     Command("model", "Model of the next call: its litellm name, a profile or an alias", "NAME"),

@@ -287,7 +287,8 @@ def _before_reply(state: RunState) -> Step:
 def _call(state: RunState, call: CallModel) -> Step:
     """The call, once the model's window is known and the history fits into it."""
     run = state.run
-    if run.context_tokens is None and call.model not in state.windows:
+    # While a server is waited for, it cannot be asked.
+    if run.context_tokens is None and call.model not in state.windows and not call.delay:
         return LearnWindow(call.model)
     if run.iteration == 1 and not run.attempt and (refused := _too_small(state, call.model)) is not None:
         return Record((refused,))

@@ -58,6 +58,7 @@ from tui_agent.core.events import (
     ToolStarted,
     ToolSucceeded,
     VerdictReached,
+    WaitSkipped,
     WindowCut,
 )
 from tui_agent.core.evolve import evolve
@@ -416,6 +417,16 @@ def _model_faulted(state: RunState, event: ModelFaulted) -> Changes:
     return changes
 
 
+def _wait_skipped(state: RunState, event: WaitSkipped) -> Changes:
+    fault = state.fault
+    if fault is None or state.phase is not Phase.BACKOFF:
+        return {}
+    return {
+        "fault": fault.model_copy(update={"delay": 0.0}),
+        "run": evolve(state.run, retry_at=event.at),
+    }
+
+
 def _reply_finished(state: RunState, event: ReplyFinished) -> Changes:
     changes: Changes = {"phase": Phase.TOOLS if event.calls else Phase.READY}
     ratio = counted(state, event.prompt_tokens) if event.by == "model" else None
@@ -616,6 +627,7 @@ _HANDLERS: dict[type[Event], Callable[[RunState, Any], Changes]] = {
     ModelCallStarted: _model_call_started,
     ModelWindowLearned: _model_window_learned,
     ModelFaulted: _model_faulted,
+    WaitSkipped: _wait_skipped,
     ToolSucceeded: _tool_succeeded,
     Interrupted: _interrupted,
     StopRequested: _stop_requested,

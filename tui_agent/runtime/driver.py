@@ -16,7 +16,7 @@ from tui_agent.core import events
 from tui_agent.core.decide import decide
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request import compaction
-from tui_agent.core.state import RunState
+from tui_agent.core.state import Phase, RunState
 from tui_agent.runtime.checkpointer import Checkpointer, NoCheckpoints
 from tui_agent.runtime.executor import Executor
 from tui_agent.runtime.model_call import ModelCaller
@@ -139,6 +139,12 @@ class Driver:
             self._record(events.ModeChanged(mode=events.Mode.PAUSED))
         self._record(events.Interrupted())
         self._cancel_work()
+
+    def skip_wait(self) -> None:
+        """Try the model call that waits now; nothing where none waits."""
+        if self._state.phase is Phase.BACKOFF:
+            self._record(events.WaitSkipped())
+            self._caller.skip_wait()
 
     def stop(self, reason: str) -> None:
         """End the run now, as interrupted; between runs, start no queued one."""

@@ -59,6 +59,7 @@ class ModelCaller:
         self._api_base = api_base
         self._silence_timeout = silence_timeout
         self._sleep = sleep
+        self._wake = asyncio.Event()
         self._jitter = jitter
         self._tools_ready = tools_ready
         self._validator = Validator()
@@ -139,13 +140,27 @@ class ModelCaller:
         if self._tools_ready is not None:
             await self._tools_ready()
         if step.delay:
-            await self._sleep(step.delay)
+            await self._wait(step.delay)
         try:
             return await self._attempt(step)
         except ModelFault as raised:
             state = self._recorder.state
             self._recorder.record(decide.model_faulted(state, raised.fault, step.model, self._jitter()))
             return {}
+
+    def skip_wait(self) -> None:
+        """Make the next try of the call that waits now."""
+        self._wake.set()
+
+    async def _wait(self, delay: float) -> None:
+        """Until `delay` seconds are over or the wait is skipped."""
+        self._wake.clear()
+        either = [asyncio.ensure_future(self._sleep(delay)), asyncio.ensure_future(self._wake.wait())]
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in either:
+                task.cancel()
 
     async def _attempt(self, step: decide.CallModel) -> Mapping[str, ParsedCall]:
         state = self._recorder.state

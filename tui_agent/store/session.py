@@ -20,7 +20,7 @@ from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import preset
-from tui_agent.core.state import ASK_OPERATOR, RunState, fold
+from tui_agent.core.state import ASK_OPERATOR, Phase, RunState, fold
 from tui_agent.models.choose import create_model
 from tui_agent.models.protocol import Model, ModelFault
 from tui_agent.runtime.approvals import Approvals
@@ -249,6 +249,13 @@ class Session:
         self._recorder.record(events.CompactionRequested(instructions=instructions))
         if not self.running:
             self._start(self._driver.summarise())
+
+    def skip_wait(self) -> bool:
+        """Try a model call that waits for its server now; False where none waits."""
+        waits = self.running and self.state.phase is Phase.BACKOFF
+        if waits:
+            self._driver.skip_wait()
+        return waits
 
     async def stop(self, reason: str = "The operator stopped the run.") -> None:
         """End the run as interrupted, with a partial answer, and wait until it is recorded."""

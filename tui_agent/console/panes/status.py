@@ -128,7 +128,7 @@ def _activity(state: RunState, now: float) -> tuple[Span, ...]:
             attempt = f" (try {state.run.attempt})" if state.run.attempt > 1 else ""
             return (Span(f"{spinner(now)} model{attempt}", "model"),)
         case "backoff":
-            return (Span(f"≈ retry in {seconds(state.run.retry_at - now)}", "warn"),)
+            return (Span(f"≈ retry in {seconds(state.run.retry_at - now)}, F8 now", "warn"),)
         case "tools":
             return (Span(f"{spinner(now)} tools", "accent"),)
         case "approval":

@@ -198,6 +198,11 @@ class SessionScreen(DashboardScreen):
     def action_title(self, title: str) -> None:
         self._with_session(lambda session: session.set_title(title))
 
+    def action_skip_wait(self) -> None:
+        """Call the model again now, where a failed call waits for its next try."""
+        if self.session is None or not self.session.skip_wait():
+            self.say("No call of the model waits.")
+
     def action_breaker(self, argument: str) -> None:
         """`TOOL open` or `TOOL close`."""
         tool, _, what = argument.rpartition(" ")

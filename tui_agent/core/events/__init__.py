@@ -33,6 +33,7 @@ from tui_agent.core.events.model import (
     ReplyDelta,
     ReplyFinished,
     ReplyRejected,
+    WaitSkipped,
     WindowCut,
 )
 from tui_agent.core.events.run import (
@@ -144,6 +145,7 @@ __all__ = [
     "Value",
     "VerdictReached",
     "VerdictRecord",
+    "WaitSkipped",
     "WindowCut",
     "event_schema",
     "parse_event",
@@ -172,6 +174,7 @@ AnyEvent = Annotated[
     | ModelFaulted
     | CoherenceRepaired
     | ModelWindowLearned
+    | WaitSkipped
     | WindowCut
     | CompactionRequested
     | CompactionStarted

@@ -178,6 +178,12 @@ class ModelFaulted(Event):
     """What was streamed before the fault; shown as partial, never stored in the history."""
 
 
+class WaitSkipped(Event):
+    """The operator does not wait any longer: the next try of the model call is made now."""
+
+    type: Literal["wait_skipped"] = "wait_skipped"
+
+
 class CoherenceRepaired(Event):
     """The validator repaired the request: how often, by the rule of the repair."""
 

@@ -133,6 +133,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     events.WindowCut: lambda event: ("window", f"{event.groups} steps left the window"),
     events.Compacted: _compacted,
     events.CompactionFailed: lambda event: ("window", f"no summary: {event.reason}"),
+    events.WaitSkipped: lambda _: ("operator", "the wait was skipped"),
     events.BreakerSet: lambda event: (
         "breaker",
         f"{event.tool} {'opened' if event.open else 'closed'} by hand",

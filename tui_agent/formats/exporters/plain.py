@@ -40,6 +40,7 @@ from tui_agent.core.events import (
     ToolResult,
     ToolSucceeded,
     VerdictReached,
+    WaitSkipped,
 )
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.timeline import Timeline
@@ -103,7 +104,7 @@ def _lines(event: Event, *, times: bool) -> Iterator[str]:
             yield from _summary(event)
         case ServerChanged():
             yield f"SERVER {event.in_words}"
-        case ModelFaulted() | ReplyRejected() | CoherenceRepaired() | BreakerSet():
+        case ModelFaulted() | ReplyRejected() | CoherenceRepaired() | BreakerSet() | WaitSkipped():
             yield from _fault(event)
         case _:
             yield from _frame(event)
@@ -230,5 +231,7 @@ def _fault(event: Event) -> Iterator[str]:
         case CoherenceRepaired():
             repairs = ", ".join(f"{kind} ×{count}" for kind, count in sorted(event.repairs.items()))
             yield f"» COHERENCE {repairs}"
+        case WaitSkipped():
+            yield "» THE WAIT WAS SKIPPED"
         case BreakerSet():
             yield f"» BREAKER {event.tool} {'opened' if event.open else 'closed'} by hand"
