@@ -20,6 +20,8 @@ TOOLS = default_tools()
 NAMES = (
     "ask_operator",
     "bash",
+    "bash_output",
+    "bash_stop",
     "edit_file",
     "finish",
     "glob",
@@ -53,7 +55,7 @@ def test_the_tools_of_the_contract_are_there_in_a_stable_order() -> None:
         ("glob", ["pattern"], [], Effect.READ),
         ("grep", ["pattern"], ["path", "glob"], Effect.READ),
         ("list_dir", [], ["path"], Effect.READ),
-        ("bash", ["command"], ["timeout"], Effect.COMMAND),
+        ("bash", ["command"], ["timeout", "background"], Effect.COMMAND),
         ("ask_operator", ["question"], ["options"], Effect.DIALOGUE),
         ("finish", ["answer"], [], Effect.DIALOGUE),
     ],

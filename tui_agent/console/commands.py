@@ -88,6 +88,7 @@ COMMANDS: tuple[Command, ...] = (
         "[TEXT]",
     ),
     Command("breaker", "Open or close a tool's circuit breaker by hand", "TOOL open|close"),
+    Command("background", "Commands that run in the background; `stop ID` ends one", "[stop ID]"),
     Command("unqueue", "Take the newest queued message back into the prompt"),
     Command("theme", "Change the colours", "NAME", replay=True),
     Command("panes", "Show or hide the recovery panes", key="f2", hint="panes", replay=True),

@@ -62,6 +62,7 @@ from tui_agent.core.events import (
     WindowCut,
 )
 from tui_agent.core.evolve import evolve
+from tui_agent.core.projections.background import BackgroundFacts
 from tui_agent.core.projections.conversation import Conversation, Surroundings
 from tui_agent.core.projections.history import History
 from tui_agent.core.projections.known_files import KnownFiles
@@ -158,6 +159,8 @@ class RunState:
     recovery: RecoveryState = field(default_factory=RecoveryState)
     metrics: Metrics = field(default_factory=Metrics)
     timeline: Timeline = field(default_factory=Timeline)
+    background: BackgroundFacts = field(default_factory=BackgroundFacts)
+    """Commands that run beside the conversation."""
     windows: dict[str, int | None] = field(default_factory=dict)
     """Tokens that a prompt may have, by model, as far as they are known; None: the model does not say."""
     calibration: dict[str, float] = field(default_factory=dict)
@@ -237,6 +240,7 @@ def apply(state: RunState, event: Event) -> RunState:
         "recovery": state.recovery.apply(event),
         "metrics": metrics,
         "timeline": state.timeline.apply(event, recovered),
+        "background": state.background.apply(event),
     }
     handler = _HANDLERS.get(kind)
     if handler is not None:

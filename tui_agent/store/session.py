@@ -18,6 +18,7 @@ from tui_agent import __version__
 from tui_agent.config.sections import HookEvent, HookSettings
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
+from tui_agent.core.projections.background import lost
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.state import ASK_OPERATOR, Phase, RunState, fold
@@ -42,6 +43,7 @@ from tui_agent.store.repair import repair_events
 from tui_agent.store.rewind import RewindPlan, RewindPoint, Scope, carry_out, plan, plan_undo, points
 from tui_agent.store.session_checkpointer import SessionCheckpointer
 from tui_agent.store.session_servers import SessionServers
+from tui_agent.tools.background import BackgroundCommands
 from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.mcp.servers import McpServers
 from tui_agent.tools.registry import ToolRegistry, default_tools
@@ -108,16 +110,23 @@ async def open_session(
                 else "",
             )
         )
-        for event in (*repair_events(recorder.state), *_chosen_now(settings, recorder.state)):
+        gone = lost(recorder.state.background)
+        for event in (*gone, *repair_events(recorder.state), *_chosen_now(settings, recorder.state)):
             recorder.record(event)
+    background = BackgroundCommands(recorder.record, recorder.state.background.started)
     return Session(
         settings,
         operator,
         model or create_model(settings),
         tools
-        or default_tools(settings.command_timeout, checks=FileChecks(settings.format, settings.diagnostics)),
+        or default_tools(
+            settings.command_timeout,
+            checks=FileChecks(settings.format, settings.diagnostics),
+            background=background,
+        ),
         recorder,
         folder,
+        background,
     )
 
 
@@ -132,7 +141,9 @@ class Session:
         tools: ToolRegistry,
         recorder: SessionRecorder,
         folder: Path,
+        background: BackgroundCommands,
     ) -> None:
+        self.background = background
         self.id = folder.name
         self.folder = folder
         self.settings = settings
@@ -300,6 +311,13 @@ class Session:
         """Change or drop the note that goes with the next model call."""
         self._recorder.record(events.NotePrepared(text=text or None, edited=True))
 
+    async def stop_background(self, name: str) -> None:
+        """End a command in the background. Raises `ValueError` where none of that id runs."""
+        if name not in self.state.background.running:
+            running = ", ".join(self.state.background.running) or "none"
+            raise ValueError(f"There is no command {name!r} in the background; running: {running}.")
+        await self.background.stop(name, "operator")
+
     def rewind_points(self) -> list[RewindPoint]:
         """Where the session can go back to, the newest first."""
         return points(self.state)
@@ -336,6 +354,7 @@ class Session:
                 closing.push_async_callback(self._model.close)
                 closing.push_async_callback(self._servers.close)
                 closing.push_async_callback(self._checkpointer.settle)
+                closing.push_async_callback(self.background.close)
                 if self._warming is not None:
                     self._warming.cancel()
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tui_agent.core.events import FailureKind, ToolCall
+from tui_agent.tools.background import BackgroundCommands, BashOutput, BashStop
 from tui_agent.tools.dialogue import AskOperator, Finish
 from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.files import EditFile, ReadFile, WriteFile
@@ -144,14 +145,17 @@ def default_tools(
     command_timeout: float = DEFAULT_TIMEOUT,
     output_limit: int = DEFAULT_LIMIT,
     checks: FileChecks | None = None,
+    background: BackgroundCommands | None = None,
 ) -> ToolRegistry:
     """Every tool that a run offers. `command_timeout` in seconds; `output_limit` in characters of one result;
-    `checks` run on files that were written.
+    `checks` run on files that were written, `background` holds the commands that run beside the conversation.
     """
+    background = background or BackgroundCommands()
     checks = checks or FileChecks()
     return ToolRegistry([
         ReadFile(output_limit), WriteFile(checks), EditFile(checks), Glob(output_limit), Grep(output_limit),
-        ListDir(output_limit), Bash(command_timeout, output_limit), AskOperator(), Finish(), UpdatePlan(),
+        ListDir(output_limit), Bash(command_timeout, output_limit, background=background),
+        BashOutput(background), BashStop(background), AskOperator(), Finish(), UpdatePlan(),
     ])  # fmt: skip
 
 

@@ -20,7 +20,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from tui_agent import processes
 from tui_agent.tools.environment import command_environment
@@ -29,7 +29,6 @@ from tui_agent.tools.workspace import os_failure, quoted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tui_agent.tools.output import Capture
 
 _SWEEPING = 10.0
 """Seconds beyond the grace in which the supervisor must be done."""
@@ -45,6 +44,12 @@ _MARK = "_AGENT_TUI_CALL"
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 
+class Sink(Protocol):
+    """Takes a command's output, in a thread of its own."""
+
+    def feed(self, data: bytes) -> None: ...
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a command ended; `code` is None when nobody could see it."""
@@ -56,12 +61,13 @@ class Ended:
 async def run_command(
     argv: list[str],
     cwd: Path,
-    seconds: float,
+    seconds: float | None,
     grace: float,
-    capture: Capture,
+    capture: Sink,
     progress: Callable[[str], None],
 ) -> Ended:
-    """Run to the end, for `seconds`, or until cancelled; in each case nothing of the command runs afterwards.
+    """Run to the end, for `seconds` (None: as long as it takes), or until cancelled; in each case nothing of the
+    command runs afterwards.
 
     `grace` is the time in seconds between SIGTERM and SIGKILL. Output goes to `capture`, pieces of it to
     `progress`. Raises `ToolError` when the command could not be started.
@@ -125,7 +131,7 @@ class _Pump:
     once there was much, because a screen shows only the end.
     """
 
-    def __init__(self, output: BinaryIO, capture: Capture, progress: Callable[[str], None]) -> None:
+    def __init__(self, output: BinaryIO, capture: Sink, progress: Callable[[str], None]) -> None:
         self.exit_code: int | None = None
         self._output = output
         self._capture = capture

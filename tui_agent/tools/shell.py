@@ -10,10 +10,11 @@ import asyncio
 import os
 import shutil
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.core.recovery.no_match import in_words, nothing_found_by
+from tui_agent.tools.background import BackgroundCommands, started_in_words
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
@@ -36,11 +37,12 @@ _GRACE = 2.0
 
 @dataclass(frozen=True)
 class Bash:
-    """`bash(command, timeout?)`. `timeout` is the default in seconds, `output_limit` is in characters."""
+    """`bash(command, timeout?, background?)`. `timeout` is the default in seconds, `output_limit` in characters."""
 
     timeout: float = DEFAULT_TIMEOUT
     output_limit: int = DEFAULT_LIMIT
     grace: float = _GRACE
+    background: BackgroundCommands = field(default_factory=BackgroundCommands)
     name: ClassVar[str] = "bash"
     effect: ClassVar[Effect] = Effect.COMMAND
 
@@ -57,7 +59,9 @@ class Bash:
             "come). Each call is a new shell in the workspace's root: cd and variables do not last. There "
             "is no input and no terminal, so use options that ask nothing. What is still running when the "
             "command ends, in the background too, is ended. It is stopped after `timeout` seconds (default "
-            f"{self.timeout:g}). Prefer the other tools for reading, searching and editing files."
+            f"{self.timeout:g}). With `background` it returns at once, with an id for bash_output and bash_stop: for "
+            "servers, watchers and what takes long while you work on. Prefer the other tools for reading, searching "
+            "and editing files."
         )
 
     @property
@@ -71,7 +75,11 @@ class Bash:
                     "type": "number",
                     "minimum": 1,
                     "maximum": self.longest,
-                    "description": f"Seconds until it is stopped (default {self.timeout:g}).",
+                    "description": f"Seconds until it is stopped (default {self.timeout:g}; none in the background).",
+                },
+                "background": {
+                    "type": "boolean",
+                    "description": "Let it run in the background (default false).",
                 },
             },
             "required": ["command"],
@@ -80,18 +88,31 @@ class Bash:
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The whole command, where it runs, and for how long at most."""
+        if arguments.get("background"):
+            limit = (
+                f"for at most {arguments['timeout']:g} s"
+                if "timeout" in arguments
+                else "as long as the session"
+            )
+            return f"{arguments['command']}\n\n(in {workspace.root}, in the background, {limit})"
         timeout = float(arguments.get("timeout", self.timeout))
         return f"{arguments['command']}\n\n(in {workspace.root}, for at most {timeout:g} s)"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """The output of a command that ended with exit code 0, or that searched and found nothing.
 
+        In the background: its id and what it wrote at once.
         Raises `ToolError`: any other exit code (`exit code N` and the end of the output stand in the
         message), a time-out (`unknown_effect`). Cancellation ends the command and all it started before it
         goes on.
         """
         timeout = float(arguments.get("timeout", self.timeout))
         argv = _shell_argv(str(arguments["command"]))
+        if arguments.get("background"):
+            limit = float(arguments["timeout"]) if "timeout" in arguments else None
+            command = str(arguments["command"])
+            name = await self.background.start(argv, command, context, limit, self.output_limit)
+            return ToolOutput(started_in_words(name, await self.background.read(name, 0), limit))
         mask = context.new_mask()
         capture = Capture(context.output_dir, self.name, self.output_limit, mask=mask)
         try:

@@ -19,6 +19,8 @@ _MAIN_ARGUMENT = {
     "glob": "pattern",
     "grep": "pattern",
     "bash": "command",
+    "bash_output": "id",
+    "bash_stop": "id",
     "ask_operator": "question",
     "finish": "answer",
 }
@@ -53,6 +55,8 @@ def _rest(tool: str, arguments: Mapping[str, Any]) -> str:
     if tool == "grep":
         where = arguments.get("path") or arguments.get("glob")
         return f" in {one_line(where, 120)}" if isinstance(where, str) and where else ""
+    if tool == "bash" and arguments.get("background"):
+        return "  ⚙"
     offset = arguments.get("offset")
     if tool == "read_file" and isinstance(offset, int) and offset > 0:
         return f" from line {offset}"

@@ -97,6 +97,8 @@ class StatusLine(LineWidget):
             (6, (Span(cost, "muted" if usage.cost is None else ""),)),
             (7, (Span(seconds(float(int(elapsed(state, now)))).replace(".0", "")),)),
         ]
+        if state.background.running:
+            fields.append((7, (Span(f"⚙ {len(state.background.running)}", "accent"),)))
         activity = _activity(state, now)
         if activity:
             urgent = str(state.phase) in ("backoff", "approval", "escalation")

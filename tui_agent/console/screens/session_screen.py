@@ -217,6 +217,30 @@ class SessionScreen(DashboardScreen):
             self.say("The older part is summarised before the next call of the model.")
         self._with_session(lambda session: session.compact(instructions))
 
+    @work(group="commands")
+    async def action_background(self, argument: str = "") -> None:
+        """Show what runs in the background; `stop ID` ends one of them."""
+        session = self.session
+        running = () if session is None else tuple(session.state.background.running.values())
+        if session is None or not (running or argument):
+            self.say("Nothing runs in the background.")
+            return
+        what, _, name = argument.partition(" ")
+        if not argument:
+            import time
+
+            from tui_agent.console.screens.background import BackgroundScreen
+
+            name = await self.app.push_screen_wait(BackgroundScreen(running, time.time()))
+        elif what != "stop" or not name:
+            self.say("Write /background, or /background stop ID.", "warning")
+            return
+        if name:
+            try:
+                await session.stop_background(name.strip())
+            except ValueError as error:
+                self.say(str(error), "warning")
+
     def action_note(self, text: str = "") -> None:
         """Open the note of the request that waits, replace it, or drop it."""
         if text:
@@ -286,6 +310,8 @@ class SessionScreen(DashboardScreen):
         if settings is not None and command.name in {"model", "profile"}:
             others = settings.aliases if command.name == "model" else ()
             return [*settings.profiles, *others]
+        if command.name == "background":
+            return [f"stop {name}" for name in (self.state.background.running if self.state else ())]
         if command.name != "breaker":
             return super().values_of(command)
         tools = () if self.state is None else self.state.run.tools

@@ -59,6 +59,8 @@ from tui_agent.core.events.session import (
     TitleChanged,
 )
 from tui_agent.core.events.tools import (
+    BackgroundEnded,
+    BackgroundStarted,
     HookReported,
     ToolCancelled,
     ToolFailed,
@@ -87,6 +89,8 @@ __all__ = [
     "Approval",
     "ApprovalAnswered",
     "ApprovalAsked",
+    "BackgroundEnded",
+    "BackgroundStarted",
     "BreakerSet",
     "CallProblem",
     "Carried",
@@ -186,6 +190,8 @@ AnyEvent = Annotated[
     | ToolFailed
     | ToolRefused
     | ToolCancelled
+    | BackgroundStarted
+    | BackgroundEnded
     | HookReported
     | VerdictReached
     | NotePrepared

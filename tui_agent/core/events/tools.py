@@ -83,6 +83,29 @@ class ToolCancelled(ToolResult):
     reason: str = ""
 
 
+class BackgroundStarted(Event):
+    """A command began to run in the background, by the call `call_id`; what it writes is kept in `output_file`."""
+
+    type: Literal["background_started"] = "background_started"
+    id: str
+    command: str
+    call_id: str = ""
+    output_file: str = ""
+
+
+class BackgroundEnded(Event):
+    """A command in the background ended. `duration` in seconds; `code` is None where nobody saw it."""
+
+    type: Literal["background_ended"] = "background_ended"
+    id: str
+    command: str = ""
+    how: Literal["exited", "timed_out", "stopped", "operator", "session_closed", "process_ended"]
+    """stopped: by the model; process_ended: with the process that had started it."""
+    code: int | None = None
+    duration: float = 0.0
+    output_file: str = ""
+
+
 class HookReported(Event):
     """A user-configured hook ran. `status`: ok, failed or timed_out; `context` goes into the note."""
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
+from tui_agent.core.projections.background import in_words
 from tui_agent.core.projections.incidents import Incident
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.plan import UPDATE_PLAN, Plan, plan_of
@@ -522,6 +523,16 @@ def _server_changed(conversation: Conversation, event: events.ServerChanged, _: 
     )
 
 
+def _background_ended(
+    conversation: Conversation, event: events.BackgroundEnded, _: Surroundings
+) -> Conversation:
+    if event.how == "stopped":
+        return conversation
+    text = f"Background command {event.id} {in_words(event)}: {event.command}"
+    severity = "warning" if event.code else "info"
+    return conversation._closed(NoticeEntry(event.seq, event.at, conversation.iteration, severity, text))
+
+
 def _escalation_raised(
     conversation: Conversation, event: events.EscalationRaised, _: Surroundings
 ) -> Conversation:
@@ -640,6 +651,7 @@ _HANDLERS: dict[type[events.Event], Callable[[Conversation, Any, Surroundings], 
     events.EscalationRaised: _escalation_raised,
     events.EscalationAnswered: _escalation_answered,
     events.Notice: _notice,
+    events.BackgroundEnded: _background_ended,
     events.ServerChanged: _server_changed,
     events.SessionResumed: _session_resumed,
     events.CheckpointSaved: _checkpoint_saved,

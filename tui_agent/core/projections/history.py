@@ -17,9 +17,10 @@ from typing import Any, Literal
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
+from tui_agent.core.projections.background import in_words
 
 Message = dict[str, Any]
-GroupKind = Literal["task", "operator", "exchange", "summary"]
+GroupKind = Literal["task", "operator", "exchange", "summary", "news"]
 
 _ODD_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _MESSAGE_OVERHEAD = 6
@@ -158,6 +159,15 @@ def _escalation_answered(history: History, event: events.EscalationAnswered) -> 
     return history._said("operator", event.message, event.seq) if event.message else history
 
 
+def _background_ended(history: History, event: events.BackgroundEnded) -> History:
+    if event.how == "stopped":
+        return history
+    command = event.command if len(event.command) <= 200 else f"{event.command[:200]}..."
+    kept = f" What it wrote is in {event.output_file}." if event.how == "process_ended" else ""
+    text = f"[The background command {event.id} (`{command}`) {in_words(event)}.{kept}]"
+    return history._said("news", text, event.seq)
+
+
 def _reply_finished(history: History, event: events.ReplyFinished) -> History:
     return evolve(history, reply=event, results=())
 
@@ -206,6 +216,7 @@ _HANDLERS: dict[type[events.Event], Callable[[History, Any], History]] = {
     events.RunStarted: _run_started,
     events.OperatorSpoke: _operator_spoke,
     events.EscalationAnswered: _escalation_answered,
+    events.BackgroundEnded: _background_ended,
     events.ReplyFinished: _reply_finished,
     events.ToolSucceeded: _tool_ended,
     events.ToolFailed: _tool_ended,

@@ -1,0 +1,66 @@
+"""The commands that run in the background: what each is, for how long, and a key that stops it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from tui_agent.console.cards.choices import Choice, Choices
+from tui_agent.console.quantities import seconds
+from tui_agent.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_agent.core.events import BackgroundStarted
+
+
+class BackgroundScreen(ModalScreen[str]):
+    """Dismissed with the id of the command to stop; empty: none."""
+
+    DEFAULT_CSS = """
+    BackgroundScreen {
+        align: center middle;
+        & VerticalScroll {
+            width: 90; max-width: 95%; height: auto; max-height: 90%; padding: 1 2;
+            background: $surface; border: round $border; border-title-color: $foreground;
+        }
+        & Choices { margin-top: 1; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss('')", "Back", show=False)]
+
+    def __init__(self, running: Sequence[BackgroundStarted], now: float) -> None:
+        """`now` in seconds since the epoch."""
+        super().__init__()
+        self._commands = running
+        self._now = now
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(can_focus=False) as box:
+            box.border_title = Content("In the background")
+            for one in self._commands:
+                line = Content.assemble(
+                    (f"⚙ {one.id} ", "$accent"),
+                    (f"{seconds(max(0.0, self._now - one.at))}  ", "$text-muted"),
+                    one_line(one.command, 400),
+                )
+                yield Static(line)
+            stops = [
+                Choice(str(n), f"stop {one.id}", one.id) for n, one in enumerate(self._commands, start=1)
+            ]
+            yield Choices([Choice("c", "close", ""), *stops])
+
+    def on_mount(self) -> None:
+        """The choice has the keys."""
+        self.query_one(Choices).focus()
+
+    def on_choices_picked(self, event: Choices.Picked) -> None:
+        self.dismiss(event.value)

@@ -1,0 +1,53 @@
+"""Commands that run in the background, beside the run and beyond it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tui_agent.core import events
+from tui_agent.core.evolve import evolve
+
+
+@dataclass(frozen=True)
+class BackgroundFacts:
+    """Those that run, oldest first, by id; and how many were started in all."""
+
+    running: dict[str, events.BackgroundStarted] = field(default_factory=dict)
+    started: int = 0
+
+    def apply(self, event: events.Event) -> BackgroundFacts:
+        """Fold one event."""
+        match event:
+            case events.BackgroundStarted():
+                return BackgroundFacts({**self.running, event.id: event}, self.started + 1)
+            case events.BackgroundEnded():
+                return evolve(
+                    self, running={name: one for name, one in self.running.items() if name != event.id}
+                )
+        return self
+
+
+def lost(facts: BackgroundFacts) -> list[events.BackgroundEnded]:
+    """What to record of those that a process took with it when it ended."""
+    return [
+        events.BackgroundEnded(
+            id=one.id, command=one.command, how="process_ended", output_file=one.output_file
+        )
+        for one in facts.running.values()
+    ]
+
+
+def in_words(event: events.BackgroundEnded) -> str:
+    """What became of a command."""
+    match event.how:
+        case "exited":
+            code = "an unknown exit code" if event.code is None else f"exit code {event.code}"
+            return f"ended with {code} after {event.duration:.0f} s"
+        case "timed_out":
+            return f"was stopped after {event.duration:.0f} s, its time limit"
+        case "stopped":
+            return f"was stopped after {event.duration:.0f} s"
+        case "operator":
+            return f"was stopped by the operator after {event.duration:.0f} s"
+        case "session_closed" | "process_ended":
+            return "ended with the session's process"
