@@ -90,7 +90,8 @@ def _sizes(state: RunState) -> Iterator[tuple[Kind, int, int]]:
 
 def _of_group(group: Group) -> Iterator[tuple[Kind, int, int]]:
     if group.kind != "exchange":
-        yield group.kind, group.tokens, 1
+        # News of background commands come with results as a rule.
+        yield ("results" if group.kind == "news" else group.kind), group.tokens, 1
         return
     results = [str(message["content"]) for message in group.messages if message["role"] == "tool"]
     size = sum(estimate_tokens(result) for result in results)
