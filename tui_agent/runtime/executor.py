@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from tui_agent.core.decide import as_error
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.permissions.judge import Judgement
 from tui_agent.permissions.rules import Decision
+from tui_agent.runtime import instructions
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.checkpointer import Checkpointer, NoCheckpoints
 from tui_agent.runtime.coalesce import ProgressStream
 from tui_agent.runtime.hooks import HookName, HookRunner
+from tui_agent.runtime.instructions import Instructions
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.recorder import MaskedSecretError, Recorder
 from tui_agent.tools.errors import ToolError
@@ -216,6 +218,7 @@ class Executor:
             self._new_mask,
             self._recorder.state.known_files,
         )
+        found = await asyncio.to_thread(instructions.for_call, self._workspace, issued.tool, issued.arguments)
         try:
             # Only here: what is recorded and shown keeps the placeholder.
             arguments = self._restore(issued.arguments)
@@ -234,7 +237,7 @@ class Executor:
             if self._reports_error_in_text(output):
                 await self._fail(issued, ToolError(output.content, output_file=output.output_file))
             else:
-                self._succeed(issued, output)
+                self._succeed(issued, self._with_instructions(output, found))
                 await self._run_hooks(
                     "PostToolUse",
                     issued.call.name,
@@ -244,6 +247,14 @@ class Executor:
                 )
         finally:
             progress.drop()
+
+    def _with_instructions(self, output: ToolOutput, found: tuple[Instructions, ...]) -> ToolOutput:
+        given = instructions.still_to_give(found, self._recorder.state)
+        if not given:
+            return output
+        files = {one.path: one.digest for one in given}
+        content = instructions.joined(output.content, given)
+        return replace(output, content=content, files={**files, **output.files})
 
     def _reports_error_in_text(self, output: ToolOutput) -> bool:
         """`failure.error_prefix` (HPD-Agent): any tool's own output that begins so is a failure; ours raise instead."""

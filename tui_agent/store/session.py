@@ -16,7 +16,7 @@ from typing import Any
 
 from tui_agent import __version__
 from tui_agent.config.sections import HookEvent, HookSettings
-from tui_agent.config.settings import Settings
+from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.core import events
 from tui_agent.core.projections.background import lost
 from tui_agent.core.projections.history import estimate_tokens
@@ -393,7 +393,11 @@ class Session:
                 policy=name,
                 policy_settings=policy.model_dump(mode="json"),
                 model=model,
-                system_prompt=system_prompt(self._workspace, operator_present=self._operator.present),
+                system_prompt=system_prompt(
+                    self._workspace,
+                    operator_present=self._operator.present,
+                    personal=user_config_file().parent,
+                ),
                 tools=self._tools.names,
                 approve=session.approve or settings.approve,
                 max_iterations=settings.max_iterations,

@@ -81,6 +81,12 @@ class History:
         """The summary that requests hold."""
         return self.summaries[-1] if self.summaries else None
 
+    @property
+    def gone_up_to(self) -> int:
+        """Results up to this event are in no request any more."""
+        cut = 0 if self.cut is None else self.cut.to_seq
+        return max(cut, self.summaries[-1].to_seq if self.summaries else 0)
+
     def texts(self, run: int) -> Iterator[str]:
         """What the model said in this run, the newest first."""
         for position in range(len(self.groups) - 1, -1, -1):
