@@ -126,6 +126,7 @@ class HandSession:
 @dataclass
 class _HandOpened:
     session: HandSession
+    settings: None = None
 
     def clean_up(self) -> None:
         """Nothing was made."""

@@ -1,4 +1,5 @@
-"""Layout of the panes: conversation on the left, recovery on the right, or folded into one line.
+"""Layout of the panes, in three forms: the conversation with the incident strip, with the recovery panes at its side as
+well, or the recovery panes over the whole screen.
 
 The same dashboard stands in the live screen and in the replay; both give it a state and a time.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -31,14 +33,17 @@ _logger = logging.getLogger(__name__)
 TALL_HEIGHT = 36
 
 
-def layout_classes(size: Size) -> dict[str, bool]:
-    """The layout for a terminal of this size, as CSS classes of the dashboard."""
-    folded = size.width < UNFOLDED_WIDTH or size.height < UNFOLDED_HEIGHT
-    return {
-        "-folded": folded,
-        "-wide": not folded and size.width >= WIDE_WIDTH,
-        "-short": not folded and size.height < TALL_HEIGHT,
-    }
+class Form(StrEnum):
+    """How much of the screen the recovery panes take."""
+
+    STRIP = "strip"
+    SIDE = "side"
+    FULL = "full"
+
+
+def narrow(size: Size) -> bool:
+    """There is no room for panes at the conversation's side."""
+    return size.width < UNFOLDED_WIDTH or size.height < UNFOLDED_HEIGHT
 
 
 class ConversationFrame(Vertical):
@@ -77,11 +82,12 @@ class RecoveryColumn(Container):
         &.-wide { width: 50%; max-width: 108; layout: grid; grid-size: 2 3; grid-rows: 9 14 1fr; }
         &.-wide LinePane { height: 1fr; }
         &.-wide TimelinePane { column-span: 2; }
-        &.-folded { display: none; }
-        &.-folded.-panes { display: block; width: 1fr; max-width: 100%; layout: grid; grid-size: 2 3; grid-rows: 1fr; }
-        &.-folded.-panes LinePane { height: 1fr; }
-        &.-folded.-panes TimelinePane { column-span: 2; }
-        &.-hidden { display: none; }
+        TrendsPane { display: none; }
+        &.-full { width: 1fr; max-width: 100%; layout: grid; grid-size: 2 3; grid-rows: 1fr; }
+        &.-full LinePane { height: 1fr; }
+        &.-full TrendsPane { display: block; }
+        &.-full TimelinePane { column-span: 1; }
+        &.-strip { display: none; }
     }
     """
 
@@ -103,10 +109,11 @@ class Dashboard(Vertical):
         self._column = RecoveryColumn(id="recovery")
         self._panes: list[LinePane] = []
         self._conversation: panes.ConversationPane | None = None
-        self._summary: panes.RecoverySummary | None = None
+        self._strip: panes.IncidentStrip | None = None
         self.plan: panes.PlanLine | None = None
-        self._open = False
-        self._hidden = False
+        self.chosen = self._before = Form.SIDE
+        """The form that the operator wants; `form` is the one that is shown."""
+        self._room = size
         self._fit(size)
 
     def compose(self) -> ComposeResult:
@@ -130,25 +137,45 @@ class Dashboard(Vertical):
             panes.AttemptsPane(id="attempts"),
             panes.NotePane(id="note"),
             panes.TimelinePane(id="timeline"),
+            panes.TrendsPane(id="trends"),
         ):
             # One at a time: keys are answered in between.
             await self._column.mount(pane)
             await asyncio.sleep(0)
             self._panes.append(pane)
-        self._summary = panes.RecoverySummary()
+        self._strip = panes.IncidentStrip()
         self.plan = panes.PlanLine()
-        await self.mount(self._summary, self.plan)
+        await self.mount(self._strip, self.plan)
         self._fit(self.app.size)
 
     @property
-    def folded(self) -> bool:
-        """Whether the recovery panes are folded into one line."""
-        return self._column.has_class("-folded")
+    def form(self) -> Form:
+        """The form that is shown: the one chosen, unless it covers a question or has no room at the side."""
+        chosen = self._before if self.chosen is Form.FULL and self.asking else self.chosen
+        return Form.STRIP if chosen is Form.SIDE and narrow(self._room) else chosen
 
     @property
-    def panes_shown(self) -> bool:
-        """Whether the recovery panes can be seen."""
-        return self._open if self.folded else not self._hidden
+    def covers_conversation(self) -> bool:
+        """The conversation, and a card with it, cannot be seen."""
+        return self.form is Form.FULL
+
+    def choose(self, form: Form) -> None:
+        """Show this form from now on, as far as there is room for it."""
+        if form is Form.FULL and self.chosen is not Form.FULL:
+            self._before = self.chosen
+        self.chosen = form
+        self._fit(self.app.size)
+
+    def next_form(self) -> Form:
+        """The form after the one that is shown, round and round."""
+        forms = [form for form in Form if form is not Form.SIDE or not narrow(self._room)]
+        here = self.form if self.chosen is Form.SIDE else self.chosen
+        return forms[(forms.index(here) + 1) % len(forms)]
+
+    def show_conversation(self) -> None:
+        """Leave the form that covers the conversation, for the one before it."""
+        if self.covers_conversation:
+            self.choose(self._before)
 
     def show(self, state: RunState, now: float) -> None:
         """Draw all panes. `now` in seconds since the epoch.
@@ -156,8 +183,8 @@ class Dashboard(Vertical):
         A pane that raises does not keep the others from being drawn: their faults come as one `ExceptionGroup`.
         """
         faults = []
-        shown: list[LinePane | panes.RecoverySummary | panes.PlanLine] = [*self._panes]
-        shown += [row for row in (self._summary, self.plan) if row is not None]
+        shown: list[LinePane | panes.IncidentStrip | panes.PlanLine] = [*self._panes]
+        shown += [row for row in (self._strip, self.plan) if row is not None]
         for pane in shown:
             try:
                 pane.show(state, now)
@@ -169,20 +196,12 @@ class Dashboard(Vertical):
         if faults:
             raise ExceptionGroup("panes could not be drawn", faults)
 
-    def show_panes(self, shown: bool) -> None:
-        """Show or hide the recovery panes, whichever layout holds."""
-        if self.folded:
-            self._open = shown
-        else:
-            self._hidden = not shown
-        self._fit(self.app.size)
-
     def pane(self, name: str) -> LinePane | None:
         """Make a pane visible and return it; None before the panes are mounted."""
-        if name != "conversation":
-            self.show_panes(True)
-        elif self.folded:
-            self.show_panes(False)
+        if name == "conversation":
+            self.show_conversation()
+        elif self.form is Form.STRIP or name == "trends":
+            self.choose(Form.FULL if narrow(self._room) or name == "trends" else Form.SIDE)
         return next((pane for pane in self._panes if pane.id == name), None)
 
     def on_resize(self, event: events.Resize) -> None:
@@ -191,8 +210,7 @@ class Dashboard(Vertical):
     def on_timeline_pane_selected(self, event: panes.TimelinePane.Selected) -> None:
         """Show the place of the timeline's line in the conversation."""
         event.stop()
-        if self.folded:
-            self.show_panes(False)
+        self.show_conversation()
         if self._conversation is not None:
             self._conversation.go_to(event.seq)
 
@@ -209,19 +227,16 @@ class Dashboard(Vertical):
         return self._card_host is not None and self._card_host.card is not None
 
     def _fit(self, size: Size) -> None:
-        classes = layout_classes(size)
-        folded = classes["-folded"]
-        behind = folded and self._open and not self.asking
-        classes["-panes"] = behind
-        classes["-hidden"] = self._hidden and not folded
-        if self._card_host is not None:
-            self.call_after_refresh(self._fit_card_host)
-        for name, holds in classes.items():
-            self._column.set_class(holds, name)
-        self._frame.set_class(behind, "-behind")
+        self._room = size
+        form = self.form
+        self._column.set_class(form is Form.STRIP, "-strip")
+        self._column.set_class(form is Form.FULL, "-full")
+        self._column.set_class(form is Form.SIDE and size.width >= WIDE_WIDTH, "-wide")
+        self._column.set_class(form is Form.SIDE and size.height < TALL_HEIGHT, "-short")
+        self._frame.set_class(form is Form.FULL, "-behind")
         self._frame.set_class(size.height < TINY_HEIGHT, "-bare")
-        if self._summary is not None:
-            self._summary.display = (folded or self._hidden) and size.height >= LOW_HEIGHT
+        if self._strip is not None:
+            self._strip.display = size.height >= LOW_HEIGHT
 
     def _fit_card_host(self) -> None:
         if self._card_host is not None and self._frame.content_region.height:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.console import preferences
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.session_app import SessionApp
 from tui_agent.console.terminal_driver import terminal_driver
@@ -132,6 +133,7 @@ class ConsoleApp(SessionApp):
             await screen.submit(opened.task)
         for remark in remarks_on(opened.session.state):
             screen.say(remark, "warning")
+        screen.use(await asyncio.to_thread(preferences.load, opened.settings.state_dir))
         await asyncio.to_thread(screen.load_history, opened.settings.state_dir / HISTORY_FILE)
         await self._learn_themes()
         await load_modules(LATE_MODULES)

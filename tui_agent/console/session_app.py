@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
+from tui_agent.console import preferences
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -29,6 +31,13 @@ class SessionApp(App[None]):
         self.theme_names: tuple[str, ...] = ()
         self._leaving = False
         self._left_session: Opened | None = None
+
+    def remember(self, **values: str) -> None:
+        """Keep values for the next start, in the background."""
+        settings = None if self.opened is None else self.opened.settings
+        if settings is not None:
+            state_dir = settings.state_dir
+            self.run_worker(lambda: preferences.save(state_dir, **values), group="remember", thread=True)
 
     async def leave(self, code: int = 0) -> None:
         """Close the session, then the screen."""

@@ -7,7 +7,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 TITLE = " Conversation "
-PANE_NAMES = ("conversation", "ring", "confidence", "attempts", "note", "timeline")
+PANE_NAMES = ("conversation", "ring", "confidence", "attempts", "note", "timeline", "trends")
 
 
 class Splash(Widget):
@@ -41,7 +41,7 @@ def conversation_width(width: int, height: int) -> int:
 
 UNFOLDED_WIDTH = 108
 UNFOLDED_HEIGHT = 28
-"""Below either, the recovery panes fold into the summary line."""
+"""Below either, there is no room for the recovery panes at the conversation's side."""
 WIDE_WIDTH = 170
 LOW_HEIGHT = 16
 """Below it the summary and the hints go;"""

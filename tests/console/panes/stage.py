@@ -10,11 +10,12 @@ from tui_agent.console.panes import (
     AttemptsPane,
     ConfidencePane,
     ConversationPane,
+    IncidentStrip,
     NotePane,
-    RecoverySummary,
     RingPane,
     StatusLine,
     TimelinePane,
+    TrendsPane,
 )
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.status import LineWidget
@@ -24,15 +25,17 @@ from tui_agent.console.themes import DEFAULT_THEME, read_themes, role_defaults, 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
 
-PANES = (RingPane, AttemptsPane, ConfidencePane, NotePane, TimelinePane, ConversationPane)
-ROWS = (StatusLine, RecoverySummary)
+PANES = (RingPane, AttemptsPane, ConfidencePane, NotePane, TimelinePane, TrendsPane, ConversationPane)
+ROWS = (StatusLine, IncidentStrip)
 ALL = (*PANES, *ROWS)
 
 
 class Stage(App[None]):
     """Shows one widget over the whole screen, or several below each other."""
 
-    def __init__(self, *kinds: type[LinePane | LineWidget], theme: str = DEFAULT_THEME) -> None:
+    def __init__(
+        self, *kinds: type[LinePane | LineWidget | IncidentStrip], theme: str = DEFAULT_THEME
+    ) -> None:
         super().__init__()
         for each in read_themes(theme_folders())[0].values():
             self.register_theme(each)
@@ -66,6 +69,8 @@ def text_of_pane(pane: Any) -> str:
 
 def lines_of(pane: Any) -> tuple[list[Line], int]:
     """Every line that the pane holds or would draw in view, and the width that it may take."""
+    if isinstance(pane, IncidentStrip):
+        return pane._lines, pane.content_region.width
     if isinstance(pane, LineWidget):
         return [pane._line], pane.content_region.width
     if isinstance(pane, ConversationPane):

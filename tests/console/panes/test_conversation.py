@@ -292,7 +292,7 @@ async def test_a_note_stands_where_it_acted_with_what_the_model_did_next() -> No
         pane = await shown(pilot, answered())
         text = text_of_pane(pane)
         assert "↳ changed approach: bash → edit_file tests/test_stats.py" in text
-        assert text.index("iteration 2") < text.index("→ note") < text.index("The import is wrong.")
+        assert text.index("── step 2") < text.index("→ note") < text.index("The import is wrong.")
 
 
 async def test_the_tries_of_one_model_call_are_one_block() -> None:

@@ -8,15 +8,17 @@ import pytest
 
 from tests.console.panes.stage import Stage, rows_of, text_of_pane
 from tests.console.panes.stories import NOTE, PYTEST, Story, answered, backing_off, tripped, troubled
+from tests.console.waiting import until
 from tui_agent.console.panes import (
     AttemptsPane,
     ConfidencePane,
     ConversationPane,
+    IncidentStrip,
     NotePane,
-    RecoverySummary,
     RingPane,
     StatusLine,
     TimelinePane,
+    TrendsPane,
 )
 from tui_agent.console.panes.glyphs import pips
 from tui_agent.console.panes.headline import headline
@@ -31,7 +33,10 @@ async def text_at(kind: type, story: Story, size: tuple[int, int] = (64, 12)) ->
         app: Any = pilot.app
         app.show(story.state, story.now)
         await pilot.pause()
-        return text_of_pane(app.query_one(kind))
+        pane = app.query_one(kind)
+        if isinstance(pane, IncidentStrip):  # its height follows from what it shows
+            await until(pilot, lambda: pane.content_region.height == len(pane._lines))
+        return text_of_pane(pane)
 
 
 # --- the ring ------------------------------------------------------------------------------------------------
@@ -43,7 +48,7 @@ async def test_the_ring_shows_five_slots_with_kind_age_and_headline() -> None:
     rows = text.split("\n")
     assert len(rows) == 5
     assert rows[0].startswith("1 ●   tool failed  grep: exit code 1: no match")
-    assert "1 it" in rows[0]
+    assert "1 step" in rows[0]
     assert [row.split() for row in rows[1:]] == [[str(n), "○", "empty"] for n in range(2, 6)]
 
 
@@ -105,7 +110,6 @@ async def test_attempts_are_listed_newest_first_with_pips_limits_and_blocks() ->
 async def test_a_call_that_the_operator_lets_run_once_more_is_not_shown_as_blocked() -> None:
     story = troubled()
     asked = next(entry for entry in story.state.recovery.attempts.newest_first() if entry.blocked)
-    assert "⊘" in (await text_at(RecoverySummary, story, (120, 1)))
     raised = events.EscalationRaised(
         id="e1",
         question="What now?",
@@ -119,7 +123,6 @@ async def test_a_call_that_the_operator_lets_run_once_more_is_not_shown_as_block
     rows = (await text_at(AttemptsPane, story, (70, 10))).split("\n")
     assert rows[2].endswith("3/3 · 1 more try")
     assert "⊘" not in "".join(rows)
-    assert "⊘" not in (await text_at(RecoverySummary, story, (120, 1)))
 
 
 async def test_denials_are_counted_apart_from_failures() -> None:
@@ -135,11 +138,25 @@ async def test_a_policy_that_does_not_judge_attempts_says_so() -> None:
         app: Any = pilot.app
         story = tripped()
         app.show(story.state, story.now)
-        assert "watching only" in str(app.query_one(AttemptsPane).border_subtitle)
+        assert "not used by policy" in str(app.query_one(AttemptsPane).border_subtitle)
 
 
-async def test_a_success_clears_its_call() -> None:
-    assert "no call has failed" in await text_at(AttemptsPane, answered())
+async def test_a_call_that_was_recovered_is_green_then_faded_then_gone() -> None:
+    story = answered()
+    async with Stage(AttemptsPane).run_test(size=(64, 12)) as pilot:
+        app: Any = pilot.app
+        pane = app.query_one(AttemptsPane)
+        styles = []
+        for _ in range(5):
+            app.show(story.state, story.now)
+            await pilot.pause()
+            styles.append((text_of_pane(pane).strip(), pane._lines[0][0].style))
+            story.ask_model()
+            story.reply("Go on.")
+            story.judge()
+    words = "✓ bash pytest -q                           recovered after 1"
+    assert styles[:2] == [(words, "ok bold"), (words, "muted bold")]
+    assert styles[-1] == ("○ no call has failed", "muted")
 
 
 def walking() -> Story:
@@ -156,12 +173,12 @@ async def test_confidence_shows_the_chance_of_the_next_step_in_number_gauge_and_
     assert rows[0].count("╋") == 1
     assert rows[0].rstrip().endswith("CONTINUE")
     assert rows[1].split() == ["0.5"]
-    assert rows[2] == "stall 0/3 · streak 0/3 · open 2/5"
+    assert rows[2] == "idle 0/3 · failing 0/3 · open 2/5"
     words = " ".join(rows[3:5])
     assert "8 in 10 next steps succeed" in words
     assert "recorded steps" in words
-    assert "? Tool execution failed: bash" in rows
-    assert "? Tool execution failed: grep" in rows
+    assert any(row.startswith("? bash failed: ModuleNotFoundError: No module") for row in rows)
+    assert any(row.startswith("? grep failed: ") for row in rows)
 
 
 async def test_the_marks_of_the_gauge_stand_above_their_numbers() -> None:
@@ -189,11 +206,11 @@ async def test_a_tripped_breaker_is_listed() -> None:
 async def test_the_note_is_shown_word_for_word_before_it_is_sent_and_dimmed_after() -> None:
     story = troubled()
     text = await text_at(NotePane, story, (110, 20))
-    assert text.startswith("→ goes with the next call")
+    assert text.startswith("→ the model reads this next")
     assert NOTE in text
     story.ask_model(NOTE)
     text = await text_at(NotePane, story, (110, 20))
-    assert text.startswith("✓ sent with the last call")
+    assert text.startswith("✓ the model has read this")
     assert NOTE in text
 
 
@@ -324,13 +341,38 @@ def test_the_mode_is_waiting_while_the_operator_is_asked_and_done_at_the_end() -
     assert mode_of(answered().state) == "DONE"
 
 
-async def test_the_summary_holds_everything_that_the_folded_panes_would_say() -> None:
-    text = await text_at(RecoverySummary, troubled(), (120, 3))
-    assert (
-        text.strip() == "ring ●○○○○ · attempts 3/3 bash ⊘ blocked · chance 0.79 ↗ · CONTINUE · → note pending"
+async def test_the_strip_tells_the_open_incident_as_one_story() -> None:
+    story = Story().run("Go.")
+    for number in range(3):
+        story.ask_model(NOTE if number else None)
+        (call,) = story.reply("", ("bash", {"command": "python3 -m unittest"}))
+        story.fail(call, PYTEST).judge(NOTE if number < 2 else None)
+    rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
+    assert rows[0].startswith(
+        "✗ bash python3 -m unittest  ModuleNotFoundError: No module named 'statistics_helpers'"
     )
-    narrow = await text_at(RecoverySummary, troubled(), (44, 3))
-    assert narrow.strip().startswith("●○○○○ · ●●● bash ⊘ · 0.79 ↗")
+    assert rows[0].endswith("the same error 3 times")
+    assert rows[1] == "  step 1 ✗ note──step 2 ✗ note──step 3 ✗"
+    assert rows[2].startswith("  guide ✓ › withhold › pivot › [ASK] › partial › stop")
+    assert rows[2].endswith("if it fails again: you are asked")
+
+
+async def test_the_strip_says_that_a_call_waits_for_the_operator() -> None:
+    story = troubled()
+    story.add(events.EscalationRaised(id="e", question="?", source="attempts"))
+    rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
+    assert rows[1].endswith("──▶ you")
+    assert len((await text_at(IncidentStrip, story, (80, 24))).split("\n")) == 1
+
+
+async def test_the_strip_is_one_calm_line_when_all_is_well() -> None:
+    text = await text_at(IncidentStrip, answered(), (120, 40))
+    assert text.startswith("✓ RECOVERED bash pytest -q · 1 failure, 1 recovered · next step ")
+
+
+async def test_the_trends_have_a_row_for_each_figure() -> None:
+    rows = (await text_at(TrendsPane, answered(), (70, 8))).split("\n")
+    assert [row.split()[0] for row in rows if row] == ["failures", "next", "tokens", "latency", "cost"]
 
 
 # --- words and numbers ---------------------------------------------------------------------------------------
@@ -407,7 +449,7 @@ async def test_the_scrollbar_stands_where_the_content_is(kind: type) -> None:
 
 async def test_the_course_leaves_no_empty_rows_above_it() -> None:
     rows = (await text_at(ConfidencePane, walking(), (64, 14))).rstrip().split("\n")
-    assert [row[:8] for row in rows[3:]] == ["course ▂", "       █"]
+    assert [row[:8] for row in rows[3:]] == ["trend ▂▂", "      ██"]
 
 
 async def test_a_low_ring_names_the_newest_failures() -> None:

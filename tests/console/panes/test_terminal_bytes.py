@@ -63,7 +63,7 @@ BAD = (
 )
 
 
-def bytes_of(theme: str, columns: int = 100, rows: int = 240) -> bytes:
+def bytes_of(theme: str, columns: int = 100, rows: int = 320) -> bytes:
     """Everything the program writes to its terminal, until it was painted and left by Ctrl+Q."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

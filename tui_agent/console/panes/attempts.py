@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.glyphs import pips
 from tui_agent.console.panes.headline import headline
-from tui_agent.console.panes.pane import LinePane, newest_rule, subtitle
+from tui_agent.console.panes.pane import LinePane, newest_rule, not_used, subtitle
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, fit_middle, justified, pad
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
+    from tui_agent.core.projections.incidents import Incident
     from tui_agent.core.recovery.attempts import AttemptEntry
     from tui_agent.core.state import RunState
+
+FADES_AFTER = 4
+"""Steps for which a recovered call is still shown."""
+
+_MOST_RECOVERED = 20
 
 SHOWN = 200
 """Entries that are drawn; older ones are counted."""
@@ -34,28 +40,34 @@ class AttemptsPane(LinePane):
         self._policy: object = None
         self._rule = ""
         self._entries: list[AttemptEntry] = []
+        self._recovered: dict[str, Incident] = {}
+        self._fresh: tuple[str, ...] = ()
 
     def show(self, state: RunState, now: float) -> None:
         attempts, policy = state.recovery.attempts, state.recovery.policy
         rule = newest_rule(state, "attempts")
-        if attempts is self._attempts and policy is self._policy and rule == self._rule:
+        recovered, fresh = _lately_recovered(state)
+        part = (attempts, policy, rule, recovered, fresh)
+        if part == (self._attempts, self._policy, self._rule, self._recovered, self._fresh) and self._lines:
             return
-        self._attempts, self._policy, self._rule = attempts, policy, rule
-        self._entries = list(attempts.newest_first())
+        self._attempts, self._policy, self._rule, self._recovered, self._fresh = part
+        self._entries = [entry for entry in attempts.newest_first() if entry.key not in recovered]
         blocked = sum(is_blocked(entry) for entry in self._entries)
-        watching = "watching only" if policy.attempts == "off" else ""
-        self.border_subtitle = subtitle(f"⊘ {blocked} blocked" if blocked else watching, rule=rule)
+        unused = not_used(policy, policy.attempts == "off")
+        self.border_subtitle = subtitle(f"⊘ {blocked} blocked" if blocked else "", unused=unused, rule=rule)
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Two lines an entry where all of them fit so, one otherwise."""
         entries = self._entries
+        lines: list[Line] = [
+            self._recovered_row(incident, width) for incident in reversed(self._recovered.values())
+        ]
         if not entries:
-            return [(Span(fit("○ no call has failed", width), "muted"),)]
-        roomy = len(entries) * 2 <= height
+            return lines or [(Span(fit("○ no call has failed", width), "muted"),)]
+        roomy = len(entries) * 2 <= height - len(lines)
         pip_width = max(len(pips(entry.count, entry.limit)) for entry in entries[:SHOWN])
         tool_width = min(max(len(entry.tool) for entry in entries[:SHOWN]), max(4, width // 4))
-        lines: list[Line] = []
         for entry in entries[:SHOWN]:
             lines.append(self._row(entry, width, pip_width, tool_width))
             if roomy:
@@ -64,6 +76,17 @@ class AttemptsPane(LinePane):
         if len(entries) > SHOWN:
             lines.append((Span(fit(f"… {len(entries) - SHOWN} older", width), "muted"),))
         return lines
+
+    def _recovered_row(self, incident: Incident, width: int) -> Line:
+        """Green while it is new, then faded."""
+        role = "ok" if incident.key in self._fresh else "muted"
+        how = "recovered" if incident.recovery and incident.recovery.how == "same_call" else "another way"
+        left = (
+            Span("✓ ", f"{role} bold"),
+            Span(f"{one_line(incident.tool)} ", f"{role} bold"),
+            Span(short_input(incident.tool, incident.input), role),
+        )
+        return justified(left, (Span(f"{how} after {incident.times}", role),), width)
 
     def _row(self, entry: AttemptEntry, width: int, pip_width: int, tool_width: int) -> Line:
         blocked = is_blocked(entry)
@@ -81,6 +104,23 @@ class AttemptsPane(LinePane):
             Span(fit_middle(call, room)),
         )
         return justified(left, (Span(status, loud),), width)
+
+
+def _lately_recovered(state: RunState) -> tuple[dict[str, Incident], tuple[str, ...]]:
+    """Calls that were recovered in the last steps, the newest last, and the keys of those of the newest step."""
+    found: dict[str, Incident] = {}
+    fresh: list[str] = []
+    log = state.metrics.incidents.recovered
+    for place in range(len(log) - 1, max(-1, len(log) - 1 - _MOST_RECOVERED), -1):
+        incident = log[place]
+        recovery = incident.recovery
+        if recovery is None or state.run.iteration - recovery.iteration > FADES_AFTER:
+            break
+        if incident.tool and recovery.tool:
+            found[incident.key] = incident
+            if state.run.iteration - recovery.iteration <= 1:
+                fresh.append(incident.key)
+    return dict(reversed(found.items())), tuple(fresh)
 
 
 def is_blocked(entry: AttemptEntry) -> bool:

@@ -69,8 +69,8 @@ def head_of(entry: conversation.Entry, context: BlockContext, width: int) -> lis
 
 
 def iteration_rule(iteration: int, width: int) -> Line:
-    """A faint rule that names the iteration."""
-    label = f"── iteration {iteration} "
+    """A faint rule that names the step."""
+    label = f"── step {iteration} "
     if width < len(label) + 4:
         label = f"── {iteration} "
     return clip(
@@ -344,7 +344,8 @@ def _outcome(entry: conversation.OutcomeEntry, width: int, context: BlockContext
         *(Span(f" · {part}", f"muted{back}") for part in _account(entry)),
         Span(f"  {one_line(entry.rule, 60)}" if entry.rule else "", f"muted{back}"),
     )
-    lines: list[Line] = [(Span("━" * width, sign.role),), (*clip(title, width), Span("", back.strip()))]
+    lines: list[Line] = [(Span("━" * width, sign.role),)]
+    lines.extend((*line, Span("", back.strip())) for line in wrap_spans(title, width))
     if entry.reason and str(entry.outcome) != "answered":
         lines.extend(
             (Span(text, f"{'' if loud else 'muted'}{back}".strip()), Span("", back.strip()))

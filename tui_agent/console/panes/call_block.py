@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FOLDED = {"bash": 6, "read_file": 3, "list_dir": 4, "glob": 4, "grep": 5, "write_file": 8, "edit_file": 14}
 _FOLDED_OTHER = 4
+_ROOMY = 100
+"""Columns from which a headline says everything in words."""
 _FOLDED_FAILURE = 6
 _FOLDED_PROGRESS = 5
 OPENED = 2_000
@@ -65,7 +67,7 @@ def _headline(entry: CallEntry, width: int, context: BlockContext, state: str) -
         role = "error" if loud else "warn"
         back = " on:error-background" if loud else ""
     call = short_input(entry.tool, entry.input, entry.arguments)
-    meta = _meta(entry, context, state, role, back)
+    meta = _meta(entry, context, state, role, back, brief=width < _ROOMY)
     room = width - 2 - len(one_line(entry.tool)) - 2 - (width_of(meta) + 2 if meta else 0)
     if room < 8:
         meta = meta[:1]
@@ -81,7 +83,9 @@ def _headline(entry: CallEntry, width: int, context: BlockContext, state: str) -
     )
 
 
-def _meta(entry: CallEntry, context: BlockContext, state: str, role: str, back: str) -> tuple[Span, ...]:
+def _meta(
+    entry: CallEntry, context: BlockContext, state: str, role: str, back: str, *, brief: bool
+) -> tuple[Span, ...]:
     """State in words, attempt and duration: the headline's right end."""
     parts: list[tuple[str, str]] = []
     sign = CALL_STATES.get(state, CALL_STATES["requested"])
@@ -99,7 +103,7 @@ def _meta(entry: CallEntry, context: BlockContext, state: str, role: str, back: 
     elif state == "running":
         parts.append((f"try{counted}" if entry.attempt > 1 and counted else "running", role))
     elif entry.recovered:
-        parts.append((recovered_words(entry.recovered), "ok bold"))
+        parts.append((recovered_words(entry.recovered, brief=brief), "ok bold"))
     elif word:
         parts.append((word, f"{role} bold" if state in ("waiting", "blocked", "denied") else role))
     if entry.diff:
@@ -118,14 +122,14 @@ def _meta(entry: CallEntry, context: BlockContext, state: str, role: str, back: 
     return tuple(spans)
 
 
-def recovered_words(incidents: Sequence[Incident]) -> str:
+def recovered_words(incidents: Sequence[Incident], *, brief: bool) -> str:
     """How a success recovered what had failed: by which try or in which other way, and after what help."""
     incident = max(incidents, key=lambda found: found.times)
     recovery = incident.recovery
     if recovery is not None and recovery.how == "same_call":
         how = f"{ordinal(recovery.tries)} try"
     else:
-        how = f"another way after {counted(incident.times, 'failure')}"
+        how = "another way" if brief else f"another way after {counted(incident.times, 'failure')}"
     help_ = {"answer": " · after your answer", "note": " · after a note"}.get(incident.helped_by, "")
     return f"RECOVERED · {how}{help_}"
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.console.panes.glyphs import FALLING, LEVEL, RISING, SPARKS, STRATEGIES
-from tui_agent.console.panes.pane import LinePane, newest_rule, subtitle
-from tui_agent.console.panes.styled_line import Line, Span, clip, wrap
+from tui_agent.console.panes.headline import headline
+from tui_agent.console.panes.pane import LinePane, newest_rule, not_used, subtitle
+from tui_agent.console.panes.styled_line import Line, Span, clip, width_of, wrap
 from tui_agent.console.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tui_agent.core.state import RunState
 
 _WORDS_FROM = 6
@@ -37,6 +40,28 @@ def trend(history: list[float]) -> str:
     if len(history) < 2 or history[-1] == history[-2]:
         return LEVEL
     return RISING if history[-1] > history[-2] else FALLING
+
+
+def next_step(state: RunState) -> tuple[Span, ...]:
+    """The figure that the policy goes by, in words: the chance of the next step, or the confidence."""
+    cognition, policy = state.recovery.cognition, state.recovery.policy
+    if policy.cognition == "chance" and cognition.next_step.chance is None:
+        return (Span("next step: no estimate yet", "muted"),)
+    value = cognition.shown(policy)
+    direction = trend([value for _, value in cognition.history[-2:]])
+    if policy.cognition == "chance":
+        role = confidence_role(value, policy.pivot_chance, policy.pivot_chance)
+        return (Span("next step ", "muted"), Span(f"{value:.0%} likely to succeed {direction}", role))
+    return (Span("confidence ", "muted"), Span(f"{value:.2f} {direction}", confidence_role(value)))
+
+
+def _unresolved(state: RunState) -> Iterator[str]:
+    """What is still open, each with its cause where that is known."""
+    causes = {incident.tool: incident for incident in state.metrics.incidents.open.values()}
+    for line in state.recovery.cognition.uncertainties:
+        tool = line.removeprefix("Tool execution failed: ")
+        incident = causes.get(tool) if tool != line else None
+        yield line if incident is None else f"{tool} failed: {headline(incident.newest.message)}"
 
 
 def gauge(value: float, width: int, low: float = LOW, high: float = HIGH) -> Line:
@@ -129,11 +154,11 @@ class ConfidencePane(LinePane):
         ]
         samples = cognition.next_step.samples if chance else 0
         self.border_subtitle = subtitle(
-            "watching only" if policy.cognition == "off" else "",
             f"from {counted(samples, 'recorded step')}" if samples and self.size.height < _WORDS_FROM else "",
+            unused=not_used(policy, policy.cognition == "off"),
             rule=rule,
         )
-        self._open = tuple(cognition.uncertainties)
+        self._open = tuple(_unresolved(state))
         self._strategy = str(cognition.strategy).upper()
         self._stall = cognition.stall
         self._streak, self._streak_limit = recovery.streak.count, recovery.streak.limit
@@ -178,26 +203,25 @@ class ConfidencePane(LinePane):
     def _counters(self, width: int) -> Line:
         over = self._streak > self._streak_limit
         stalled = self._stall >= self._stall_limit
-        spans = (
-            Span("stall ", "muted"),
-            Span(
-                f"{self._stall}/{self._stall_limit}",
-                "warn bold" if stalled else "warn" if self._stall else "",
-            ),
-            Span(" · ", "faint"),
-            Span("streak ", "muted"),
-            Span(
-                f"{self._streak}/{self._streak_limit}",
-                "error bold" if over else "warn" if self._streak else "",
-            ),
-            Span(" · ", "faint"),
-            Span("open ", "muted"),
-            Span(f"{len(self._open)}/{self._open_limit}", "warn" if self._open else ""),
+        counts = (
+            ("no progress", "idle", self._stall, self._stall_limit, "warn bold" if stalled else "warn"),
+            ("failing turns", "failing", self._streak, self._streak_limit, "error bold" if over else "warn"),
+            ("unresolved", "open", len(self._open), self._open_limit, "warn"),
         )
+        spans: list[Span] = []
+        for words in (True, False):
+            spans = []
+            for label, short, count, limit, role in counts:
+                spans.append(Span(f"{' · ' if spans else ''}{label if words else short} ", "muted"))
+                spans.append(
+                    Span(f"{count} of {limit}" if words else f"{count}/{limit}", role if count else "")
+                )
+            if width_of(spans) <= width:
+                break
         return clip(spans, width)
 
     def _course(self, width: int, rows: int) -> list[Line]:
-        label = "course " if width >= 24 else ""
+        label = "trend " if width >= 24 else ""
         lines = []
         for number, line in enumerate(chart(self._history, width - len(label), rows)):
             head = label if not number else " " * len(label)

@@ -14,6 +14,8 @@ _SAID = re.compile(
     r"\b(?:error|fatal|failed|failure|denied|not found|no such|cannot|unknown|timed out|panic)\b",
     re.IGNORECASE,
 )
+_SUMMARY = re.compile(r"^(?:The command failed with )?exit code -?\d+[.:]?\s*", re.IGNORECASE)
+"""How a tool begins: it says that something failed, and not why."""
 _WORD = re.compile(r"[^\W_]{2}")
 _DECORATION = re.compile(r"^(?:E\s{2,}|>\s+|[-=_*#~ ]{3,})")
 
@@ -30,6 +32,6 @@ def headline(message: str, limit: int = 400) -> str:
     named = [line for line in lines if _NAMED.search(line[:400])]
     if named:
         return one_line(_DECORATION.sub("", named[-1]), limit)
-    # A message that begins with its own summary ("exit code 2: …", "no such file") is its own headline.
-    said = next((line for line in lines if _SAID.search(line[:400])), lines[0])
+    why = [line for line in (_SUMMARY.sub("", line) for line in lines) if line] or lines
+    said = next((line for line in why if _SAID.search(line[:400])), why[0])
     return one_line(_DECORATION.sub("", said), limit)

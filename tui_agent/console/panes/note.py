@@ -41,13 +41,15 @@ class NotePane(LinePane):
         """A line that says when the note is sent, then its text."""
         if self._pending is not None:
             heading = (
-                "✎ edited by you, goes with the next call" if self._edited else "→ goes with the next call"
+                "✎ edited by you: the model reads this next"
+                if self._edited
+                else "→ the model reads this next"
             )
             role, text = "note bold", self._pending
         elif self._edited:
             return [(Span(fit("✎ dropped by you: nothing will be sent", width), "note bold"),)]
         elif self._sent is not None:
-            heading, role, text = "✓ sent with the last call", "muted", self._sent
+            heading, role, text = "✓ the model has read this", "muted", self._sent
         else:
             return [(Span(fit("○ nothing pending", width), "muted"),)]
         body = "" if self._pending is not None else "muted"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from textual.events import Resize
     from textual.selection import Selection
 
+    from tui_agent.core.recovery.policy import RecoveryPolicy
     from tui_agent.core.state import RunState
 
 
@@ -150,10 +151,16 @@ def newest_rule(state: RunState, detector: str) -> str:
     return next((record.rule for record in records if record.detector == detector), "")
 
 
-def subtitle(*parts: str, rule: str = "") -> Content:
-    """Text of a pane's lower edge; the rule's id is quiet and stands last, where it is cut first."""
+def not_used(policy: RecoveryPolicy, off: bool) -> str:
+    """That the policy does not judge by what a pane shows; empty where it does."""
+    return f"not used by policy {policy.name}" if off else ""
+
+
+def subtitle(*parts: str, unused: str = "", rule: str = "") -> Content:
+    """Text of a pane's lower edge; what is quiet stands last, where it is cut first."""
     text = " · ".join(part for part in parts if part)
-    return Content.assemble(text, (f"{' · ' if text else ''}{one_line(rule, 60)}" if rule else "", "$muted"))
+    quiet = " · ".join(part for part in (unused, one_line(rule, 60)) if part)
+    return Content.assemble(text, (f"{' · ' if text else ''}{quiet}" if quiet else "", "$muted"))
 
 
 def highlighted(strip: Strip, text: str, start: int, end: int, style: Style) -> Strip:

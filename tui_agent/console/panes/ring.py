@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.console.panes.glyphs import EMPTY, FULL, KINDS, SAME
 from tui_agent.console.panes.headline import headline
-from tui_agent.console.panes.pane import LinePane, newest_rule, subtitle
+from tui_agent.console.panes.pane import LinePane, newest_rule, not_used, subtitle
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, justified, pad, pad_left, wrap
-from tui_agent.console.quantities import seconds
+from tui_agent.console.quantities import counted, seconds
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class RingPane(LinePane):
         )
         self._iteration = state.run.iteration
         self.set_class(tripped, "-tripped")
-        watching = "" if state.recovery.policy.ring != "off" else "watching only"
-        self.border_subtitle = subtitle(self._summary(), watching, rule=rule)
+        unused = not_used(state.recovery.policy, state.recovery.policy.ring == "off")
+        self.border_subtitle = subtitle(self._summary(), unused=unused, rule=rule)
         self.redraw()
 
     def _summary(self) -> str:
@@ -77,7 +77,7 @@ class RingPane(LinePane):
         filled = sum(1 for slot in self._slots if slot is not None)
         if not filled:
             return ""
-        return f"{self._identical}/{SLOTS} identical" if self._identical > 1 else f"{filled}/{SLOTS}"
+        return f"{self._identical} of {SLOTS} identical" if self._identical > 1 else f"{filled} of {SLOTS}"
 
     def _flash(self) -> None:
         """Flash by alternating classes; not where animations are off (the heavy border stays)."""
@@ -146,7 +146,7 @@ class RingPane(LinePane):
 
     def _age(self, slot: RingSlot, width: int) -> str:
         past = max(0, self._iteration - slot.iteration)
-        iterations = f"{past} it" if past else "now"
+        iterations = counted(past, "step") if past else "now"
         passed = seconds(float(int(max(0.0, self._now - slot.at)))).replace(".0", "") if slot.at else ""
         return f"{iterations} · {passed}" if width >= _WIDE and passed else iterations
 

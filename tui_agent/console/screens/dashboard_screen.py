@@ -257,14 +257,19 @@ class DashboardScreen(Screen[None]):
         else:
             self.say(f"There is no theme {name}. There are {', '.join(self.app.theme_names)}.", "warning")
 
-    def action_panes(self) -> None:
-        """Show or hide the recovery panes; the focus never stays in what is hidden."""
-        dashboard = self.dashboard
-        if dashboard is None:
+    def action_panes(self, form: str = "") -> None:
+        """Show the recovery panes in this form or the next one; the focus never stays in what is hidden."""
+        from tui_agent.console.dashboard import Form
+
+        if self.dashboard is None:
             return
-        dashboard.show_panes(not dashboard.panes_shown)
-        if dashboard.panes_shown and dashboard.folded and dashboard.asking:
+        if form and form not in list(Form):
+            self.say(f"There is no form {form}. There are {', '.join(Form)}.", "warning")
+            return
+        self.dashboard.choose(Form(form) if form else self.dashboard.next_form())
+        if self.dashboard.asking and self.dashboard.chosen is Form.FULL:
             self.say("The panes are shown once the question is answered.")
+        self.app.remember(panes=str(self.dashboard.chosen))
         self.call_after_refresh(self.refocus)
 
     def action_plan(self) -> None:

@@ -22,6 +22,7 @@ LETTERS = {
     "attempts": "a",
     "note": "n",
     "timeline": "t",
+    "trends": "d",
     "card": "q",
     "prompt": "p",
 }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -75,6 +75,14 @@ class LiveScreen(SessionScreen):
         self._queued = QueuedMessages()
         await self.raise_dashboard(self.card_host)
         await self.mount(self._queued, self._completions, before=self.prompt)
+
+    def use(self, remembered: Mapping[str, str]) -> None:
+        """Take up what was remembered of earlier starts."""
+        from tui_agent.console.dashboard import Form
+
+        form = remembered.get("panes", "")
+        if self.dashboard is not None and form in {Form.STRIP, Form.SIDE}:
+            self.dashboard.choose(Form(form))
 
     def load_history(self, path: Path) -> None:
         """Load earlier prompts from their file."""
@@ -154,8 +162,8 @@ class LiveScreen(SessionScreen):
         if self._completions.choice is not None:
             self._completions.offer("")
             return True
-        if self.dashboard is not None and self.dashboard.folded and self.dashboard.panes_shown:
-            self.dashboard.show_panes(False)
+        if self.dashboard is not None and self.dashboard.covers_conversation:
+            self.dashboard.show_conversation()
             self.prompt.focus()
             return True
         return False

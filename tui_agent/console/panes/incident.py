@@ -1,0 +1,261 @@
+"""The incident strip: what fails now as one story, in three lines; one calm line when all is well.
+
+The first line says what failed and why, the second the course it took, the third the ladder, where it stands and what
+comes next if it fails once more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui_agent.console.panes.calls import short_input
+from tui_agent.console.panes.confidence import next_step
+from tui_agent.console.panes.glyphs import STRATEGIES
+from tui_agent.console.panes.headline import headline
+from tui_agent.console.panes.styled_line import (
+    Line,
+    Palette,
+    Span,
+    clip,
+    fit_middle,
+    justified,
+    to_strip,
+    width_of,
+)
+from tui_agent.console.quantities import counted
+from tui_agent.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from tui_agent.core.projections.incidents import Attempt, Incident
+    from tui_agent.core.state import RunState
+
+FADING = 2
+"""Steps for which a recovery is shown after it happened."""
+
+
+class Rung(NamedTuple):
+    """One step of the ladder: its word, and the words for what happens there."""
+
+    word: str
+    happens: str
+
+
+LADDER: dict[str, Rung] = {
+    "guide": Rung("guide", "the model is told what to do about it"),
+    "withhold": Rung("withhold", "the call is not run again"),
+    "pivot": Rung("pivot", "another approach is asked for"),
+    "escalate": Rung("ask", "you are asked"),
+    "degrade": Rung("partial", "the run ends with a partial answer"),
+    "stop": Rung("stop", "the run is stopped"),
+}
+"""The ladder from the mildest rung to the last, by verdict level (and `withhold`)."""
+
+
+_WIDE = 100
+"""Columns from which the counts are said in words."""
+
+ROOMY = 30
+"""Rows of the terminal from which the strip takes three of them; while a question is put, it takes one below that."""
+
+
+class IncidentStrip(Widget):
+    """The open incident that failed last, or one line."""
+
+    DEFAULT_CSS = """
+    IncidentStrip { height: 1; background: $panel; color: $foreground; padding: 0 1; }
+    """
+
+    _lines: list[Line] = []
+    _state: RunState | None = None
+
+    def show(self, state: RunState, now: float) -> None:
+        """Show the incidents of `state`."""
+        self._state = state
+        self._redraw()
+
+    def draw(self, state: RunState, width: int, rows: int) -> list[Line]:
+        """Up to three lines while something is wrong and the run goes on, else one."""
+        incident = state.metrics.incidents.current
+        if incident is None or not state.running:
+            return [_calm(state, width)]
+        lines = [_what(state, incident, width), _ladder(state, incident, width)]
+        if rows >= len(lines) + 1:
+            lines.insert(1, _course(state, incident, width))
+        return lines[:rows]
+
+    def _redraw(self) -> None:
+        state, width = self._state, self.content_region.width
+        if state is None or width <= 0:
+            return
+        asked = state.escalation is not None or bool(state.approvals)
+        rows = 3 if self.app.size.height >= ROOMY else 1 if asked else 2
+        lines = self.draw(state, width, rows)
+        if lines == self._lines:
+            return
+        if len(lines) != len(self._lines):
+            self.styles.height = len(lines)
+        self._lines = lines
+        self.refresh()
+
+    def on_resize(self) -> None:
+        self._redraw()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.content_region.width
+        if y >= len(self._lines):
+            return Strip.blank(width, self.rich_style)
+        return to_strip(self._lines[y], Palette.of(self.app), self.rich_style, width)
+
+
+def _joined(parts: list[tuple[Span, ...]]) -> Line:
+    spans: list[Span] = []
+    for number, part in enumerate(parts):
+        if number:
+            spans.append(Span(" · ", "faint"))
+        spans.extend(part)
+    return tuple(spans)
+
+
+def _fitted(parts: list[tuple[Span, ...]], width: int) -> Line:
+    """As many parts, from the first on, as fit."""
+    while len(parts) > 1 and width_of(_joined(parts)) > width:
+        parts.pop()
+    return clip(_joined(parts), width)
+
+
+def _calm(state: RunState, width: int) -> Line:
+    """What is well, what was recovered, and the chance of the next step."""
+    incidents = state.metrics.incidents
+    parts: list[tuple[Span, ...]] = []
+    recovered = incidents.recovered[-1] if incidents.recovered else None
+    recovery = None if recovered is None else recovered.recovery
+    if recovered is not None and recovery is not None and state.run.iteration - recovery.iteration <= FADING:
+        parts.append((Span("✓ RECOVERED ", "ok bold"), Span(_named(recovered), "ok")))
+    elif incidents.open:
+        parts.append(
+            (Span("○ ", "warn"), Span(f"{counted(len(incidents.open), 'problem')} left open", "warn"))
+        )
+    elif state.run.number:
+        parts.append((Span("✓ ", "ok"), Span("all is well", "muted")))
+    else:
+        parts.append((Span("○ nothing has failed yet", "muted"),))
+    if incidents.failures:
+        counts = f"{counted(incidents.failures, 'failure')}, {incidents.recoveries} recovered"
+        parts.append((Span(counts, "muted"),))
+    if state.run.number:
+        parts.append(next_step(state))
+    strategy = str(state.recovery.cognition.strategy).upper()
+    if strategy != "CONTINUE":
+        parts.append((Span(strategy, f"{STRATEGIES.get(strategy, 'muted')} bold"),))
+    if state.note is not None:
+        parts.append((Span("→ the model reads a note next", "note"),))
+    return _fitted(parts, width)
+
+
+def _named(incident: Incident) -> str:
+    from tui_agent.core.projections.incidents import FORM, MODEL
+
+    if incident.key == MODEL:
+        return "the model call"
+    if incident.key == FORM:
+        return "the reply's form"
+    return f"{one_line(incident.tool)} {short_input(incident.tool, incident.input)}".strip()
+
+
+def _what(state: RunState, incident: Incident, width: int) -> Line:
+    """The call, why it fails, and how often it failed so."""
+    often = "" if incident.same < 2 else f"the same error {incident.same} times"
+    others = len(state.metrics.incidents.open) - 1
+    more = f"+{others} open" if others else ""
+    if width < _WIDE:
+        often = f"{incident.times}×" if incident.times > 1 else ""
+    elif incident.times > incident.same:
+        often = f"{often}, {incident.times} in all" if often else f"{incident.times} failures in all"
+    right = tuple(
+        Span(text, "warn") for text in (" · ".join(part for part in (often, more) if part),) if text
+    )
+    room = max(8, width - width_of(right) - 3)
+    name = fit_middle(_named(incident), max(8, room * 2 // 5))
+    left = (
+        Span("✗ ", "error bold"),
+        Span(f"{name}  ", "bold"),
+        Span(headline(incident.newest.message), "error"),
+    )
+    return justified(left, right, width, 2)
+
+
+def _course(state: RunState, incident: Incident, width: int) -> Line:
+    """Each failure with its step, what was done about it, and where it stands; the newest ones that fit."""
+    ends: list[Span] = []
+    if state.escalation is not None or state.approvals:
+        ends = [Span("──▶ ", "operator"), Span("you", "operator bold")]
+    elif incident.refused:
+        ends = [Span(f"── ⊘ not run again ×{incident.refused}", "blocked")]
+    elif state.note is not None and incident.newest.iteration == state.run.iteration:
+        ends = [Span("──▶ ", "note"), Span("the model reads a note next", "note")]
+    stations = [_station(attempt) for attempt in incident.course]
+    left_out = incident.times - len(stations)
+    while stations:
+        joined: list[Span] = [Span("  ")]
+        if left_out:
+            joined.append(Span(f"… {left_out} before ──", "muted"))
+        for number, station in enumerate(stations):
+            if number:
+                joined.append(Span("──", "faint"))
+            joined.extend(station)
+        if width_of([*joined, *ends]) <= width or len(stations) == 1:
+            return clip([*joined, *ends], width)
+        stations.pop(0)
+        left_out += 1
+    return ()
+
+
+def _station(attempt: Attempt) -> list[Span]:
+    spans = [Span(f"step {attempt.iteration} ", "muted"), Span("✗", "error")]
+    if attempt.answer:
+        spans.append(Span(f" you: {attempt.answer}", "operator"))
+    elif attempt.noted:
+        spans.append(Span(" note", "note"))
+    return spans
+
+
+def _ladder(state: RunState, incident: Incident, width: int) -> Line:
+    """The rungs: those that were tried, the one where it stands, and what the next failure leads to."""
+    reached = {str(attempt.level) for attempt in incident.course if attempt.level is not None}
+    if incident.refused:
+        reached.add("withhold")
+    newest = incident.newest.level
+    here = "escalate" if state.escalation is not None else "" if newest is None else str(newest)
+    spans: list[Span] = [Span("  ")]
+    for number, (level, rung) in enumerate(LADDER.items()):
+        if number:
+            spans.append(Span(" › ", "faint"))
+        if level == here:
+            spans.append(
+                Span(f"[{rung.word.upper()}]", "operator bold" if level == "escalate" else "warn bold")
+            )
+        elif level in reached:
+            spans.append(Span(f"{rung.word} ✓", "muted"))
+        else:
+            spans.append(Span(rung.word, "faint"))
+    then = next_words(state, incident)
+    return justified(spans, (Span(f"if it fails again: {then}", "muted"),) if then else (), width, 2)
+
+
+def next_words(state: RunState, incident: Incident) -> str:
+    """What comes next if the same fails once more; empty where nobody can say."""
+    from tui_agent.core.projections.incidents import FORM, MODEL
+    from tui_agent.core.recovery.forecast import if_it_fails_again
+
+    if incident.key in {FORM, MODEL} or state.escalation is not None:
+        return ""
+    verdict = if_it_fails_again(
+        state.recovery, incident.tool, incident.input, incident.key, incident.newest.message
+    )
+    if str(verdict.level) == "escalate" and not state.recovery.operator_present:
+        return "the call is blocked"
+    rung = LADDER.get(str(verdict.level))
+    return rung.happens if rung is not None else ""

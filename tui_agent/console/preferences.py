@@ -1,0 +1,37 @@
+"""What the console remembers of how it was used, from one start to the next: a small file in the state folder.
+
+A damaged or unreadable file is no reason to fail; everything has a default.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tui_agent.store.private import private
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE = "console.json"
+
+
+def load(state_dir: Path) -> dict[str, str]:
+    """The remembered values by name."""
+    with suppress(OSError, ValueError):
+        values = json.loads((state_dir / FILE).read_text(encoding="utf-8"))
+        if isinstance(values, dict):
+            return {name: value for name, value in values.items() if isinstance(value, str)}
+    return {}
+
+
+def save(state_dir: Path, **changes: str) -> None:
+    """Change some values. A disk that refuses costs the memory and nothing else."""
+    fresh = state_dir / f"{FILE}.{os.getpid()}"
+    with suppress(OSError):
+        text = json.dumps({**load(state_dir), **changes}, indent=1, sort_keys=True)
+        with open(fresh, "w", encoding="utf-8", opener=private) as file:
+            file.write(text + "\n")
+        fresh.replace(state_dir / FILE)
