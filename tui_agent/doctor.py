@@ -15,18 +15,22 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from tui_agent import __version__
 from tui_agent.config.errors import PROVIDER_KEYS, ConfigError, models_with_keys
 from tui_agent.config.layers import PROJECT_FILE
+from tui_agent.config.mcp_servers import load_servers
 from tui_agent.config.settings import (
     Settings,
     load_settings,
     require_workspace,
     user_config_file,
 )
+from tui_agent.store.mcp_trust import McpTrust
+from tui_agent.tools.mcp.servers import INSTALL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +86,7 @@ def examine(
         _server(settings),
         _workspace(settings),
         _state_folder(settings),
+        *_mcp_servers(settings, environ),
         _program("git"),
         _program("rg"),
         _terminal(environ),
@@ -213,6 +218,29 @@ def _state_folder(settings: Settings) -> Check:
     if folder.is_dir() and folder.stat().st_mode & 0o077:
         return Check("sessions", "advice", f"{says}; others may look into it", f"chmod 700 {folder}")
     return Check("sessions", "ok", says)
+
+
+def _mcp_servers(settings: Settings, environ: Mapping[str, str]) -> list[Check]:
+    """The configured MCP servers; none is started. Nothing where none is configured."""
+    configured = load_servers(settings.workspace, environ)
+    if not configured.entries and not configured.problems:
+        return []
+    names = (
+        ", ".join(f"{entry.name} ({entry.scope})" for entry in configured.entries) or "none that can be used"
+    )
+    if find_spec("mcp") is None:
+        return [Check("mcp servers", "broken", f"{names}; the package for them is missing", INSTALL)]
+    if configured.problems:
+        return [
+            Check("mcp servers", "advice", "; ".join(configured.problems), "correct the entries named here")
+        ]
+    asks = [entry for entry in configured.entries if entry.scope == "workspace" and not entry.disabled]
+    trust = McpTrust(settings.state_dir, settings.workspace)
+    waiting = ", ".join(entry.name for entry in asks if not trust.trusted(entry))
+    todo = f"not started before you agree: {waiting} (agent-tui mcp trust NAME)" if waiting else ""
+    return [
+        Check("mcp servers", "advice" if todo else "ok", f"{names}; `agent-tui mcp` connects to them", todo)
+    ]
 
 
 def _kept(folder: Path) -> tuple[int, int]:

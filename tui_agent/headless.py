@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.models.protocol import Model
 
+SERVERS_PATIENCE = 30.0
+"""Seconds that a run's first model call waits for MCP servers: nobody is there to see that they came late."""
 EXIT_CODES = {
     Outcome.ANSWERED: 0,
     Outcome.ERROR: 1,
@@ -101,6 +103,7 @@ async def run_headless(
     failure = ""
     try:
         with _interruptions(session, settings.timeout, outlet):
+            session.connect_servers(SERVERS_PATIENCE)
             session.go_on()
             await session.submit(task)
             await session.wait()

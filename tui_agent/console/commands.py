@@ -89,6 +89,11 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("breaker", "Open or close a tool's circuit breaker by hand", "TOOL open|close"),
     Command("background", "Commands that run in the background; `stop ID` ends one", "[stop ID]"),
+    Command(
+        "mcp",
+        "MCP servers: how they stand; `trust NAME` starts one of this workspace, `reconnect NAME` tries again now",
+        "[trust|reconnect NAME]",
+    ),
     Command("unqueue", "Take the newest queued message back into the prompt"),
     Command("theme", "Change the colours", "NAME", replay=True),
     Command(

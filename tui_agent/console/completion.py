@@ -27,7 +27,7 @@ class Suggestion(NamedTuple):
 
 
 Suggest = Callable[[str], Sequence[Suggestion]]
-"""From the text so far to what fits it; empty for a text that is no command."""
+"""From the text so far to what fits it; empty for a text that completes to nothing."""
 
 
 class Completions(Static):
@@ -67,7 +67,7 @@ class Completions(Static):
 
     def offer(self, typed: str) -> None:
         """Show what fits `typed`; an empty text closes the list."""
-        self._suggestions = self._suggest(typed) if typed.startswith("/") else ()
+        self._suggestions = self._suggest(typed) if typed else ()
         self._chosen = 0
         self._draw()
 

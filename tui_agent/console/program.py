@@ -128,6 +128,8 @@ class ConsoleApp(SessionApp):
         self.opened = opened = await open_live(self.arguments, screen.operator)
         if opened.settings.theme in self.theme_names:
             self.theme = opened.settings.theme
+        if self.arguments.demo is None:
+            opened.session.connect_servers()
         await screen.attach(opened.session)
         if opened.task:
             await screen.submit(opened.task)

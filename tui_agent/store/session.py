@@ -218,6 +218,14 @@ class Session:
         """The MCP servers; None where none is configured, or the configuration has not been read yet."""
         return self._servers.servers
 
+    async def trust_server(self, name: str) -> bool:
+        """Start a server of the workspace, now and from now on; False where there is none to be trusted."""
+        return await self._servers.trust(name)
+
+    async def reconnect_server(self, name: str) -> bool:
+        """Connect to a server anew; False where none of that name was started."""
+        return self.servers is not None and self.servers.reconnect(name)
+
     async def _tools_ready(self) -> None:
         rest = self._servers_until - asyncio.get_running_loop().time()
         if rest > 0:

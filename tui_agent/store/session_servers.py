@@ -61,6 +61,15 @@ class SessionServers:
             self.servers = McpServers(configured, self._registry, self, self._workspace)
             self.servers.start()
 
+    async def trust(self, name: str) -> bool:
+        """Remember that the operator agrees to a server of the workspace, and start it."""
+        entry = None if self.servers is None else self.servers.untrusted(name)
+        if entry is None or self.servers is None:
+            return False
+        await asyncio.to_thread(self._trust.remember, entry, True)
+        await self.servers.trust(name)
+        return True
+
     async def ready(self, seconds: float) -> None:
         """Until the servers are connected or given up, for so long at most."""
         if self._opening is None:

@@ -183,7 +183,10 @@ class LiveScreen(SessionScreen):
             self.card_host.enter(at_once=at_once)
 
     async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
-        """A command, or a message to the agent."""
+        """A command, or a message to the agent; either may name what MCP servers offer."""
+        if self.names_a_server(event.text):
+            self.ask_servers(event.text.strip())
+            return
         if not event.text.startswith("/"):
             await self.submit(event.text.strip())
             return
@@ -249,7 +252,12 @@ class LiveScreen(SessionScreen):
         return bool(self.prompt.text) or self.app.screen is not self or elsewhere
 
     def _suggest(self, typed: str) -> Sequence[Suggestion]:
-        return commands.suggestions(typed, self.values_of)
+        found = commands.suggestions(typed, self.values_of) if typed.startswith("/") else []
+        if self.server_rows:
+            from tui_agent.console.server_entries import suggestions
+
+            found += suggestions(typed, self.server_rows)
+        return found
 
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing, before what stands in the prompt already."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
     from tui_agent.store.session import Session
+    from tui_agent.tools.mcp.servers import Row
 
 
 class SessionScreen(DashboardScreen):
@@ -266,6 +267,74 @@ class SessionScreen(DashboardScreen):
         self.unqueue(queue[-1].id)
         self.put_in_prompt(queue[-1].text)
 
+    # --- commands: MCP servers ------------------------------------------------------------------------------
+
+    @property
+    def server_rows(self) -> Sequence[Row]:
+        """The MCP servers as they stand."""
+        servers = None if self.session is None else self.session.servers
+        return () if servers is None else servers.rows()
+
+    @work(group="commands")
+    async def action_mcp(self, argument: str = "") -> None:
+        """Show the servers; trust one that came with the workspace; connect to one again."""
+        session = self.session
+        if session is None:
+            self.say("The session is still being opened.")
+            return
+        what, _, name = argument.partition(" ")
+        if not argument:
+            from tui_agent.console.screens.servers import ServersScreen
+
+            await self.app.push_screen_wait(ServersScreen(lambda: self.server_rows))
+        elif what not in {"trust", "reconnect"} or not name.strip():
+            self.say("Write /mcp, /mcp trust NAME, or /mcp reconnect NAME.", "warning")
+        else:
+            done = await (
+                session.trust_server(name.strip())
+                if what == "trust"
+                else session.reconnect_server(name.strip())
+            )
+            if not done:
+                self.say(f"There is no MCP server {name.strip()} for that; /mcp lists them.", "warning")
+
+    @work(group="commands")
+    async def ask_servers(self, text: str) -> None:
+        """Send a message with what it names of MCP servers: a prompt of theirs, or resources."""
+        from tui_agent.console.server_entries import PromptError, invoked, mentions, with_resources
+        from tui_agent.tools.errors import ToolError
+
+        servers = None if self.session is None else self.session.servers
+        if servers is None:
+            return
+        try:
+            prompt = invoked(text, self.server_rows) if text.startswith("/") else None
+            if prompt is not None:
+                message = await servers.get_prompt(prompt.server, prompt.prompt, prompt.arguments)
+            else:
+                named = mentions(text, self.server_rows)
+                read = [(each, await servers.read_resource(each.server, each.uri)) for each in named]
+                message = with_resources(text, read)
+        except (PromptError, ToolError) as error:
+            self.say(str(error), "warning")
+            self.put_in_prompt(text)
+        else:
+            if message.strip():
+                await self.submit(message)
+            else:
+                self.say("The server's prompt is empty; nothing was sent.", "warning")
+
+    def names_a_server(self, text: str) -> bool:
+        """Whether the text asks for a prompt or a resource of a server."""
+        if not self.server_rows:
+            return False
+        from tui_agent.console.server_entries import key_of, mentions
+
+        if not text.startswith("/"):
+            return bool(mentions(text, self.server_rows))
+        server, colon, _ = text.removeprefix("/").partition(" ")[0].partition(":")
+        return bool(colon) and any(key_of(row.name) == server for row in self.server_rows)
+
     # --- commands: the session ------------------------------------------------------------------------------
 
     @work(group="commands")
@@ -312,6 +381,9 @@ class SessionScreen(DashboardScreen):
             return [*settings.profiles, *others]
         if command.name == "background":
             return [f"stop {name}" for name in (self.state.background.running if self.state else ())]
+        if command.name == "mcp":
+            waiting = [f"trust {row.name}" for row in self.server_rows if str(row.status) == "not trusted"]
+            return [*waiting, *(f"reconnect {row.name}" for row in self.server_rows if row.server or row.why)]
         if command.name != "breaker":
             return super().values_of(command)
         tools = () if self.state is None else self.state.run.tools

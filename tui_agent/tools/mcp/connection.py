@@ -121,7 +121,9 @@ class Connection:
         self._client: Client | None = None
         self._line: transport.Line | None = None
         self._settled = asyncio.Event()
-        """Connected, or given up: whoever waits for the connection need wait no longer."""
+        """Connected, or given up: a call that waits for the connection need wait no longer."""
+        self._tried = asyncio.Event()
+        """The first try is over, however it ended."""
         self._again = asyncio.Event()
         self._timers: set[asyncio.Timeout] = set()
         self._asking = 0
@@ -278,14 +280,16 @@ class Connection:
             self._settled.clear()
         else:
             self._settled.set()
+        if status is not Status.CONNECTING:
+            self._tried.set()
         self.status = status
         if status is Status.READY:
             self.why = ""
         self._around.changed(self)
 
     async def settled(self) -> None:
-        """Until it is connected, or it is plain that it will not be soon."""
-        await self._settled.wait()
+        """Until the first try is over."""
+        await self._tried.wait()
 
     # --- lists ----------------------------------------------------------------------------------------------
 

@@ -172,6 +172,11 @@ class McpServers:
         if await self._host.ask_trust(entry):
             await self.trust(entry.name)
 
+    def untrusted(self, name: str) -> ServerEntry | None:
+        """The server of that name that waits for the operator's trust."""
+        status, _ = self._refused.get(name, (None, ""))
+        return self._configured.get(name) if status is Status.UNTRUSTED else None
+
     async def trust(self, name: str) -> None:
         """Start a server that was not trusted: the operator has agreed."""
         entry = self._configured.get(name)

@@ -1,0 +1,125 @@
+"""The MCP servers as they stand: what each offers, where it comes from, what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.panes.styled_line import Line, Span, wrap
+from tui_agent.console.quantities import counted
+from tui_agent.terminal_text import one_line, reveal
+
+if TYPE_CHECKING:
+    from tui_agent.core.state import RunState
+    from tui_agent.tools.mcp.servers import Row
+
+Rows = Callable[[], Sequence["Row"]]
+
+_ROLES = {"connected": "ok", "failed": "error", "given up for now": "error", "not trusted": "warn"}
+_MARKS = {"connected": "●", "failed": "✗", "given up for now": "✗", "not trusted": "?", "disabled": "○"}
+
+NONE = (
+    "No MCP server is configured. Name some in .mcp.json of the workspace or in mcp.json of your own configuration "
+    "folder, or use `agent-tui mcp add`."
+)
+
+
+class ServersPane(LinePane):
+    """A paragraph for each server."""
+
+    DEFAULT_CSS = """
+    ServersPane {
+        width: 100; max-width: 96%; height: auto; max-height: 90%; padding: 0 1;
+        background: $surface; border: round $accent;
+        border-title-color: $accent; border-subtitle-color: $text-muted;
+        &:focus { border: round $accent; }
+    }
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def show(self, state: RunState, now: float) -> None:
+        """Nothing of the state is shown."""
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        """As tall as the list."""
+        return max(3, len(self.draw(width - 2, 0)))
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        lines: list[Line] = []
+        for row in self._rows():
+            lines += paragraph(row, max(20, width))
+            lines.append(())
+        return lines[:-1] or [(Span(line),) for line in wrap(NONE, max(20, width))]
+
+
+def paragraph(row: Row, width: int) -> list[Line]:
+    """A server: how it stands, what it is, what it offers, what is to be known."""
+    status = str(row.status)
+    role = _ROLES.get(status, "muted")
+    title = (
+        Span(f"{_MARKS.get(status, '…')} ", role),
+        Span(one_line(row.name, 64), "bold"),
+        Span(f"  {status}", role),
+    )
+    told: list[tuple[str, str]] = [(reveal(row.entry.shown), "muted")]
+    if row.server:
+        told.append((f"{one_line(row.server, 100)}, from {row.entry.file}", "muted"))
+    else:
+        told.append((f"from {row.entry.file}", "muted"))
+    if row.why:
+        later = f"; tried again in {row.retry_in:.0f} s" if row.retry_in else ""
+        told.append((reveal(row.why) + later, "error" if role == "error" else "warn"))
+    offers = [
+        counted(len(items), word)
+        for items, word in ((row.tools, "tool"), (row.resources, "resource"), (row.prompts, "prompt"))
+        if items
+    ]
+    if offers:
+        names = ", ".join(tool.name for tool in row.tools)
+        told.append((" · ".join(offers) + (f": {names}" if names else ""), ""))
+    told += [(reveal(remark), "warn") for remark in row.remarks]
+    lines: list[Line] = [title]
+    for text, style in told:
+        lines += [(Span("  " + line, style),) for line in wrap(text, width - 2)]
+    return lines
+
+
+class ServersScreen(ModalScreen[None]):
+    """Closed by Esc; looked at anew every second while it is open."""
+
+    DEFAULT_CSS = """
+    ServersScreen { align: center middle; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss(None)", "Back", show=False, priority=True),
+    ]
+
+    def __init__(self, rows: Rows) -> None:
+        super().__init__()
+        self._rows = rows
+
+    def compose(self) -> ComposeResult:
+        pane = ServersPane(self._rows)
+        pane.border_title = Content("MCP servers")
+        pane.border_subtitle = Content("Esc closes · /mcp trust NAME · /mcp reconnect NAME")
+        yield pane
+
+    def on_mount(self) -> None:
+        pane = self.query_one(ServersPane)
+        pane.focus()
+        self.set_interval(1.0, self._again)
+
+    def _again(self) -> None:
+        pane = self.query_one(ServersPane)
+        pane.redraw()
+        pane.refresh(layout=True)
