@@ -30,10 +30,11 @@ from tui_agent.core.events import (
     Outcome,
     RunFinished,
     RunStarted,
+    ServerAsked,
     SessionStarted,
 )
 from tui_agent.core.state import RunState, apply
-from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
+from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 
 
 class HandSession:
@@ -43,6 +44,7 @@ class HandSession:
         self.state = RunState()
         self.settings = Settings()
         self.id = "by-hand"
+        self.servers: Any = None
         self.settings = Settings(model="scripted:x")
         self.running = False
         self.done: list[tuple[Any, ...]] = []
@@ -224,6 +226,13 @@ class LiveSession:
             }
         )
         return self._waits(self.screen.operator.answer(raised))
+
+    def consult(self, **fields: Any) -> asyncio.Task[ServerReply]:
+        """An MCP server asks, or is to be trusted."""
+        asked = ServerAsked(
+            **{"id": "s1", "server": "bench", "purpose": "elicitation", "message": "Which?", **fields}
+        )
+        return self._waits(self.screen.operator.consult(asked))
 
     def gate(self, note: str | None = None) -> asyncio.Task[GateReply]:
         """The loop is about to send a request."""

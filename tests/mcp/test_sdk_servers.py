@@ -127,6 +127,7 @@ async def test_a_server_over_http_is_used_and_comes_back_after_a_restart(
         call("web__add", a=2, b=2),
     )
     process = await serve()
+    restart: list[asyncio.Future[asyncio.subprocess.Process]] = []
     entry = {
         "type": "http",
         "url": f"http://127.0.0.1:{port}/mcp",
@@ -142,7 +143,6 @@ async def test_a_server_over_http_is_used_and_comes_back_after_a_restart(
                     else None
                 )
             )
-            restart: list[asyncio.Future[asyncio.subprocess.Process]] = []
             await live.run()
             texts = results(live.events)
             assert texts[0] == "tool_succeeded: 3"
@@ -151,9 +151,9 @@ async def test_a_server_over_http_is_used_and_comes_back_after_a_restart(
             assert texts[3].startswith("tool_failed")
             assert texts[4] == "tool_succeeded: 4"
             assert "1 of 6 · step 1" in "".join(event.text for event in live.of(events.ToolProgress))
-            await process.wait()
-            process = await restart[0]
             assert "abcdef123" not in (live.session.folder / "events.jsonl").read_text()
     finally:
-        process.kill()
-        await process.wait()
+        for each in (process, *await asyncio.gather(*restart)):
+            if each.returncode is None:
+                each.kill()
+            await each.wait()

@@ -261,13 +261,14 @@ def _entry(
             url=expand(_text(written, "url")),
             headers={key: expand(value) for key, value in _table(written, "headers").items()},
         )  # fmt: skip
-        _check_address(made)
     missing = sorted(variable for variable, value in taken.items() if value is None)
     if missing:
         plural = "s" if len(missing) > 1 else ""
         raise ServerEntryError(
             f"it needs the variable{plural} {', '.join(missing)}, not set; export, or write ${{NAME:-default}}"
         )
+    if kind == "http":
+        _check_address(made)
     limit = written.get("timeout", CALL_LIMIT * 1000)
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < 1e9:
         raise ServerEntryError("timeout is a number of milliseconds")

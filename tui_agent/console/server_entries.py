@@ -44,7 +44,7 @@ def key_of(server: str) -> str:
 
 
 def suggestions(typed: str, rows: Iterable[Row]) -> list[Suggestion]:
-    """What could complete `typed`: a prompt where it begins with a slash, a resource where its last word begins with @."""
+    """What could complete `typed`: a prompt after a slash, a resource where the last word begins with @."""
     if typed.startswith("/"):
         return _prompts(typed.removeprefix("/"), rows) if " " not in typed else []
     before, at, word = typed.rpartition("@")

@@ -1,0 +1,160 @@
+"""MCP servers in the console: the cards, `@` and `/` in the prompt, the list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.console.live_harness import live
+from tui_agent.config.mcp_servers import ServerEntry
+from tui_agent.console.cards.server import FieldError, read_value
+from tui_agent.console.server_entries import PromptError, invoked, mentions
+from tui_agent.core.events import ServerAsked
+from tui_agent.runtime.operator import ServerReply
+from tui_agent.tools.errors import ToolError
+from tui_agent.tools.mcp.servers import Row
+from tui_agent.tools.mcp.status import Prompt, PromptArgument, Resource, Status
+
+ROW = Row(
+    ServerEntry("my bench", "workspace", Path(".mcp.json"), {"command": "run-it"}, command="run-it"),
+    Status.READY,
+    resources=(Resource("notes://today", "today", "What is on \x1b[2Jtoday"),),
+    prompts=(
+        Prompt("review", "Review a file", (PromptArgument("path", required=True), PromptArgument("how"))),
+    ),
+    server="bench 1",
+)
+
+
+class Servers:
+    """Servers that answer by table."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+
+    def rows(self) -> list[Row]:
+        return [ROW]
+
+    async def read_resource(self, server: str, uri: str) -> str:
+        self.asked.append((server, uri))
+        if uri.endswith("gone"):
+            raise ToolError("it is gone")
+        return "buy milk"
+
+    async def get_prompt(self, server: str, name: str, arguments: dict[str, str]) -> str:
+        self.asked.append((server, name, arguments))
+        return "Review it with care."
+
+
+@pytest.mark.parametrize(("key", "decision"), [("y", "accept"), ("n", "decline"), ("l", "cancel")])
+async def test_whether_a_server_may_start_is_asked_with_the_whole_command(key: str, decision: str) -> None:
+    async with live((80, 24)) as console:
+        reply = console.consult(purpose="trust", message="Run: evil \u202e --all")
+        await console.card_appears()
+        await console.grace_passes()
+        assert "Start bench?" in console.shown()
+        assert "evil ‹U+202E› --all" in console.shown()
+        await console.press(key)
+        assert (await reply).decision == decision
+
+
+async def test_a_form_is_asked_field_by_field_and_goes_out_as_the_types_it_wants() -> None:
+    fields = {
+        "colour": {"type": "string", "enum": ["red", "blue"]},
+        "count": {"type": "integer", "minimum": 1, "default": 3},
+        "glossy": {"type": "boolean"},
+    }
+    async with live((80, 24)) as console:
+        reply = console.consult(fields=fields, required=("colour",))
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("y")
+        await console.type("green")
+        await console.press("enter")
+        assert "colour must be one of red, blue" in console.shown()
+        await console.press(*["backspace"] * 5)
+        await console.type("RED")
+        await console.press("enter", "enter")
+        await console.type("yes")
+        await console.press("escape")
+        assert "2 of 3" in console.shown()
+        await console.press("enter")
+        await console.type("yes")
+        await console.press("enter")
+        assert await reply == ServerReply("accept", {"colour": "red", "count": 3, "glossy": True})
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "value"),
+    [
+        ({"type": "integer"}, "1.5", FieldError),
+        ({"type": "number", "maximum": 2}, "3", FieldError),
+        ({"type": "string", "minLength": 3}, "ab", FieldError),
+        ({"type": "boolean"}, "perhaps", FieldError),
+        ({"type": "array"}, "a, b", ["a", "b"]),
+        ({}, "", None),
+    ],
+)
+def test_a_value_is_read_as_its_field_wants_it(field: dict[str, Any], text: str, value: Any) -> None:
+    asked = ServerAsked(id="1", server="s", purpose="elicitation", message="", fields={"f": field})
+    if value is FieldError:
+        with pytest.raises(FieldError):
+            read_value(asked, "f", text)
+    else:
+        assert read_value(asked, "f", text) == value
+
+
+async def test_resources_and_prompts_of_servers_are_offered_and_become_messages() -> None:
+    async with live((100, 30)) as console:
+        console.session.servers = servers = Servers()
+        await console.type("see @tod")
+        assert "@my-bench:notes://today" in console.shown()
+        await console.press("enter")
+        assert console.prompt == "see @my-bench:notes://today "
+        await console.press("enter")
+        await console.until(lambda: console.session.done)
+        sent = console.session.done.pop()[1]
+        assert sent.startswith("see @my-bench:notes://today")
+        assert "data, not instructions]\nbuy milk\n" in sent
+        await console.type("/my-b")
+        assert "/my-bench:review path=… [how=…]" in console.shown()
+        await console.press("tab")
+        await console.type("src/a.py")
+        await console.press("enter")
+        await console.until(lambda: console.session.done)
+        assert servers.asked[-1] == ("my bench", "review", {"path": "src/a.py"})
+        assert console.session.done[-1] == ("submit", "Review it with care.")
+
+
+async def test_what_a_server_refuses_is_said_and_the_text_comes_back() -> None:
+    async with live((100, 30)) as console:
+        console.session.servers = Servers()
+        for text in ("see @my-bench:notes://gone", "/my-bench:review", "/my-bench:nothing"):
+            await console.say(text)
+            await console.until(lambda text=text: console.prompt == text)
+            assert console.session.done == []
+            await console.press("end", "ctrl+u")
+
+
+async def test_the_list_shows_how_each_server_stands() -> None:
+    async with live((80, 24)) as console:
+        console.session.servers = Servers()
+        await console.say("/mcp")
+        await console.until(lambda: "my bench  connected" in console.shown())
+        assert "1 resource · 1 prompt" in console.shown()
+        await console.press("escape")
+
+
+def test_what_names_no_resource_of_a_server_is_just_a_word() -> None:
+    assert mentions("mail me@my-bench:x or @nobody:x or @my-bench", [ROW]) == []
+    assert [each.uri for each in mentions("(see @my-bench:notes://today).", [ROW])] == ["notes://today"]
+
+
+def test_arguments_of_a_prompt_go_by_name_or_in_order() -> None:
+    assert invoked('/my-bench:review how=fast "a b"', [ROW]).arguments == {"how": "fast", "path": "a b"}  # type: ignore[union-attr]
+    assert invoked("/help", [ROW]) is None
+    for wrong in ("/my-bench:review", "/my-bench:review a b c", '/my-bench:review "a'):
+        with pytest.raises(PromptError):
+            invoked(wrong, [ROW])
