@@ -22,7 +22,7 @@ from tui_agent.core.events import Event, SessionStarted
 from tui_agent.store.errors import JournalError, disk_error
 from tui_agent.store.lines import MAX_LINE_BYTES, decode, encode
 from tui_agent.store.lock import SessionLock
-from tui_agent.store.private import make_private, private
+from tui_agent.store.private import make_private, private, unblocked
 from tui_agent.store.upgrade import UnknownVersionError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def read_journal(path: Path, *, salvage: bool = False) -> JournalContents:
     events: list[Event] = []
     size = 0
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=unblocked) as file:
             for number, line in enumerate(_lines(file), 1):
                 if not line.endswith(b"\n"):
                     return _ended(path, events, size, line)

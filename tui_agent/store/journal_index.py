@@ -17,10 +17,11 @@ from tui_agent.core.events import EVENT_TYPES, SCHEMA_VERSION, Event, parse_even
 from tui_agent.store.errors import JournalError, disk_error
 from tui_agent.store.journal import check_line, check_torn, journal_path
 from tui_agent.store.lines import MAX_LINE_BYTES
+from tui_agent.store.private import unblocked
 
 # A whole line as `lines.encode` writes it in today's version; one expression over the file is the fastest reader.
 _LINE = re.compile(
-    rb'\{"seq":(\d+),"at":(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?),"v":%d,"type":"([a-z_]+)".*\}\n' % SCHEMA_VERSION
+    rb'\{"seq":(\d+),"at":(-?\d{1,11}(?:\.\d+)?(?:e-\d+)?),"v":%d,"type":"([a-z_]+)".*\}\n' % SCHEMA_VERSION
 )
 _CALL_ID = re.compile(rb'"type":"tool_[a-z]+","call_id":"((?:[^"\\]|\\.)*)"')
 _KINDS = {name.encode(): name for name in EVENT_TYPES}
@@ -93,7 +94,7 @@ class JournalIndex:
         self._times = array("d")
         self._kinds: list[str] = []
         try:
-            with self.path.open("rb") as file:
+            with open(self.path, "rb", opener=unblocked) as file:
                 size = file.seek(0, 2)
                 self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
         except OSError as fault:

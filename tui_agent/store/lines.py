@@ -17,7 +17,7 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 """Longest line that is read. Outputs are cut far below this, so a longer one is no event."""
 
 _HEAD_PATTERN = re.compile(
-    rb'\{"seq":(\d+),"at":(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?),"v":(\d+),"type":"([a-z_]+)"'
+    rb'\{"seq":(\d+),"at":(-?\d{1,11}(?:\.\d+)?(?:e-\d+)?),"v":(\d+),"type":"([a-z_]+)"'
 )
 
 

@@ -1,4 +1,4 @@
-"""Folders and files for their owner alone, whatever the umask: what sessions hold is nobody else's to read."""
+"""How files are opened: for their owner alone, whatever the umask, and without waiting for anybody."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ def make_private(folder: Path) -> None:
     if not folder.is_dir():
         make_private(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def unblocked(path: str | Path, flags: int) -> int:
+    """An opener (as of `open`) that waits for nobody: a named pipe without a writer reads as empty."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def private(path: str | Path, flags: int) -> int:

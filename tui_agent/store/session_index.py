@@ -147,12 +147,12 @@ class SessionIndex:
 def _prepared(database: sqlite3.Connection) -> sqlite3.Connection:
     """The tables are there, in our version. Raises `sqlite3.DatabaseError` for a file that is no database."""
     try:
-        if database.execute("PRAGMA user_version").fetchone()[0] == _VERSION:
+        if _current(database):
             return database
         database.execute("PRAGMA journal_mode = WAL")
         with database:
             database.execute("BEGIN IMMEDIATE")
-            if database.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+            if not _current(database):
                 for table in ("sessions", "places", "passages"):
                     database.execute(f"DROP TABLE IF EXISTS {table}")
                 columns = ", ".join(f"{name} PRIMARY KEY" if name == "id" else name for name in _COLUMNS)
@@ -167,6 +167,13 @@ def _prepared(database: sqlite3.Connection) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+def _current(database: sqlite3.Connection) -> bool:
+    """Whether the tables are ours: by the version, and by their columns, which somebody else may have changed."""
+    if database.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+        return False
+    return tuple(row[1] for row in database.execute("PRAGMA table_info(sessions)")) == _COLUMNS
 
 
 def _forget(database: sqlite3.Connection, session_id: str) -> None:

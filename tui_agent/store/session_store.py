@@ -20,7 +20,7 @@ from tui_agent.store.errors import SessionError, disk_error
 from tui_agent.store.journal import JOURNAL_NAME, SESSIONS_FOLDER, Journal
 from tui_agent.store.lines import decode
 from tui_agent.store.lock import SessionLock
-from tui_agent.store.private import make_private
+from tui_agent.store.private import make_private, unblocked
 from tui_agent.store.redaction import Redactor
 from tui_agent.store.session_index import INDEX_NAME, Hit, SessionIndex
 from tui_agent.store.summary import SessionRow, summarise
@@ -276,7 +276,7 @@ class SessionStore:
 def _beginning(folder: Path) -> events.SessionStarted | None:
     """The first event of a session, from its first line alone; None where there is none."""
     try:
-        with (folder / JOURNAL_NAME).open("rb") as file:
+        with open(folder / JOURNAL_NAME, "rb", opener=unblocked) as file:
             event = decode(file.readline(1_000_000))
     except (OSError, ValueError):
         return None

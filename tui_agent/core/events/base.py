@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA_VERSION = 2
 """Version that new events carry in `v`; readers upgrade older ones (see `sessions.journal`)."""
@@ -19,7 +19,8 @@ class Event(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     seq: int = 0
-    at: float = 0.0
+    at: float = Field(0.0, ge=-6.2e10, le=2.5e11)
+    """Within the years 5 and 9892: what a calendar can show."""
     v: int = SCHEMA_VERSION
 
     def stamped(self, seq: int, at: float) -> Self:

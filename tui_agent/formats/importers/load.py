@@ -204,6 +204,10 @@ def save(
     return Saved(path, tuple(ids), present, runs[0].report)
 
 
+_LONGEST_NAME = 60
+"""Characters of a session's id: a folder's name, with room for what is put before it."""
+
+
 def _write(imported: Imported, sessions: Path, redactor: Redactor | None) -> tuple[str, bool]:
     """The session's id, and whether it is new. Written aside and renamed: a half-written session is never seen."""
     from tui_agent.store.lines import encode
@@ -216,7 +220,7 @@ def _write(imported: Imported, sessions: Path, redactor: Redactor | None) -> tup
     started = imported.events[0]
     name = started.session_id if isinstance(started, SessionStarted) else ""
     path = imported.report.path
-    if not name or Path(name).name != name or name.startswith("."):
+    if name != Path(name).name or not name.isprintable() or name[:1] in ("", ".") or len(name) > _LONGEST_NAME:
         raise TranscriptError(
             path, f"its session id {name[:60]!r} cannot name a folder.", "Export it again.", 1
         )
