@@ -220,7 +220,12 @@ def _write(imported: Imported, sessions: Path, redactor: Redactor | None) -> tup
     started = imported.events[0]
     name = started.session_id if isinstance(started, SessionStarted) else ""
     path = imported.report.path
-    if name != Path(name).name or not name.isprintable() or name[:1] in ("", ".") or len(name) > _LONGEST_NAME:
+    if (
+        name != Path(name).name
+        or not name.isprintable()
+        or name[:1] in ("", ".")
+        or len(name) > _LONGEST_NAME
+    ):
         raise TranscriptError(
             path, f"its session id {name[:60]!r} cannot name a folder.", "Export it again.", 1
         )
