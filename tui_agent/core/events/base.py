@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,7 +19,7 @@ class Event(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     seq: int = 0
-    at: float = Field(0.0, ge=-6.2e10, le=2.5e11)
+    at: Annotated[float, Field(ge=-6.2e10, le=2.5e11)] = 0.0
     """Within the years 5 and 9892: what a calendar can show."""
     v: int = SCHEMA_VERSION
 
