@@ -211,6 +211,7 @@ def _fault(event: events.ModelFaulted) -> str:
         "retry": f"retry in {event.delay:.1f} s",
         "fallback": f"falling back to {event.next_model}",
         "shrink": "the window is shrunk",
+        "text_calls": "calls are written as text",
         "next_iteration": "going on",
     }.get(event.action, "")
     line = f"✗ model: {event.fault.kind.value}: {one_line(event.fault.message)}"

@@ -179,7 +179,10 @@ class Expect(Form):
     no_note: bool = False
 
     # A fault
-    action: Literal["retry", "fallback", "shrink", "next_iteration", "ask", "degrade", "stop"] | None = None
+    action: (
+        Literal["retry", "fallback", "shrink", "next_iteration", "ask", "degrade", "stop", "text_calls"]
+        | None
+    ) = None
     fault_rule: str | None = None
     calls_model: str | None = None
     """The model that the next call goes to; the run's own is `first/model`."""
@@ -244,6 +247,8 @@ class Case(Form):
     context_tokens: int | None = None
     summary: str = ""
     """What a model writes that is asked for a summary; empty: nothing."""
+    tool_calls: Literal["auto", "native", "text"] = "auto"
+    """How the model calls tools; `text`: a reply's text is read for a call."""
     fallbacks: tuple[str, ...] = ()
     fallbacks_by_kind: dict[str, tuple[str, ...]] = {}
     proves: tuple[str, ...]

@@ -204,6 +204,7 @@ class LoopPlayer:
             max_cost=case.max_cost,
             fallback_models=case.fallbacks,
             fallbacks=case.fallbacks_by_kind,
+            tool_calls=case.tool_calls,
             recovery={"backoff_base": 0.0, **case.settings},
             **hooks,
         )

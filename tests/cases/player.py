@@ -31,7 +31,7 @@ from tui_agent.core.decide import decide
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
-from tui_agent.core.request import compaction
+from tui_agent.core.request import compaction, text_calls
 from tui_agent.core.request.coherence import validate
 from tui_agent.core.state import ASK_OPERATOR, FINISH, Phase, RunState, apply
 
@@ -156,6 +156,7 @@ class Player:
                 max_iterations=case.max_iterations,
                 max_cost=case.max_cost,
                 context_tokens=case.context_tokens,
+                tool_calls=case.tool_calls,
                 fallback_models=case.fallbacks,
                 fallbacks=case.fallbacks_by_kind,
                 operator_present=case.operator == "present",
@@ -191,6 +192,11 @@ class Player:
         calls = tuple(self._tool_call(f"{number}.{at}", call) for at, call in enumerate(reply.calls))
         self._calls = {made.id: call for made, call in zip(calls, reply.calls, strict=True)}
         self._hook = reply.hook
+        written = text_calls.read(reply.text) if self.case.tool_calls == "text" else None
+        if written is not None and written.called:
+            key = raw_call_key(written.name, written.arguments)
+            made = events.ToolCall(id=f"{number}.0", name=written.name, key=key, problem=written.problem)
+            calls = (made,)
         reason = "length" if reply.cut else "tool_calls" if calls else "stop"
         self._feed(events.ReplyFinished(text=reply.text, calls=calls, finish_reason=reason, cost=reply.cost))
 

@@ -94,6 +94,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "max_cost": ("0.25", "0.25"),
     "fallback_models": ('["a/b", "c/d"]', "a/b, c/d"),
     "compact_at": ("0.5", "0.5"),
+    "tool_calls": ('"text"', "text"),
     "summary_model": ('"a/cheap"', "a/cheap"),
     "mcp": ("false", "false"),
     "theme": ('"paper"', "paper"),

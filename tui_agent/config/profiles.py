@@ -154,6 +154,8 @@ class FallbackSettings(BaseModel):
     """The provider refuses the request: at once."""
     content_policy: tuple[str, ...] = ()
     """The provider's content filter refuses: at once."""
+    no_tools: tuple[str, ...] = ()
+    """The model cannot call tools and is not to write its calls as text (`tool_calls = "native"`)."""
 
     @field_validator("*", mode="before")
     @classmethod

@@ -56,7 +56,7 @@ from tui_agent.config.sections import (
     listed_rules,
 )
 from tui_agent.core.events import Approval
-from tui_agent.core.names import OnEscalation, OutputForm, PolicyName
+from tui_agent.core.names import OnEscalation, OutputForm, PolicyName, ToolCallForm
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.permissions.rules import Decision, Rule, parse_rule
 
@@ -89,6 +89,8 @@ class Settings(BaseModel):
     """Model calls with their tools before a run ends with a partial answer."""
     context_tokens: Annotated[int, Field(ge=256)] | None = None
     """Budget of the window in tokens; None: the model's own, less room for the reply."""
+    tool_calls: ToolCallForm = "auto"
+    """How the model calls tools. native: by its API; text: one fenced call a reply; auto: as text where it cannot."""
     model_timeout: Seconds = 120.0
     """Longest silence of a model call, also in mid-stream."""
     max_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None

@@ -354,6 +354,12 @@ def scale(state: RunState, model: str) -> float:
     return state.calibration.get(model, 1.0)
 
 
+def writes_calls(state: RunState, model: str) -> bool:
+    """Whether the model writes its tool calls as text."""
+    chosen = state.run.tool_calls
+    return model in state.text_models if chosen == "auto" else chosen == "text"
+
+
 def budget(state: RunState, model: str) -> int | None:
     """Tokens that a request to `model` may have: the run's budget or the model's, the smaller; None: unknown."""
     known = [limit for limit in (state.run.context_tokens, state.windows.get(model)) if limit is not None]
@@ -378,7 +384,7 @@ def overhead(state: RunState, text: str | None) -> int:
 def _after_fault(state: RunState, fault: events.ModelFaulted) -> Step:
     run = state.run
     match fault.action:
-        case "retry" | "shrink":
+        case "retry" | "shrink" | "text_calls":
             faults = state.recovery.faults
             model = fault.model if faults.used_fallbacks else faults.usable(run.model)
             return _call(state, CallModel(model, run.attempt + 1, state.note, fault.delay))
@@ -434,6 +440,7 @@ def model_faulted(state: RunState, fault: events.Fault, model: str, jitter: floa
         operator_present=run.operator_present,
         fallbacks=tuple(n for n in _fallbacks(run, fault.kind) if n not in {run.model, model, *used}),
         can_shrink=smaller is not None,
+        can_write_calls=run.tool_calls == "auto" and model not in state.text_models,
         jitter=jitter,
     )
     return events.ModelFaulted(
@@ -526,6 +533,7 @@ def _wrong_call(
         tool=call.name,
         input=problem.input,
         iteration=state.run.iteration,
+        rule=problem.rule,
     )
     return events.ToolFailed(
         call_id=call.id,

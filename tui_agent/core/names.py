@@ -16,6 +16,7 @@ ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "
 REASONING_EFFORTS: tuple[ReasoningEffort, ...] = get_args(ReasoningEffort)
 """How much a model thinks before it answers, in OpenAI's words."""
 
+ToolCallForm = Literal["auto", "native", "text"]
 OutputForm = Literal["text", "json", "jsonl"]
 OUTPUT_FORMS: tuple[OutputForm, ...] = get_args(OutputForm)
 """What `run` prints."""
@@ -53,6 +54,7 @@ class FaultKind(StrEnum):
     BAD_REQUEST = "bad_request"
     QUOTA = "quota"
     CONTENT_POLICY = "content_policy"
+    NO_TOOLS = "no_tools"
 
 
 class Level(StrEnum):

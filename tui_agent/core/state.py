@@ -62,6 +62,7 @@ from tui_agent.core.events import (
     WindowCut,
 )
 from tui_agent.core.evolve import evolve
+from tui_agent.core.names import ToolCallForm
 from tui_agent.core.projections.background import BackgroundFacts
 from tui_agent.core.projections.conversation import Conversation, Surroundings
 from tui_agent.core.projections.history import History
@@ -131,6 +132,7 @@ class RunFacts:
     summary_model: str = ""
     """Writes the summaries of the conversation; empty: `model`. Any `Model` takes it as a request's model."""
     compact_at: float = 0.85
+    tool_calls: ToolCallForm = "auto"
     operator_present: bool = True
     attempt: int = 0
     """Of the model call in this iteration, from 1."""
@@ -163,6 +165,8 @@ class RunState:
     """Commands that run beside the conversation."""
     windows: dict[str, int | None] = field(default_factory=dict)
     """Tokens that a prompt may have, by model, as far as they are known; None: the model does not say."""
+    text_models: frozenset[str] = frozenset()
+    """Models that cannot call tools and write their calls as text."""
     calibration: dict[str, float] = field(default_factory=dict)
     """By model: what the provider counted of its last request's tokens to what we had estimated of them."""
     called: ModelCallStarted | None = None
@@ -311,6 +315,7 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
         fallbacks=event.fallbacks,
         summary_model=event.summary_model,
         compact_at=event.compact_at,
+        tool_calls=event.tool_calls,
         operator_present=event.operator_present,
     )
     session = evolve(
@@ -406,8 +411,10 @@ def _model_window_learned(state: RunState, event: ModelWindowLearned) -> Changes
 def _model_faulted(state: RunState, event: ModelFaulted) -> Changes:
     budget = state.run.context_tokens if event.context_tokens is None else event.context_tokens
     run = evolve(state.run, retry_at=event.at + event.delay, context_tokens=budget)
-    phase = Phase.BACKOFF if event.action in {"retry", "fallback", "shrink"} else Phase.READY
+    phase = Phase.BACKOFF if event.action in {"retry", "fallback", "shrink", "text_calls"} else Phase.READY
     changes: Changes = {"phase": phase, "run": run, "note": state.sent_note, "fault": event, "answer": None}
+    if event.action == "text_calls":
+        changes["text_models"] = state.text_models | {event.model}
     ratio = counted(state, event.fault.prompt_tokens)
     if ratio is not None:
         changes["calibration"] = {**state.calibration, event.model: ratio}

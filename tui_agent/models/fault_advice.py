@@ -63,17 +63,24 @@ def advice(kind: FaultKind, facts: CallFacts) -> str:
             return f"Check that {facts.server} is up and reachable from here" + (
                 ", and that --api-base is right." if facts.api_base else " (network, proxy, DNS)."
             )
-        case FaultKind.TIMEOUT:
-            return "Wait and try again, or allow a longer silence with --model-timeout SECONDS."
-        case FaultKind.CONTEXT_OVERFLOW:
-            return "Set a smaller budget with --context-tokens N, or choose a model with a larger window."
-        case FaultKind.CONTENT_POLICY:
-            return "Word the task differently, or choose another model."
         case FaultKind.BAD_REQUEST:
             return f"Check that {facts.model} can call tools and that {facts.server} takes such requests."
         case FaultKind.BAD_OUTPUT:
             return (
                 f"Check that {facts.server} offers OpenAI's chat protocol (an --api-base often ends in /v1)."
             )
-        case FaultKind.RATE_LIMIT | FaultKind.OVERLOADED | FaultKind.SERVER | FaultKind.STREAM_CUT:
-            return "Wait and try again, or choose another model."
+        case _:
+            return _ADVICE.get(kind, "Wait and try again, or choose another model.")
+
+
+_ADVICE = {
+    FaultKind.TIMEOUT: "Wait and try again, or allow a longer silence with --model-timeout SECONDS.",
+    FaultKind.CONTEXT_OVERFLOW: (
+        "Set a smaller budget with --context-tokens N, or choose a model with a larger window."
+    ),
+    FaultKind.CONTENT_POLICY: "Word the task differently, or choose another model.",
+    FaultKind.NO_TOOLS: (
+        'Choose a model that calls tools, or set tool_calls = "text": it then writes its calls as text.'
+    ),
+}
+"""Where the call's facts add nothing."""

@@ -57,6 +57,13 @@ _POLICY = re.compile(
     r"content[_ ](policy|filter|management)|ResponsibleAIPolicy|safety system", re.IGNORECASE
 )
 _OVERLOADED = re.compile(r"overloaded|server busy|capacity exceeded|no capacity", re.IGNORECASE)
+_NO_TOOLS = re.compile(
+    r"does(?: not|n't) support (?:tool|function)|no endpoints found that support tool|tools param requires"
+    r"|tool choice requires|(?:tool|function)[ _-]?(?:use|call\w*|s) (?:is|are) not (?:supported|enabled|available)"
+    r"|does not support parameters: \[?'tools|not support tool|unsupported.{0,20}\btools\b",
+    re.IGNORECASE,
+)
+"""What Ollama, OpenRouter, llama.cpp, vLLM, litellm and others say of a model or server without tool calls."""
 _NO_MODEL = re.compile(
     r"model .{0,120}(not found|does not exist|not exist)|unknown model|no such model|invalid model",
     re.IGNORECASE,
@@ -229,6 +236,8 @@ def _kind_by_words(seen: _Seen) -> FaultKind | None:
     """What class, code or wording settles whatever the status is."""
     if _REPEATING in seen.text:
         return FaultKind.BAD_OUTPUT
+    if _NO_TOOLS.search(seen.text):
+        return FaultKind.NO_TOOLS
     client_side = seen.status is None or seen.status < 500
     if "ContextWindowExceededError" in seen.names or "context_length_exceeded" in seen.codes:
         return FaultKind.CONTEXT_OVERFLOW

@@ -103,6 +103,8 @@ class LitellmClient:
             raise ModelFault(
                 made(FaultKind.AUTH, f"{at.facts.key} is not set, and {request.model} needs it", at.facts)
             )
+        if request.tools and at.without_tools and not request.native_calls:
+            raise ModelFault(made(FaultKind.NO_TOOLS, f"{request.model} cannot call tools", at.facts))
         watch = _Watch(request.silence_timeout, request.total_timeout)
         call = _Call(request, at, watch)
         try:

@@ -82,6 +82,8 @@ class Route:
     lacks_key: bool = False
     own_server: bool = False
     """OpenAI's protocol, or that of a server for local models, at an address of one's own."""
+    without_tools: bool = False
+    """litellm's tables say that the model cannot call tools."""
     responses: bool = False
     """Goes to OpenAI's responses, with a model that reasons."""
 
@@ -119,11 +121,25 @@ def route(litellm: Any, model: str, api_base: str | None, key_variable: str | No
         own_key or ("none" if own_server and missing else None),
         lacks_key=lacks_key,
         own_server=own_protocol,
+        without_tools=not own_protocol and _cannot_call_tools(litellm, name, provider),
         responses=_is_for_responses(litellm, name, provider),
     )
 
 
 _OPENAI_SHAPED = frozenset({"openai", "hosted_vllm", "lm_studio", "llamafile", "custom_openai"})
+
+
+_TABLES_ARE_OLD = frozenset({"deepseek", "ollama", "ollama_chat"})
+"""Providers whose models the tables know less well than the provider's own answer does."""
+
+
+def _cannot_call_tools(litellm: Any, name: str, provider: str) -> bool:
+    """Whether litellm's tables deny it outright; what they do not say is not denied."""
+    if provider in _TABLES_ARE_OLD:
+        return False
+    with suppress(Exception):
+        return litellm.get_model_info(name).get("supports_function_calling") is False
+    return False
 
 
 def _is_for_responses(litellm: Any, name: str, provider: str) -> bool:

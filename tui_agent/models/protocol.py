@@ -24,6 +24,8 @@ class ModelRequest(BaseModel):
     model: str
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]] = []
+    native_calls: bool = False
+    """Send the tools also where it is known that the model cannot call them."""
     api_base: str | None = None
     api_key_variable: str | None = None
     """The environment variable that holds the key; None: the provider's own."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tui_agent.core import decide, events
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
-from tui_agent.core.request import compaction
+from tui_agent.core.request import compaction, text_calls
 from tui_agent.core.request.build import BuiltRequest, build
 from tui_agent.core.request.coherence import Validator
 from tui_agent.models.protocol import Model, ModelFault, ModelRequest, Reply
@@ -185,6 +185,8 @@ class ModelCaller:
         )
         request = self._request(step.model, built.messages, ephemeral=1 if step.note else 0)
         reply = await self._stream(request)
+        if not request.tools and not reply.calls and decide.writes_calls(state, step.model):
+            reply = _with_written_call(reply, offer.names)
         if not reply.text and not reply.calls and not state.recovery.rejects_text(""):
             raise ModelFault(
                 events.Fault(
@@ -218,6 +220,8 @@ class ModelCaller:
 
     def _parsed(self, call: events.ToolCall, exact: dict[str, ParsedCall], *, cut: bool) -> events.ToolCall:
         """The call with its identity, which is computed here and nowhere else, and what is wrong with it."""
+        if call.problem is not None and not cut:
+            return call.model_copy(update={"key": raw_call_key(call.name, call.arguments)})
         try:
             parsed = self._tools.parse(call, cut=cut)
         except InvalidCall as wrong:
@@ -229,10 +233,13 @@ class ModelCaller:
         return call.model_copy(update={"key": key, "effect": parsed.tool.effect.value})
 
     def _request(self, model: str, messages: list[dict[str, Any]], *, ephemeral: int) -> ModelRequest:
+        state, offered = self._recorder.state, self._offered().specifications
+        as_text = decide.writes_calls(state, model)
         return ModelRequest.model_construct(
             model=model,
-            messages=messages,
-            tools=self._offered().specifications,
+            messages=text_calls.as_text(messages, offered) if as_text else messages,
+            tools=[] if as_text else offered,
+            native_calls=state.run.tool_calls == "native",
             api_base=self._api_base,
             ephemeral=ephemeral,
             silence_timeout=self._silence_timeout,
@@ -282,6 +289,15 @@ class ModelCaller:
             }
             self._offers[key] = _Offer(self._tools.specifications(without=withheld), names)
         return self._offers[key]
+
+
+def _with_written_call(reply: Reply, tools: Sequence[str]) -> Reply:
+    """The reply of a model that writes its calls as text, with the call that it holds."""
+    said = text_calls.read(reply.text, tools)
+    if not said.called:
+        return reply
+    call = events.ToolCall(id="", name=said.name, arguments=said.arguments, problem=said.problem)
+    return reply.model_copy(update={"text": said.text, "calls": (call,)})
 
 
 def _with_own_ids(calls: Sequence[events.ToolCall], iteration: int) -> tuple[events.ToolCall, ...]:

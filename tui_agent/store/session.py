@@ -416,6 +416,7 @@ class Session:
                 fallbacks=settings.fallbacks.by_kind(),
                 summary_model=settings.summary_model,
                 compact_at=settings.compact_at,
+                tool_calls=settings.tool_calls,
                 operator_present=self._operator.present,
             )
         )

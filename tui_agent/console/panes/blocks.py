@@ -208,7 +208,7 @@ def _what_then(entry: conversation.FaultEntry, context: BlockContext) -> list[Sp
                 return [
                     Span("▰" * done + "▱" * (10 - done), "warn"),
                     Span(f" {tried} failed, next in {seconds(left)}", "warn"),
-                    Span("  Esc stops the wait", "muted"),
+                    Span("  F8 calls now, Esc stops the wait", "muted"),
                 ]
             went = f"tried again after {seconds(max(0.0, entry.until - entry.at))}"
             return [Span(f"{tried} failed, {went}", "muted")]
@@ -219,6 +219,8 @@ def _what_then(entry: conversation.FaultEntry, context: BlockContext) -> list[Sp
             ]
         case "shrink":
             return [Span("the window is shrunk and the call made again", "muted")]
+        case "text_calls":
+            return [Span("it cannot call tools: its calls are written as text from now on", "muted")]
         case "next_iteration":
             return [Span(f"{tried} failed, the next iteration tries again", "muted")]
         case "ask":

@@ -166,7 +166,7 @@ class ModelFaulted(Event):
     iteration: int = 0
     attempt: int = 1
     model: str = ""
-    action: Literal["retry", "fallback", "shrink", "next_iteration", "degrade", "stop", "ask"]
+    action: Literal["retry", "fallback", "shrink", "next_iteration", "degrade", "stop", "ask", "text_calls"]
     rule: str = ""
     reason: str = ""
     """Why this action, in words."""

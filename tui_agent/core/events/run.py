@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
-from tui_agent.core.names import Approval, Outcome
+from tui_agent.core.names import Approval, Outcome, ToolCallForm
 
 
 class RunStarted(Event):
@@ -35,6 +35,8 @@ class RunStarted(Event):
     """The same by kind of fault (`FaultKind`), before those."""
     summary_model: str = ""
     """Writes the summaries of the conversation; empty: the run's own model."""
+    tool_calls: ToolCallForm = "auto"
+    """How the model calls tools; auto: natively, and as text where it cannot."""
     compact_at: float = 0.85
     """Share of the window from which on a summary replaces the older part of the history; 0: never by itself."""
     operator_present: bool = True

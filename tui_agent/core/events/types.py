@@ -24,6 +24,8 @@ class CallProblem(Value):
     kind: FailureKind
     message: str
     input: dict[str, JsonValue] = {}
+    rule: str = ""
+    """Id of the rule of form that it breaks, where there is one."""
 
 
 class ToolCall(Value):
@@ -64,6 +66,8 @@ class Failure(Value):
     """Infrastructure, not the model's doing: counted by the per-tool breaker, not by the attempts."""
     unknown_effect: bool = False
     """The call may have had an effect before it failed (a command that timed out): verify before repeating."""
+    rule: str = ""
+    """Id of the rule of form that the call breaks, where there is one."""
     hint: str = ""
     """What would help with an error of this kind in this workspace; joins the note."""
 

@@ -381,7 +381,7 @@ def _model_faulted(conversation: Conversation, event: events.ModelFaulted, _: Su
     return conversation._closed(*partial, fault, fault=None, reply=None)
 
 
-_TRIED_AGAIN = frozenset({"retry", "fallback", "shrink"})
+_TRIED_AGAIN = frozenset({"retry", "fallback", "shrink", "text_calls"})
 """What is done about a fault within the iteration; the tries make one entry."""
 
 

@@ -86,6 +86,7 @@ def _fault(event: events.ModelFaulted) -> tuple[str, str]:
         "retry": f"retry {event.attempt + 1} in {event.delay:.1f} s",
         "fallback": f"falling back to {event.next_model}",
         "shrink": "the window is shrunk and the call retried",
+        "text_calls": "calls are written as text",
         "next_iteration": "the next iteration tries again",
         "ask": "the operator is asked",
     }.get(event.action, "the run ends")

@@ -21,7 +21,7 @@ from tui_agent.core.recovery.verdict import MODEL, silent, verdict
 if TYPE_CHECKING:
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
-Action = Literal["retry", "fallback", "shrink", "next_iteration", "degrade", "stop", "ask"]
+Action = Literal["retry", "fallback", "shrink", "next_iteration", "degrade", "stop", "ask", "text_calls"]
 
 TRANSIENT = frozenset(
     {
@@ -67,6 +67,7 @@ _RULES: dict[Action, tuple[Level, Rule]] = {
     "degrade": (Level.DEGRADE, Rule.MODEL_DEGRADE),
     "ask": (Level.ESCALATE, Rule.MODEL_ASK),
     "stop": (Level.STOP, Rule.MODEL_STOP),
+    "text_calls": (Level.CONTINUE, Rule.MODEL_TEXT_CALLS),
 }
 
 
@@ -106,6 +107,8 @@ class ModelFaults:
                 if event.fault.kind not in UNUSABLE:
                     return changed
                 return evolve(changed, stand_ins={**self.stand_ins, event.model: event.next_model})
+            case "text_calls":
+                return evolve(changed, tries=self.tries)
             case "ask":
                 return evolve(changed, tries=0, waited=0.0, shrinks=0, asked=self.asked + 1)
             case _:
@@ -144,13 +147,17 @@ def plan(
     operator_present: bool,
     fallbacks: tuple[str, ...] = (),
     can_shrink: bool = True,
+    can_write_calls: bool = False,
     jitter: float = 0.5,
 ) -> FaultPlan:
     """What to do about `fault`, which comes after `faults`.
 
     `fallbacks` are the other models for such a fault in their order, `can_shrink` says whether a smaller window would
-    change the request, `jitter` is a random number in [0, 1).
+    change the request, `can_write_calls` whether the model may write its calls as text instead; `jitter` is a random
+    number in [0, 1).
     """
+    if fault.kind is FaultKind.NO_TOOLS and can_write_calls:
+        return FaultPlan("text_calls", "The model cannot call tools: it writes its calls as text from now on")
     lasting = fault.kind not in TRANSIENT
     if lasting and policy.model_faults == "retry" and (unused := _unused(faults, fallbacks)):
         why = f"{fault_words(fault)} This call goes to {unused}"

@@ -46,6 +46,7 @@ class Rule(StrEnum):
     FORM_ASK = "form.ask"
     FORM_DEGRADE = "form.degrade"
     FORM_CUT = "form.cut"
+    FORM_TEXT_CALL = "form.text_call"
 
     # Replies of text alone
     REPLY_REJECTED = "reply.rejected"
@@ -65,6 +66,7 @@ class Rule(StrEnum):
     MODEL_RETRY = "model.retry"
     MODEL_FALLBACK = "model.fallback"
     MODEL_SHRINK = "model.shrink"
+    MODEL_TEXT_CALLS = "model.text_calls"
     MODEL_NEXT_ITERATION = "model.next_iteration"
     MODEL_ASK = "model.ask"
     MODEL_DEGRADE = "model.degrade"

@@ -1,0 +1,180 @@
+"""Models without tool calls write them as text: learnt from the server's refusal, kept over a resume, or chosen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.kept_host import KeptHost, kept_host
+from tests.models.test_makes import environment
+from tests.openai_server import Answer, Recorded
+from tests.runtime.test_reasoning import run, session_at
+from tests.servers import Make, ModelServer, Said
+from tests.servers.chat import LlamaCpp, Vllm
+from tests.servers.ollama import Ollama
+from tui_agent.core.events import Outcome
+from tui_agent.core.projections.conversation import CallEntry
+from tui_agent.core.request.text_calls import as_text, read
+
+loop_tests = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def host() -> AsyncIterator[KeptHost]:
+    async with kept_host(environment()) as model:
+        yield model
+
+
+def without_tools(make: type[Make]) -> Make:
+    """A server of that make whose model cannot call tools."""
+
+    class Toolless(make):  # type: ignore[misc, valid-type]
+        def answer(self, said: Said, request: Recorded) -> Answer:
+            refused = self.fault("no_tools")
+            assert refused is not None
+            return refused if request.body.get("tools") else super().answer(said, request)
+
+    made: Make = Toolless()
+    return made
+
+
+def written(name: str, **arguments: Any) -> str:
+    return f"```tool_call\n{json.dumps({'name': name, 'arguments': arguments})}\n```"
+
+
+@loop_tests
+@pytest.mark.parametrize("make", [Ollama, LlamaCpp, Vllm], ids=lambda make: make.name)
+async def test_a_refusal_of_tools_is_learnt_once_and_kept_over_a_resume(
+    host: KeptHost, tmp_path: Path, make: type[Make]
+) -> None:
+    script = [
+        Said("I look. " + written("write_file", path="a.txt", content="one\ntwo ```not a fence```\n")),
+        Said(written("read_file", path="a.txt")),
+        Said("It says one, two."),
+    ]
+    # The refusal takes no turn of the script.
+    async with ModelServer(without_tools(make), script[0], *script) as server:
+        session = await session_at(server, host, tmp_path)
+        assert await run(session, "What does a.txt say?") == "It says one, two."
+        await session.close()
+        assert (tmp_path / "workspace" / "a.txt").read_text() == "one\ntwo ```not a fence```\n"
+        state = session.state
+        assert (state.run.iteration, state.metrics.model_faults) == (3, 1)
+        calls = [entry.tool for entry in state.conversation.entries if isinstance(entry, CallEntry)]
+        assert calls == ["write_file", "read_file"]
+        refused, *answered = [request.body for request in server.requests]
+        assert refused["tools"]
+        assert not any("tools" in body or "tool_choice" in body for body in answered)
+        roles = [message["role"] for message in answered[-1]["messages"]]
+        assert roles == ["system", "user", "assistant", "user", "assistant", "user"]
+        assert "## read_file" in answered[-1]["messages"][0]["content"]
+        assert "two ```not" in answered[-1]["messages"][-1]["content"]
+
+        server.say(Said("Still so."))
+        resumed = await session_at(server, host, tmp_path, resume=session.folder)
+        assert await run(resumed, "And now?") == "Still so."
+        await resumed.close()
+        assert len(server.requests) == 1
+
+
+@loop_tests
+async def test_native_calls_insisted_on_are_a_fault_that_says_what_to_do(
+    host: KeptHost, tmp_path: Path
+) -> None:
+    async with ModelServer(without_tools(Ollama), Said("never")) as server:
+        session = await session_at(server, host, tmp_path, tool_calls="native")
+        await session.submit("Hello.")
+        finished = await asyncio.wait_for(session.wait(), 60)
+        await session.close()
+        assert finished is not None
+        assert finished.outcome is Outcome.MODEL_FAILED
+        assert 'tool_calls = "text"' in finished.reason
+        assert len(server.requests) == 1
+
+
+@loop_tests
+async def test_a_broken_call_is_explained_and_the_next_one_works(host: KeptHost, tmp_path: Path) -> None:
+    two = f"{written('list_dir')}\n{written('list_dir', path='.')}"
+    async with ModelServer(
+        LlamaCpp(), Said(two), Said(written("list_dir")), Said("Nothing there.")
+    ) as server:
+        session = await session_at(server, host, tmp_path, tool_calls="text")
+        assert await run(session, "What is there?") == "Nothing there."
+        await session.close()
+        assert not any("tools" in request.body for request in server.requests)
+        explained = server.requests[1].body["messages"][-1]["content"]
+        assert "holds 2 calls" in explained
+        assert session.state.metrics.recoveries == 1
+
+
+CALL = '{"name": "bash", "arguments": {"command": "ls"}}'
+
+READ: dict[str, tuple[str, str]] = {
+    "fenced": (f"Look:\n```tool_call\n{CALL}\n```", "bash"),
+    "without its end": (f"```tool_call\n{CALL}", "bash"),
+    "as a tag": (f"<tool_call>\n{CALL}\n</tool_call>", "bash"),
+    "with a guess at the result behind it": (f"```tool_call\n{CALL}\n```\nResult of bash:\na.txt", "bash"),
+    "with line breaks in its strings": (
+        '```tool_call\n{"name": "bash", "arguments": {"command": "a\nb"}}\n```',
+        "bash",
+    ),
+    "with a fence in its strings": (
+        '```tool_call\n{"name": "bash", "arguments": {"command": "```tool_call"}}\n```',
+        "bash",
+    ),
+    "behind a thought": (f"<think>```tool_call\n{{}}\n```</think>\n```tool_call\n{CALL}\n```", "bash"),
+    "as JSON of a known tool": (f"```json\n{CALL}\n```", "bash"),
+    "JSON of nothing known": ('```json\n{"name": "Ada", "arguments": {}}\n```', ""),
+    "talk of calls": ("Use ```bash ls``` for that.", ""),
+}
+
+
+@pytest.mark.parametrize(("text", "name"), READ.values(), ids=READ)
+def test_a_call_is_found_where_it_is_one(text: str, name: str) -> None:
+    reply = read(text, ("bash",))
+    assert reply.problem is None
+    assert (reply.called, reply.name) == (bool(name), name)
+    assert "Result of" not in reply.text
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (f"```tool_call\n{CALL}\n```\n```tool_call\n{CALL}\n```", "holds 2 calls"),
+        ("```tool_call\nls -la\n```", "no JSON"),
+        ('```tool_call\n["bash"]\n```', "no JSON object"),
+        ('```tool_call\n{"arguments": {}}\n```', 'no "name"'),
+        ('```tool_call\n{"name": "bash", "arguments": "ls"}\n```', '"arguments" are no JSON object'),
+    ],
+)
+def test_a_broken_form_names_what_is_wrong_and_the_form(text: str, why: str) -> None:
+    reply = read(text)
+    assert reply.problem is not None
+    assert why in reply.problem.message
+    assert "exactly one call" in reply.problem.message
+    assert reply.problem.rule == "form.text_call"
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.text(), st.dictionaries(st.text(), values, max_size=4))
+def test_what_is_written_for_the_model_is_read_as_the_same_call(say: str, arguments: dict[str, Any]) -> None:
+    function = {"name": "bash", "arguments": json.dumps(arguments)}
+    message = {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "function": function}]}
+    (text,) = as_text([message], [])
+    reply = read(text["content"])
+    assert (reply.name, json.loads(reply.arguments)) == ("bash", arguments)
+    assert read(say) is not None
