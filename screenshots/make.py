@@ -109,6 +109,7 @@ PICTURES = (
     Picture("recovered", "recovery", (120, 40), done, answer=True),
     Picture("breaker", "breaker", (120, 40), done, answer=True),
     Picture("backoff", "parallel", (120, 40), backing_off, answer=True),
+    Picture("why", "recovery", (120, 40), escalated, press("f9")),
     Picture("panes-80x24", "recovery", (80, 24), escalated, press("f2")),
     Picture("step", "recovery", (120, 40), never, options={"step": True}),
     Picture("help", "recovery", (120, 40), at_work, press("f1")),

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "tui_agent"
 
 FLOORS = (
-    {"", "globs", "secret_names", "shell_syntax", "terminal_text"},
+    {"", "globs", "rule_book", "secret_names", "shell_syntax", "terminal_text"},
     {"core", "processes"},
     {"permissions"},
     {"config"},

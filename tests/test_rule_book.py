@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.cases import FOLDER, Case, CaseError, load_cases
-from tui_agent.cli.explain import Section, read_book
 from tui_agent.config.settings import Settings
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.rule_book import Section, read_book
 
 ROOT = Path(__file__).resolve().parents[1]
 CASES = load_cases()

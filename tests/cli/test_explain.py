@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent import cli
-from tui_agent.cli.explain import book_path, read_book
+from tui_agent.rule_book import book_path, read_book
 
 RULES = list(read_book(book_path()))
 

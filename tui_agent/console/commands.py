@@ -105,6 +105,12 @@ COMMANDS: tuple[Command, ...] = (
         hint="panes",
         replay=True,
     ),
+    Command(
+        "why",
+        "Why: what happened, what was counted, what the model read, the rule, what comes next",
+        key="f9",
+        replay=True,
+    ),
     Command("plan", "Open or close the model's plan", key="f7", replay=True),
     Command("next-pane", "Go to the next recovery pane", key="f3", replay=True),
     Command("jump", "Jump to a pane", "[PANE]", key="ctrl+o", hint="jump", replay=True),

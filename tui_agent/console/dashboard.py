@@ -111,6 +111,7 @@ class Dashboard(Vertical):
         self._conversation: panes.ConversationPane | None = None
         self._strip: panes.IncidentStrip | None = None
         self.plan: panes.PlanLine | None = None
+        self._came_from = 0
         self.chosen = self._before = Form.SIDE
         """The form that the operator wants; `form` is the one that is shown."""
         self._room = size
@@ -212,7 +213,17 @@ class Dashboard(Vertical):
         event.stop()
         self.show_conversation()
         if self._conversation is not None:
+            self._came_from = event.seq
+            self._conversation.focus()
             self._conversation.go_to(event.seq)
+
+    def on_conversation_pane_back(self) -> None:
+        """Go back to the line of the timeline from which a jump came."""
+        pane = self.pane("timeline")
+        if isinstance(pane, panes.TimelinePane) and self._came_from:
+            seq, self._came_from = self._came_from, 0
+            self.call_after_refresh(pane.focus)
+            self.call_after_refresh(pane.return_to, seq)
 
     def on_card_host_changed(self) -> None:
         """A question comes before the panes where there is no room for both."""

@@ -18,6 +18,7 @@ from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.panes.headline import headline
+from tui_agent.console.panes.pane import Asked
 
 if TYPE_CHECKING:
     from textual import events
@@ -91,6 +92,8 @@ class EscalationCard(Card):
             case "option":
                 option = self.question.asked.options[int(rest)]
                 self._reply("retry" if self.question.asked.source == "model" else "answer", option)
+            case "why":
+                self.post_message(Asked(self.question.asked.seq))
             case "edit":
                 self.add_class("-editing")
                 self.query_one(ArgumentsEditor).open()
@@ -182,7 +185,11 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
     retry = Choice("r", "retry once", "retry")
     edit = Choice("e", "edit and retry", "edit")
     skip = Choice("s", "skip", "skip")
-    ends = [Choice("p", "partial answer", "partial"), Choice("x", "stop", "stop")]
+    ends = [
+        Choice("p", "partial answer", "partial"),
+        Choice("x", "stop", "stop"),
+        *([] if asked.source == "ask_operator" else [Choice("w", "why?", "why")]),
+    ]
     if asked.source == "ask_operator":
         return [*options, skip._replace(label="skip, decide yourself"), *ends]
     if asked.source == "model":

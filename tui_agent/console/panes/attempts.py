@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.glyphs import pips
 from tui_agent.console.panes.headline import headline
-from tui_agent.console.panes.pane import LinePane, newest_rule, not_used, subtitle
+from tui_agent.console.panes.pane import Asked, LinePane, newest_rule, not_used, subtitle
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, fit_middle, justified, pad
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tui_agent.core.projections.incidents import Incident
     from tui_agent.core.recovery.attempts import AttemptEntry
     from tui_agent.core.state import RunState
@@ -41,11 +43,13 @@ class AttemptsPane(LinePane):
         self._rule = ""
         self._entries: list[AttemptEntry] = []
         self._recovered: dict[str, Incident] = {}
+        self._open: Mapping[str, Incident] = {}
         self._fresh: tuple[str, ...] = ()
 
     def show(self, state: RunState, now: float) -> None:
         attempts, policy = state.recovery.attempts, state.recovery.policy
         rule = newest_rule(state, "attempts")
+        self._open = state.metrics.incidents.open
         recovered, fresh = _lately_recovered(state)
         part = (attempts, policy, rule, recovered, fresh)
         if part == (self._attempts, self._policy, self._rule, self._recovered, self._fresh) and self._lines:
@@ -56,6 +60,12 @@ class AttemptsPane(LinePane):
         unused = not_used(policy, policy.attempts == "off")
         self.border_subtitle = subtitle(f"⊘ {blocked} blocked" if blocked else "", unused=unused, rule=rule)
         self.redraw()
+
+    def subject(self) -> Asked | None:
+        """The newest failure of the call that failed last."""
+        newest = self._entries[0] if self._entries else None
+        incident = None if newest is None else self._open.get(newest.key)
+        return None if incident is None else Asked(incident.newest.seq)
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Two lines an entry where all of them fit so, one otherwise."""

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.geometry import Offset, Size
+from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
 from tui_agent.console.panes.glyphs import SPINNER
-from tui_agent.console.panes.pane import LinePane, highlighted
+from tui_agent.console.panes.pane import Asked, LinePane, highlighted
 from tui_agent.console.panes.styled_line import Line, Palette, Span, text_of, to_strip
 from tui_agent.console.panes.transcript import Transcript
 from tui_agent.terminal_text import sanitize
@@ -46,11 +47,15 @@ class ConversationPane(LinePane):
         Binding("down,j", "move(1)", "Next block", show=False),
         Binding("enter,space", "open_block", "Open or fold", show=False),
         Binding("c", "copy_block", "Copy the block", show=False),
+        Binding("backspace", "back", "Back to the timeline", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home,g", "top", "Beginning", show=False),
         Binding("end,G", "follow", "End, and follow", show=False),
     ]
+
+    class Back(Message):
+        """The operator goes back to where a jump came from."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -369,6 +374,15 @@ class ConversationPane(LinePane):
         text = next((value for name in names if (value := getattr(entry, name, ""))), "")
         self.app.copy_to_clipboard(sanitize(text))
         self.notify("The block was copied.", timeout=2, markup=False)
+
+    def subject(self) -> Asked | None:
+        """The block under the cursor."""
+        entry = self._transcript.entry(self._cursor) if self._cursor is not None else None
+        return None if entry is None else Asked(entry.seq, getattr(entry, "call_id", ""))
+
+    def action_back(self) -> None:
+        """Go back to where a jump to this place came from."""
+        self.post_message(self.Back())
 
     def action_page(self, step: int) -> None:
         self._cursor = None

@@ -6,11 +6,14 @@ second on the clock changed. It never reaches for anything beyond what `show` wa
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
+from textual.message import Message
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -27,8 +30,18 @@ if TYPE_CHECKING:
     from tui_agent.core.state import RunState
 
 
+@dataclass
+class Asked(Message):
+    """The operator asks why. `seq`: the event that it is about; of a reply with several calls, about `call_id`."""
+
+    seq: int
+    call_id: str = ""
+
+
 class LinePane(ScrollView, can_focus=True):
     """A bordered, scrollable pane over lines that `draw` makes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("w", "why", "Why?", show=False)]
 
     ALLOW_SELECT: ClassVar[bool] = True
 
@@ -57,6 +70,14 @@ class LinePane(ScrollView, can_focus=True):
         self._strips: dict[int, Strip] = {}
         self._drawn: tuple[object, int, int] | None = None
         self._base_style: Style | None = None
+
+    def subject(self) -> Asked | None:
+        """What the operator looks at; None: the pane shows nothing that can be asked about."""
+        return None
+
+    def action_why(self) -> None:
+        """Ask why, about what the operator looks at, else about what is wrong now."""
+        self.post_message(self.subject() or Asked(0))
 
     def show(self, state: RunState, now: float) -> None:
         """Show `state` at the time `now` (seconds since the epoch)."""

@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE, Sign
 from tui_agent.console.panes.headline import headline
-from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.panes.pane import Asked, LinePane
 from tui_agent.console.panes.styled_line import (
     Line,
     Palette,
@@ -227,6 +227,19 @@ class TimelinePane(LinePane):
             return
         self._leave()
         self._scroll_to_row(self._rows)
+
+    def subject(self) -> Asked | None:
+        """The line under the cursor, else the newest."""
+        if not self._log:
+            return None
+        return Asked(self._log[len(self._log) - 1 if self._cursor is None else self._cursor].seq)
+
+    def return_to(self, seq: int) -> None:
+        """Put the cursor back on the line of the event `seq`, or the one before it."""
+        index = len(self._log) - 1
+        while index > 0 and self._log[index].seq > seq:
+            index -= 1
+        self._move_to(index)
 
     def action_select(self) -> None:
         """Show the line's event in the conversation."""

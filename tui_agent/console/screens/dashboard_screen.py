@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.dashboard import Dashboard
     from tui_agent.console.panes import StatusLine
+    from tui_agent.console.panes.pane import Asked
     from tui_agent.console.session_app import SessionApp
+    from tui_agent.console.why import Why
     from tui_agent.core.state import RunState
 
 JUMP_TARGETS = (*PANE_NAMES, "prompt")
@@ -272,6 +274,49 @@ class DashboardScreen(Screen[None]):
         self.app.remember(panes=str(self.dashboard.chosen))
         self.call_after_refresh(self.refocus)
 
+    def action_why(self) -> None:
+        """Explain what the focused pane shows, else what is wrong now."""
+        from tui_agent.console.panes.pane import LinePane
+
+        focused = self.focused
+        asked = focused.subject() if isinstance(focused, LinePane) else None
+        self.explain(*(0, "") if asked is None else (asked.seq, asked.call_id))
+
+    def on_asked(self, event: Asked) -> None:
+        """A pane asks why."""
+        event.stop()
+        self.explain(event.seq, event.call_id)
+
+    def explain(self, seq: int, call_id: str = "") -> None:
+        """Show why; 0: about what is wrong now, else about the last verdict or the run's end."""
+        state = self.shown_state()
+        seq = seq or (0 if state is None else _newest_trouble(state))
+        if not seq:
+            self.say("Nothing has failed, and no verdict was given yet.")
+        else:
+            self.show_why(seq, call_id)
+
+    @work(group="why", exclusive=True)
+    async def show_why(self, seq: int, call_id: str) -> None:
+        """Gather what the journal says, and show it."""
+        from tui_agent.console.screens.why import WhyScreen
+        from tui_agent.store.errors import JournalError
+
+        try:
+            why = await self.gather_why(seq, call_id)
+        except (JournalError, IndexError) as error:
+            self.say(f"The journal does not tell: {error}", "warning")
+        else:
+            await self.app.push_screen_wait(WhyScreen(why))
+
+    async def gather_why(self, seq: int, call_id: str) -> Why:
+        """What is known about an event of the session that is shown. Raises `JournalError`."""
+        raise NotImplementedError
+
+    def shown_state(self) -> RunState | None:
+        """The state that the panes show."""
+        raise NotImplementedError
+
     def action_plan(self) -> None:
         """Open the model's plan, or close it."""
         line = None if self.dashboard is None else self.dashboard.plan
@@ -320,6 +365,19 @@ class DashboardScreen(Screen[None]):
     @work(group="commands")
     async def action_quit(self) -> None:
         await self.app.leave()
+
+
+def _newest_trouble(state: RunState) -> int:
+    """The event to explain where none was chosen: the question, the newest failure, the end, or the last verdict."""
+    if state.escalation is not None:
+        return state.escalation.seq
+    incident = state.metrics.incidents.current
+    if state.running and incident is not None:
+        return incident.newest.seq
+    entries = state.conversation.entries
+    if state.run.outcome is not None and entries:
+        return entries[-1].seq
+    return 0 if state.verdict is None else state.verdict.seq
 
 
 def _export(source: Path, argument: str) -> Path:

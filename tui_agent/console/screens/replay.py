@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tui_agent.console.player import Player
     from tui_agent.console.scrubber import Scrubber
     from tui_agent.console.startup import Recorded
+    from tui_agent.console.why import Why
     from tui_agent.core.state import RunState
     from tui_agent.store.errors import JournalError
     from tui_agent.store.recordings import Recording
@@ -98,6 +99,16 @@ class ReplayScreen(DashboardScreen):
     @property
     def state(self) -> RunState | None:
         return None if self.player is None else self.player.state
+
+    def shown_state(self) -> RunState | None:
+        return self.state
+
+    async def gather_why(self, seq: int, call_id: str) -> Why:
+        from tui_agent.console.why import explain
+
+        if self.player is None:
+            raise IndexError("the session is still being read")
+        return explain(self.player.replay, seq, call_id)
 
     def compose(self) -> ComposeResult:
         yield self.splash

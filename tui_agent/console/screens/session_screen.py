@@ -6,6 +6,7 @@ are the live screen's.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -20,10 +21,15 @@ if TYPE_CHECKING:
     from tui_agent.console.commands import Command
     from tui_agent.console.operator import ConsoleOperator
     from tui_agent.console.queued import Waiting
+    from tui_agent.console.why import Why
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
     from tui_agent.store.session import Session
     from tui_agent.tools.mcp.servers import Row
+
+
+_PATIENCE = 40
+"""Looks at the journal before an event that is on the screen counts as lost: it is written in the background."""
 
 
 class SessionScreen(DashboardScreen):
@@ -64,6 +70,24 @@ class SessionScreen(DashboardScreen):
     def state(self) -> RunState | None:
         """The session's state; None while it is being opened."""
         return None if self.session is None else self.session.state
+
+    def shown_state(self) -> RunState | None:
+        return self.state
+
+    async def gather_why(self, seq: int, call_id: str) -> Why:
+        from tui_agent.console.why import explain
+        from tui_agent.store.replay import Replay
+
+        session = self.session
+        if session is None:
+            raise IndexError("the session is still being opened")
+        replay = await asyncio.to_thread(Replay.open, session.folder, prepare=False)
+        for _ in range(_PATIENCE):
+            if replay.length >= seq:
+                break
+            await asyncio.sleep(0.05)
+            replay = await asyncio.to_thread(Replay.open, session.folder, prepare=False)
+        return await asyncio.to_thread(explain, replay, seq, call_id)
 
     @property
     def running(self) -> bool:

@@ -1,0 +1,116 @@
+"""Why: what the journal says about a failure, a question and an outcome, and the screen that shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.console.real_session import real_live
+from tests.runtime.scripted import ScriptedOperator
+from tests.runtime.session_harness import start_session
+from tui_agent.console.cards.escalation import EscalationCard
+from tui_agent.console.panes.styled_line import text_of
+from tui_agent.console.screens.why import WhyPane, WhyScreen
+from tui_agent.console.why import explain
+from tui_agent.core.events import (
+    EscalationRaised,
+    Event,
+    ReplyFinished,
+    RunFinished,
+    ToolFailed,
+    VerdictReached,
+)
+from tui_agent.runtime.operator import EscalationReply
+from tui_agent.store.journal import read_journal
+from tui_agent.store.replay import Replay
+
+READ = {"calls": [{"tool": "read_file", "args": {"path": "missing.py"}}]}
+WRITE = {"calls": [{"tool": "write_file", "args": {"path": "missing.py", "content": "x = 1\n"}}]}
+FINISH = {"calls": [{"tool": "finish", "args": {"answer": "done"}}]}
+
+
+@pytest.fixture
+async def recorded(tmp_path: Path) -> tuple[Replay, tuple[Event, ...]]:
+    """A call that fails three times, is asked about, allowed once more, and succeeds after the file was written."""
+    operator = ScriptedOperator()
+    operator.answers.append(EscalationReply("retry"))
+    turns = [READ, READ, READ, WRITE, READ, FINISH]
+    live = await start_session(tmp_path, turns, operator=operator)
+    await live.run("read it")
+    folder = live.session.folder
+    await live.close()
+    return Replay.open(folder), read_journal(folder).events
+
+
+def seqs(events: tuple[Event, ...], kind: type[Event]) -> list[int]:
+    return [event.seq for event in events if isinstance(event, kind)]
+
+
+async def test_a_failure_is_told_from_its_error_to_what_became_of_it(
+    recorded: tuple[Replay, tuple[Event, ...]],
+) -> None:
+    replay, events = recorded
+    why = explain(replay, seqs(events, ToolFailed)[1])
+    assert why.title == "read_file missing.py"
+    assert why.step == 2
+    assert "missing.py" in why.cause
+    assert why.same_as == (1,)
+    counts = {count.detector: count for count in why.counts}
+    assert counts["attempts"].stands.startswith("read_file: 2 of 3 failures of this call")
+    assert (counts["attempts"].level, counts["attempts"].rule) == ("guide", "attempts.guide")
+    assert counts["streak"].stands == "2 of 3 failing turns in a row"
+    assert "missing.py" in why.read
+    assert "attempt 2/3" in why.note
+    assert why.rule == "attempts.guide"
+    assert why.section is not None
+    assert why.next.startswith("recovered in step 5: the same call succeeded")
+
+
+async def test_a_reply_and_a_call_of_it_is_the_calls_result(
+    recorded: tuple[Replay, tuple[Event, ...]],
+) -> None:
+    replay, events = recorded
+    failed = next(event for event in events if isinstance(event, ToolFailed))
+    why = explain(replay, seqs(events, ReplyFinished)[0], failed.call_id)
+    assert (why.title, why.step) == ("read_file missing.py", 1)
+
+
+@pytest.mark.parametrize("kind", [EscalationRaised, VerdictReached, RunFinished])
+async def test_questions_verdicts_and_outcomes_are_explained_too(
+    recorded: tuple[Replay, tuple[Event, ...]], kind: type[Event]
+) -> None:
+    replay, events = recorded
+    why = explain(replay, seqs(events, kind)[-1])
+    assert why.title
+    assert why.counts
+
+
+async def test_every_event_of_the_journal_can_be_asked_about(
+    recorded: tuple[Replay, tuple[Event, ...]],
+) -> None:
+    replay, events = recorded
+    for event in events:
+        assert explain(replay, event.seq).title
+
+
+async def test_w_on_the_card_and_on_a_pane_opens_it(tmp_path: Path) -> None:
+    async with real_live(tmp_path, [READ, READ, READ, FINISH]) as console:
+        await console.session.submit("read it")
+        card = console.screen.card_host
+        assert card is not None
+        await console.until(lambda: isinstance(card.card, EscalationCard) and card.card.has_focus_within)
+        await console.press("w")
+        await console.opens(WhyScreen)
+        pane = console.app.screen.query_one(WhyPane)
+        await console.until(lambda: pane._lines)
+        text = "\n".join(text_of(line) for line in pane._lines)
+        assert "What the detectors counted" in text
+        assert "attempts.escalate" in text
+        await console.press("escape")
+        await console.command("/jump timeline")
+        await console.until(
+            lambda: console.screen.focused is not None and console.screen.focused.id == "timeline"
+        )
+        await console.press("up", "w")
+        await console.opens(WhyScreen)

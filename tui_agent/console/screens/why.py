@@ -1,0 +1,170 @@
+"""The screen that answers "why?" about one failure, verdict or outcome."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from tui_agent.console.panes.glyphs import LEVELS
+from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.panes.styled_line import Line, Span, clip, pad, wrap, wrap_spans
+from tui_agent.terminal_text import one_line, sanitize
+
+if TYPE_CHECKING:
+    from tui_agent.console.why import Count, Why
+    from tui_agent.core.state import RunState
+
+_PLACEHOLDER = re.compile("(<(?:time|duration|address|tmp|process|uuid|port|hex)>)")
+
+LONGEST = 40
+"""Lines of one text that are shown."""
+
+
+class WhyPane(LinePane):
+    """The sections below each other."""
+
+    DEFAULT_CSS = """
+    WhyPane {
+        width: 110; max-width: 98%; height: 92%; padding: 0 1;
+        background: $surface; border: round $accent;
+        border-title-color: $accent; border-subtitle-color: $text-muted;
+        &:focus { border: round $accent; }
+    }
+    """
+
+    def __init__(self, why: Why, **options: Any) -> None:
+        super().__init__(**options)
+        self.why = why
+
+    def show(self, state: RunState, now: float) -> None:
+        """The answer stands as it was given."""
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        return list(_lines(self.why, width))
+
+
+def _lines(why: Why, width: int) -> Iterator[Line]:
+    for part in (_happened, _compared, _counted, _read, _rule, _next):
+        yield from part(why, width)
+
+
+def _happened(why: Why, width: int) -> Iterator[Line]:
+    step = f"step {why.step}" if why.step else ""
+    yield clip((Span("What happened", "accent bold"), Span(f"  {step}", "muted")), width)
+    yield from _text(why.title, width, "bold")
+    yield from _text(why.happened, width, "")
+    yield from _text(why.cause, width, "error")
+    if why.raw.strip() not in {why.cause, why.read.strip()}:
+        yield from _text(why.raw, width, "muted", indent=2)
+
+
+def _compared(why: Why, width: int) -> Iterator[Line]:
+    if not why.normalised:
+        return
+    yield from _section("Compared as", "what changes from one time to the next is left out", width)
+    yield from _placeholders(why.normalised, width)
+    if why.same_as:
+        steps = ", ".join(str(step) for step in why.same_as)
+        yield from _text(f"the same as in step {steps}", width, "warn")
+
+
+def _counted(why: Why, width: int) -> Iterator[Line]:
+    if why.counts:
+        yield from _section("What the detectors counted", "", width)
+    for count in why.counts:
+        yield from _count(count, width)
+
+
+def _read(why: Why, width: int) -> Iterator[Line]:
+    if not (why.read or why.note):
+        return
+    yield from _section("What the model read", "", width)
+    yield from _text(why.read, width, "muted", indent=2)
+    if why.note:
+        yield from _text("and then, as a note:", width, "")
+        yield from _text(why.note, width, "note", indent=2)
+
+
+def _rule(why: Why, width: int) -> Iterator[Line]:
+    if not why.rule:
+        return
+    yield from _section("The rule", why.rule, width)
+    if why.section is not None:
+        yield from _text(why.section.does, width, "")
+        for label, text in why.section.lines.items():
+            yield from _text(f"{label}: {text}", width, "muted")
+
+
+def _next(why: Why, width: int) -> Iterator[Line]:
+    if why.next:
+        yield from _section("What comes next", "", width)
+        yield from _text(why.next, width, "bold")
+
+
+def _section(title: str, beside: str, width: int) -> Iterator[Line]:
+    yield ()
+    head = (Span(title, "accent bold"), Span(f"  {one_line(beside, 120)}" if beside else "", "muted"))
+    yield clip(head, width)
+
+
+def _text(text: str, width: int, style: str, indent: int = 0) -> Iterator[Line]:
+    lines = wrap(sanitize(text).strip("\n"), max(8, width - indent)) if text.strip() else []
+    left_out = len(lines) - LONGEST
+    if left_out > 1:
+        half = LONGEST // 2
+        lines = [*lines[:half], f"… {left_out} lines left out …", *lines[-half:]]
+    for line in lines:
+        yield (Span(" " * indent), Span(line, style))
+
+
+def _placeholders(text: str, width: int) -> Iterator[Line]:
+    """The text as it is compared; its placeholders stand out."""
+    pieces = _PLACEHOLDER.split(one_line(text, 1_000))
+    spans = [Span(piece, "accent bold" if place % 2 else "muted") for place, piece in enumerate(pieces)]
+    yield from wrap_spans(spans, width)
+
+
+def _count(count: Count, width: int) -> Iterator[Line]:
+    sign = LEVELS.get(count.level, LEVELS["continue"])
+    loud = count.level not in {"", "continue"}
+    yield clip(
+        (
+            Span(f"{sign.glyph} ", sign.role if loud else "faint"),
+            Span(pad(count.detector, 11), "bold" if loud else "muted"),
+            Span(f"{count.level} {count.rule}  " if loud else "", sign.role),
+            Span(count.stands or count.reason, "" if loud else "muted"),
+        ),
+        width,
+    )
+
+
+class WhyScreen(ModalScreen[None]):
+    """Closed by Esc or w."""
+
+    DEFAULT_CSS = """
+    WhyScreen { align: center middle; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,w,q,f9", "dismiss(None)", "Back", show=False, priority=True),
+    ]
+
+    def __init__(self, why: Why) -> None:
+        super().__init__()
+        self._why = why
+
+    def compose(self) -> ComposeResult:
+        pane = WhyPane(self._why)
+        pane.border_title = Content("Why?")
+        pane.border_subtitle = Content("Esc closes · ↑ ↓ scroll")
+        yield pane
+
+    def on_mount(self) -> None:
+        """The pane scrolls by the keys."""
+        self.query_one(WhyPane).focus()
