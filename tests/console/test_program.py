@@ -51,7 +51,7 @@ def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Terminal]) -
 
 def test_ctrl_q_leaves_cleanly_and_restores_the_terminal(start: Callable[..., Terminal]) -> None:
     console = start("-m", "tui_agent", "--model", "openai/none")
-    console.until(lambda: b"AUTO" in console.output)
+    console.until(lambda: b"READY" in console.output)
     console.send(b"\x11")
     assert console.code() == 0
     assert b"\x1b[?1049l" in console.output
@@ -66,7 +66,7 @@ def test_leaving_brings_the_list_up_to_date_and_lets_old_sessions_go(
     write_session(old, [events.SessionStarted(session_id="old", workspace="/w")])
     os.utime(old / "events.jsonl", (1_000_000_000, 1_000_000_000))
     console = start("-m", "tui_agent", "--model", "openai/none", AGENT_TUI_RETENTION_DAYS="30")
-    console.until(lambda: b"AUTO" in console.output)
+    console.until(lambda: b"READY" in console.output)
     console.send(b"\x11")
     assert console.code() == 0
     store = SessionStore(tmp_path / "state")
@@ -80,7 +80,7 @@ def test_a_signal_closes_the_session_in_good_order(
     start: Callable[..., Terminal], tmp_path: Path, number: int
 ) -> None:
     console = start("-m", "tui_agent", "--model", "openai/none")
-    console.until(lambda: b"AUTO" in console.output)
+    console.until(lambda: b"READY" in console.output)
     os.kill(console.pid, number)
     assert console.code() == 130
     assert b"Traceback" not in console.output
@@ -94,7 +94,7 @@ def test_a_terminal_that_goes_away_ends_the_program(
     start: Callable[..., Terminal], tmp_path: Path, arguments: list[str]
 ) -> None:
     console = start("-m", "tui_agent", *arguments)
-    console.until(lambda: b"AUTO" in console.output)
+    console.until(lambda: b"READY" in console.output or b"AUTO" in console.output)
     console.hang_up()
     assert console.code() == 130
     journals = list((tmp_path / "state" / "sessions").glob("*/events.jsonl"))

@@ -123,7 +123,7 @@ def test_typing_alt_enter_and_pastes_arrive_as_they_were_given(
     scenario = tmp_path / "answers.toml"
     scenario.write_text(ANSWERING)
     terminal = start("-m", "tui_agent", "--model", f"scripted:{scenario}", "--workspace", str(tmp_path))
-    terminal.shows("AUTO")
+    terminal.shows("READY")
     sent: list[str] = []
 
     def send(keys: str, text: str) -> None:

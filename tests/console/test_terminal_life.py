@@ -14,7 +14,7 @@ def test_ctrl_z_gives_the_shell_its_terminal_back_and_fg_draws_everything_again(
     start: Callable[..., Terminal],
 ) -> None:
     terminal = start("-m", "tui_agent", "--model", "openai/none")
-    terminal.shows("AUTO")
+    terminal.shows("READY")
     terminal.send("half a sent\x1a")
     terminal.until(lambda: b"\x1b[?1049l" in terminal.output)
     terminal.until(lambda: os.waitid(os.P_PID, terminal.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT))
@@ -22,7 +22,7 @@ def test_ctrl_z_gives_the_shell_its_terminal_back_and_fg_draws_everything_again(
     os.kill(terminal.pid, signal.SIGCONT)
     terminal.until(lambda: b"half a sent" in terminal.output[before:])
     terminal.send("ence")
-    terminal.shows("half a sentence", "╭─ Conversation", "AUTO", "F1 help")
+    terminal.shows("half a sentence", "╭─ Conversation", "READY", "F1 help")
     terminal.send("\x11")
     assert terminal.code() == 0
 

@@ -178,12 +178,14 @@ class Dashboard(Vertical):
         if self.covers_conversation:
             self.choose(self._before)
 
-    def show(self, state: RunState, now: float) -> None:
-        """Draw all panes. `now` in seconds since the epoch.
+    def show(self, state: RunState, now: float, *, still: bool = False) -> None:
+        """Draw all panes. `now` in seconds since the epoch; `still`: time does not go on.
 
         A pane that raises does not keep the others from being drawn: their faults come as one `ExceptionGroup`.
         """
         faults = []
+        if self._conversation is not None:
+            self._conversation.still = still
         shown: list[LinePane | panes.IncidentStrip | panes.PlanLine] = [*self._panes]
         shown += [row for row in (self._strip, self.plan) if row is not None]
         for pane in shown:

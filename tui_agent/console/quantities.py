@@ -20,6 +20,11 @@ def seconds(value: float) -> str:
     return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
 
 
+def whole_seconds(value: float) -> str:
+    """As `seconds`, for a time that is still counting: `3 s`, `3m 05s`."""
+    return seconds(float(int(max(0.0, value)))).replace(".0 s", " s")
+
+
 def compact(number: int) -> str:
     """A count in few cells: 950, 12.3k, 1.2M."""
     if number < 1000:

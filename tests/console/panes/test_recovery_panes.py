@@ -26,6 +26,7 @@ from tui_agent.console.panes.status import mode_of
 from tui_agent.console.panes.styled_line import Span, clip, fit, fit_middle, justified, text_of, width_of
 from tui_agent.console.quantities import compact, seconds
 from tui_agent.core import events
+from tui_agent.core.state import RunState
 
 
 async def text_at(kind: type, story: Story, size: tuple[int, int] = (64, 12)) -> str:
@@ -319,8 +320,53 @@ async def test_a_replay_that_goes_back_shows_fewer_lines() -> None:
 
 async def test_the_status_line_names_mode_model_policy_iteration_tokens_cost_and_time() -> None:
     text = await text_at(StatusLine, troubled(), (120, 3))
-    for part in ("▶ AUTO", "gpt-5-mini", "combined", "it 6/50", "19.7k tok", "$0.0126", "32 s", "tools"):
+    for part in (
+        "▶ AUTO",
+        "gpt-5-mini",
+        "combined",
+        "step 6 of 50",
+        "19.7k tok",
+        "$0.0126",
+        "/min",
+        "32 s",
+        "tools",
+    ):
         assert part in text
+
+
+async def test_the_status_line_gives_up_detail_before_fields_and_the_light_ones_first() -> None:
+    story = troubled().add(events.ModelWindowLearned(model="gpt-5-mini", tokens=10_000))
+    wide = await text_at(StatusLine, story, (180, 3))
+    narrow = await text_at(StatusLine, story, (60, 3))
+    assert "ctx ▰" in wide
+    for part in ("▶ AUTO", "6/50", "gpt-5-mini", "ctx ", "$0.0126", "33 s"):
+        assert part in narrow
+    for part in ("step 6 of 50", "19.7k tok", "/min", "▰"):
+        assert part not in narrow
+
+
+async def test_an_idle_console_is_ready_and_names_the_model_of_the_next_run() -> None:
+    line = StatusLine()
+    line.next_model, line.next_policy = "openai/gpt-5", "forge"
+    text = "".join(span.text for span in line.draw(RunState(), 0.0, 100))
+    assert "READY" in text
+    assert "openai/gpt-5" in text
+    assert "forge" in text
+    assert "AUTO" not in text
+
+
+def test_run_and_session_are_told_apart_and_waiting_for_the_operator_is_counted() -> None:
+    story = Story().run("First.").ask_model()
+    story.reply("Yes.")
+    story.add(events.RunFinished(outcome=events.Outcome.ANSWERED)).run("Second.").ask_model()
+    story.reply("Go.")
+    story.add(events.EscalationRaised(id="q", question="?", source="attempts"))
+    text = "".join(span.text for span in StatusLine().draw(story.state, story.state.at + 90.0, 250))
+    assert "3.3k tok (6.6k in all)" in text
+    assert "$0.0021 ($0.0042 in all)" in text
+    assert "waited 1m 30s" in text
+    story.add(events.EscalationAnswered(id="q", choice="retry"))
+    assert story.state.metrics.waited(story.state.at + 60.0) == story.state.metrics.waited(story.state.at)
 
 
 async def test_an_unknown_cost_is_not_zero() -> None:

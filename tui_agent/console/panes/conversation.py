@@ -61,6 +61,8 @@ class ConversationPane(LinePane):
         super().__init__(**options)
         self._transcript = Transcript()
         self._conversation: Conversation | None = None
+        self.still = False
+        """Nobody works on it: a paused replay, a run that an earlier process left open."""
         self._phase = ""
         self._now = 0.0
         self._following = True
@@ -77,7 +79,8 @@ class ConversationPane(LinePane):
 
     def show(self, state: RunState, now: float) -> None:
         """Show the conversation of `state`; waits and running calls count to `now` (seconds since the epoch)."""
-        conversation, phase = state.conversation, str(state.phase)
+        conversation = state.conversation
+        phase = f"{state.phase}{' still' if self.still else ''}"
         if (
             conversation is self._conversation
             and phase == self._phase
@@ -97,7 +100,7 @@ class ConversationPane(LinePane):
     def _advance(self) -> None:
         self._transcript.advance(self._now, SPINNER[self._frame % len(SPINNER)])
         self._settle()
-        self._spin(self._transcript.moving)
+        self._spin(self._transcript.moving and not self.still)
         self.refresh()
 
     def _spin(self, moving: bool) -> None:

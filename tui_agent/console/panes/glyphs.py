@@ -76,6 +76,7 @@ OUTCOMES: dict[str, Sign] = {
 }
 
 MODES: dict[str, Sign] = {
+    "READY": Sign("○", "READY", "muted"),
     "AUTO": Sign("▶", "AUTO", "ok"),
     "STEP": Sign("▷", "STEP", "accent"),
     "PAUSED": Sign("‖", "PAUSED", "warn"),

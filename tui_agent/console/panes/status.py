@@ -1,19 +1,28 @@
-"""Status line: model, policy, mode, iteration, tokens, cost and time in one row that gives up detail by width."""
+"""Status line: mode, step, model, policy, context, tokens, cost and time in one row that gives up detail by width."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.console.panes.glyphs import MODES, spinner
-from tui_agent.console.panes.styled_line import Line, Palette, Span, clip, fit_middle, to_strip, width_of
-from tui_agent.console.quantities import compact, seconds
+from tui_agent.console.panes.styled_line import Line, Palette, Span, clip, fit, fit_middle, to_strip, width_of
+from tui_agent.console.quantities import compact, dollars, seconds, whole_seconds
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
+
+CELLS = 5
+"""Of the bar that shows how full the window is."""
+
+NEARLY_FULL = 0.8
+"""Share of the window from which on the bar warns."""
+
+RATED = 10.0
+"""Seconds of work before a cost per minute means anything."""
 
 
 class LineWidget(Widget):
@@ -54,12 +63,14 @@ class LineWidget(Widget):
 
 
 def mode_of(state: RunState) -> str:
-    """AUTO, STEP or PAUSED, or WAITING for the operator, or DONE."""
+    """AUTO, STEP or PAUSED, or WAITING for the operator, DONE, or READY before the first run."""
     phase = str(state.phase)
     if phase in ("approval", "escalation"):
         return "WAITING"
     if phase == "done":
         return "DONE"
+    if phase == "idle" and str(state.session.mode) == "AUTO":
+        return "READY"
     return str(state.session.mode)
 
 
@@ -70,55 +81,111 @@ def elapsed(state: RunState, now: float) -> float:
 
 
 class StatusLine(LineWidget):
-    """Fields in order of weight; the least important leave first where the row is narrow."""
+    """Mode, work, step, model, policy, context, tokens, cost and time: shortened, then left out, by their weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.still = False
+        """Time does not go on: a paused replay, a run that an earlier process left open."""
+        self.next_model = ""
+        """What the next run uses, where the session has not said it yet."""
+        self.next_policy = ""
 
     def draw(self, state: RunState, now: float, width: int) -> Line:
         """The fields that fit, mode first."""
         mode = MODES.get(mode_of(state), MODES["AUTO"])
-        run, usage = state.run, state.metrics.usage
+        run = state.run
         badge = Span(f" {mode.glyph} {mode.word} ", f"{mode.role} reverse bold")
-        model = one_line(run.model or state.session.model) or "no model"
-        tokens = usage.prompt_tokens + usage.completion_tokens
-        cached = 100 * usage.cached_tokens // max(1, usage.prompt_tokens)
-        cost = (
-            "cost ?"
-            if usage.cost is None
-            else f"${usage.cost:.4f}"
-            if usage.cost < 1
-            else f"${usage.cost:.2f}"
-        )
-        # (weight, spans): the heaviest stay.
-        fields: list[tuple[int, tuple[Span, ...]]] = [
-            (9, (Span("it ", "muted"), Span(f"{run.iteration}/{run.max_iterations}", "bold"))),
-            (8, (Span(fit_middle(model, max(12, width // 4)), "model"),)),
-            (5, (Span(one_line(run.policy or state.session.policy) or "–"),)),
-            (4, (Span(compact(tokens)), Span(" tok", "muted"))),
-            *([(2, (Span(f"{cached}% cached", "muted"),))] if cached else []),
-            (6, (Span(cost, "muted" if usage.cost is None else ""),)),
-            (7, (Span(seconds(float(int(elapsed(state, now)))).replace(".0", "")),)),
+        model = one_line(run.model or state.session.model or self.next_model) or "no model"
+        policy = one_line(run.policy or state.session.policy or self.next_policy) or "–"
+        fields = [
+            _Field(
+                8, [fit_middle(model, 32), fit_middle(model, 20), fit(model.rpartition("/")[2], 14)], "model"
+            ),
+            _Field(5, [policy]),
+            _context(state),
+            *_sums(state, now),
         ]
         if state.background.running:
-            fields.append((7, (Span(f"⚙ {len(state.background.running)}", "accent"),)))
-        activity = _activity(state, now)
+            fields.append(_Field(7, [f"⚙ {len(state.background.running)}"], "accent"))
+        if run.number:
+            step = f"step {run.iteration} of {run.max_iterations}"
+            fields.insert(0, _Field(9, [step, f"{run.iteration}/{run.max_iterations}"], "bold"))
+        activity = () if self.still else _activity(state, now)
         if activity:
             urgent = str(state.phase) in ("backoff", "approval", "escalation")
-            fields.insert(0, (10 if urgent else 3, activity))
-        return _fitted(badge, fields, width)
+            fields.insert(0, _Field(10 if urgent else 3, [activity[0].text], activity[0].style))
+        return _fitted(badge, [field for field in fields if field.forms], width)
 
 
-def _fitted(badge: Span, fields: list[tuple[int, tuple[Span, ...]]], width: int) -> Line:
-    separator = Span(" · ", "faint")
-    kept = list(fields)
-    while kept:
-        spans: list[Span] = [badge, Span(" ")]
-        for number, (_, field) in enumerate(kept):
-            if number:
-                spans.append(separator)
-            spans.extend(field)
-        if width_of(spans) <= width:
-            return tuple(spans)
-        kept.remove(min(kept, key=lambda item: item[0]))
+class _Field(NamedTuple):
+    """A field in its forms, the longest first. The heaviest stay longest."""
+
+    weight: int
+    forms: list[str]
+    style: str = ""
+
+
+def _fitted(badge: Span, fields: list[_Field], width: int) -> Line:
+    while fields:
+        line: list[Span] = [badge, Span(" ")]
+        for number, field in enumerate(fields):
+            line += [Span(" · ", "faint")] if number else []
+            line.append(Span(field.forms[0], field.style))
+        if width_of(line) <= width:
+            return tuple(line)
+        long = [field for field in fields if len(field.forms) > 1]
+        lightest = min(long or fields, key=lambda field: field.weight)
+        if long:
+            del lightest.forms[0]
+        else:
+            fields.remove(lightest)
     return clip((badge,), width)
+
+
+def _context(state: RunState) -> _Field:
+    """How full the model's window was with the newest request."""
+    run = state.run
+    used = state.metrics.last_prompt_tokens or run.request_tokens
+    room = run.request_budget or run.context_tokens or state.windows.get(run.model)
+    if not used or not room:
+        return _Field(0, [])
+    share = min(1.0, used / room)
+    cells = round(share * CELLS)
+    bar = "▰" * cells + "▱" * (CELLS - cells)
+    said = f"{share:.0%}"
+    return _Field(6, [f"ctx {bar} {said}", f"ctx {said}"], "warn" if share >= NEARLY_FULL else "")
+
+
+def _sums(state: RunState, now: float) -> list[_Field]:
+    """Tokens, cost and time: of the run, and of the session where it had another; the cost per minute of work."""
+    metrics = state.metrics
+    usage, whole = metrics.usage, metrics.session_usage
+    passed, waited = elapsed(state, now), metrics.waited(now)
+    cached = 100 * usage.cached_tokens // max(1, usage.prompt_tokens)
+    tokens = f"{compact(usage.tokens)} tok"
+    cost = "cost ?" if usage.cost is None else dollars(usage.cost) if usage.cost else "$0"
+    time = whole_seconds(passed)
+    long = [tokens, cost, time]
+    if metrics.session_seconds:
+        all_cost = "?" if whole.cost is None else dollars(whole.cost)
+        all_time = whole_seconds(metrics.session_seconds + passed)
+        long = [
+            f"{tokens} ({compact(whole.tokens)} in all)",
+            f"{cost} ({all_cost} in all)",
+            f"{time} ({all_time} in all)",
+        ]
+    worked = passed - waited
+    rate = f" {dollars(60 * usage.cost / worked)}/min" if usage.cost and worked >= RATED else ""
+    return [
+        _Field(4, list(dict.fromkeys((long[0], tokens)))),
+        _Field(2, [f"{cached}% cached"] if cached else [], "muted"),
+        _Field(
+            6, list(dict.fromkeys((long[1] + rate, long[1], cost))), "muted" if usage.cost is None else ""
+        ),
+        _Field(7, list(dict.fromkeys((long[2], time)))),
+        _Field(2, [f"waited {whole_seconds(waited)}"] if waited >= 1 else [], "operator"),
+    ]
 
 
 def _activity(state: RunState, now: float) -> tuple[Span, ...]:
@@ -131,6 +198,9 @@ def _activity(state: RunState, now: float) -> tuple[Span, ...]:
             return (Span(f"{spinner(now)} model{attempt}", "model"),)
         case "backoff":
             return (Span(f"≈ retry in {seconds(state.run.retry_at - now)}, F8 now", "warn"),)
+        case "ready" if str(state.session.mode) == "AUTO":
+            what = "next" if state.metrics.model_calls else "starting the model"
+            return (Span(f"{spinner(now)} {what}", "muted"),)
         case "tools":
             return (Span(f"{spinner(now)} tools", "accent"),)
         case "approval":

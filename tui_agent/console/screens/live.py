@@ -100,9 +100,14 @@ class LiveScreen(SessionScreen):
         state = self.state
         if state is None or self.status is None or self.dashboard is None:
             return
+        if self.session is not None:
+            settings = self.session.settings
+            self.status.next_model, self.status.next_policy = settings.model or "", str(settings.policy)
+        # A run that an earlier process left open stands still.
+        now = time.time() if self.running else max(state.at, state.metrics.ended_at or 0.0)
+        self.status.still = still = state.running and not self.running
         with self.app.batch_update():
-            now = time.time()
-            self.dashboard.show(state, now)
+            self.dashboard.show(state, now, still=still)
             self.status.show(state, now)
         moves = str(state.phase) in {"model", "backoff", "tools"} or state.compacting is not None
         self.redrawing.tick(moves)
@@ -244,7 +249,7 @@ class LiveScreen(SessionScreen):
 
     def on_gate_card_note_changed(self, event: GateCard.NoteChanged) -> None:
         """The note was edited or dropped in its card."""
-        self.operator.rewrite_note(event.note)
+        self.rewrite_note(event.note)
 
     def _prompt_busy(self) -> bool:
         """Whether the operator is at work elsewhere: in the prompt, in a pane, on a screen above."""

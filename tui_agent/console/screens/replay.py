@@ -207,8 +207,9 @@ class ReplayScreen(DashboardScreen):
             self._cut(damage)
             self.redraw()
             return
+        self.status.still = still = not player.playing
         with self.app.batch_update():
-            self.dashboard.show(state, now)
+            self.dashboard.show(state, now, still=still)
             self.status.show(state, now)
             self._scrubber.show(player)
 

@@ -269,14 +269,17 @@ class SessionScreen(DashboardScreen):
     def action_note(self, text: str = "") -> None:
         """Open the note of the request that waits, replace it, or drop it."""
         if text:
-            note = None if text == "drop" else text
-            if not self.operator.rewrite_note(note):
-                self._with_session(lambda session: session.edit_note(note))
+            self.rewrite_note(None if text == "drop" else text)
             return
         if self.operator.waiting_gate is None:
             self.say("The note can be edited while a request waits: F6 or F10 makes the next one wait.")
         else:
             self.edit_note()
+
+    def rewrite_note(self, note: str | None) -> None:
+        """Send this note with the next call, or none; the request that waits and the panes show it at once."""
+        self.operator.rewrite_note(note)
+        self._with_session(lambda session: session.edit_note(note))
 
     def edit_note(self) -> None:
         """Open the note of the request that waits."""

@@ -90,6 +90,13 @@ class Metrics:
     ended_at: float | None = None
     session_usage: Usage = Usage()
     """Over all runs of the session."""
+    session_seconds: float = 0.0
+    """Of the runs before this one, from their start to their end."""
+    answered_seconds: float = 0.0
+    """For which the run waited for the operator, questions that are open left out."""
+    questions: int = 0
+    """Open ones, the first of them asked at `asked_at`."""
+    asked_at: float = 0.0
     files_changed: tuple[str, ...] = ()
     """Each once, in the order of their first change."""
     commands_succeeded: tuple[str, ...] = ()
@@ -122,6 +129,10 @@ class Metrics:
         """Failures that nothing has recovered."""
         return self.failures - self.recoveries
 
+    def waited(self, now: float) -> float:
+        """Seconds for which the run waited for the operator, up to `now`."""
+        return self.answered_seconds + (max(0.0, now - self.asked_at) if self.questions else 0.0)
+
     def apply(self, event: events.Event) -> Metrics:
         """Fold one event."""
         incidents = self.incidents.apply(event)
@@ -132,9 +143,13 @@ class Metrics:
 
 def _run_started(metrics: Metrics, event: events.RunStarted) -> Metrics:
     policy = policy_of_run(event.policy, event.policy_settings)
+    before = metrics.session_seconds
+    if metrics.started_at and metrics.ended_at is not None:
+        before += metrics.ended_at - metrics.started_at
     return Metrics(
         started_at=event.at,
         session_usage=metrics.session_usage,
+        session_seconds=before,
         incidents=Incidents(search_results=policy.search_results),
     )
 
@@ -198,12 +213,28 @@ def _tool_failed(metrics: Metrics, event: events.ToolFailed) -> Metrics:
     return evolve(metrics, tool_errors=metrics.tool_errors + 1)
 
 
+def _asked(metrics: Metrics, event: events.ApprovalAsked) -> Metrics:
+    began = metrics.asked_at if metrics.questions else event.at
+    return evolve(metrics, questions=metrics.questions + 1, asked_at=began)
+
+
+def _answered(metrics: Metrics, event: events.ApprovalAnswered | events.EscalationAnswered) -> Metrics:
+    if metrics.questions <= 1:
+        return evolve(metrics, **_no_questions(metrics, event.at))
+    return evolve(metrics, questions=metrics.questions - 1)
+
+
+def _no_questions(metrics: Metrics, at: float) -> dict[str, Any]:
+    return {"questions": 0, "answered_seconds": metrics.waited(at)}
+
+
 def _iteration_finished(metrics: Metrics, event: events.IterationFinished) -> Metrics:
     point = metrics.open_point
     point = evolve(point, failures=metrics.failures - point.failures)
     completed = metrics.replied and not event.cancelled
     return evolve(
         metrics,
+        **_no_questions(metrics, event.at),
         replied=False,
         completed_iterations=metrics.completed_iterations + completed,
         course=metrics.course.append(point) if completed else metrics.course,
@@ -214,12 +245,15 @@ def _coherence_repaired(metrics: Metrics, event: events.CoherenceRepaired) -> Me
     return evolve(metrics, coherence_violations=metrics.coherence_violations + sum(event.repairs.values()))
 
 
-def _escalation_raised(metrics: Metrics, _: events.EscalationRaised) -> Metrics:
-    return evolve(metrics, escalations=metrics.escalations + 1)
+def _escalation_raised(metrics: Metrics, event: events.EscalationRaised) -> Metrics:
+    began = metrics.asked_at if metrics.questions else event.at
+    return evolve(
+        metrics, escalations=metrics.escalations + 1, questions=metrics.questions + 1, asked_at=began
+    )
 
 
 def _run_finished(metrics: Metrics, event: events.RunFinished) -> Metrics:
-    return evolve(metrics, ended_at=event.at)
+    return evolve(metrics, ended_at=event.at, **_no_questions(metrics, event.at))
 
 
 _HANDLERS: dict[type[events.Event], Callable[[Metrics, Any], Metrics]] = {
@@ -234,6 +268,9 @@ _HANDLERS: dict[type[events.Event], Callable[[Metrics, Any], Metrics]] = {
     events.ToolFailed: _tool_failed,
     events.IterationFinished: _iteration_finished,
     events.CoherenceRepaired: _coherence_repaired,
+    events.ApprovalAsked: _asked,
+    events.ApprovalAnswered: _answered,
     events.EscalationRaised: _escalation_raised,
+    events.EscalationAnswered: _answered,
     events.RunFinished: _run_finished,
 }
