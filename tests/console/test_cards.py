@@ -511,6 +511,7 @@ async def test_the_note_can_be_edited_before_it_goes_out() -> None:
         await console.press("f10")
         await console.until(waiting.done)
         assert waiting.result().note == "Look in src."
+        assert ("note", "Look in src.") in console.session.done, "the note's pane shows what will be sent"
 
 
 async def test_esc_in_the_note_leaves_it_as_it_was() -> None:
