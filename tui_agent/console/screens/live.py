@@ -43,8 +43,8 @@ class LiveScreen(SessionScreen):
     """The widgets of a live session."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f8", "card", "Answer the card, or skip the wait", show=False, priority=True),
         *command_bindings(replay=False),
-        Binding("f8", "card", "Answer the card", show=False, priority=True),
         Binding("ctrl+c", "copy_or_interrupt", "Copy, or interrupt", show=False, priority=True),
     ]
 
@@ -174,9 +174,11 @@ class LiveScreen(SessionScreen):
         return False
 
     def action_card(self) -> None:
-        """Go to the card, or back to the prompt."""
+        """Go to the card, or back to the prompt; without a card, skip the wait of a failed call."""
         card = None if self.card_host is None else self.card_host.card
-        if card is None or card.has_focus_within:
+        if card is None and self.state is not None and str(self.state.phase) == "backoff":
+            self.action_skip_wait()
+        elif card is None or card.has_focus_within:
             self.prompt.focus()
             if self.card_host is not None:
                 self.card_host.leave()
