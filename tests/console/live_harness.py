@@ -35,6 +35,7 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.state import RunState, apply
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
+from tui_agent.tools.skills import Skills
 
 
 class HandSession:
@@ -42,11 +43,11 @@ class HandSession:
 
     def __init__(self) -> None:
         self.state = RunState()
-        self.settings = Settings()
         self.id = "by-hand"
         self.servers: Any = None
         self.settings = Settings(model="scripted:x")
         self.running = False
+        self.skills = Skills()
         self.done: list[tuple[Any, ...]] = []
         self._listeners: list[Callable[[Event, RunState], None]] = []
         self.record(SessionStarted(session_id=self.id, workspace="/nowhere"))
@@ -101,6 +102,9 @@ class HandSession:
         if name == "nonsense":
             raise ValueError("There is no policy nonsense.")
         self.done.append(("policy", name))
+
+    def find_skills(self) -> Skills:
+        return self.skills
 
     def compact(self, instructions: str) -> None:
         self.done.append(("compact", instructions))

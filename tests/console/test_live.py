@@ -10,15 +10,16 @@ from tests.console.live_harness import live
 from tui_agent.console import commands
 from tui_agent.console.history import MAX_ENTRIES, PromptHistory
 from tui_agent.console.panes.styled_line import text_of
-from tui_agent.console.screens.context import ContextPane, ContextScreen
 from tui_agent.console.screens.help import SECTIONS, HelpScreen
 from tui_agent.console.screens.jump import JumpScreen
 from tui_agent.console.screens.leave import LeaveScreen
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.replay import ReplayScreen
+from tui_agent.console.screens.report import ReportPane, ReportScreen
 from tui_agent.console.splash import conversation_width
 from tui_agent.core.events import ReplyDelta
 from tui_agent.core.state import RunState
+from tui_agent.tools.skills import BadSkill, Skill, Skills
 
 
 async def test_the_prompt_has_the_first_focus_and_enter_sends_what_stands_in_it() -> None:
@@ -156,12 +157,32 @@ async def test_context_shows_what_fills_the_window_and_closes() -> None:
     async with live() as console:
         console.session.start("a task of some words")
         await console.say("/context")
-        await console.until(lambda: isinstance(console.app.screen, ContextScreen))
-        text = "\n".join(text_of(line) for line in console.app.screen.query_one(ContextPane).draw(60, 30))
+        await console.until(lambda: isinstance(console.app.screen, ReportScreen))
+        text = "\n".join(text_of(line) for line in console.app.screen.query_one(ReportPane).draw(60, 30))
         assert "■ task" in text
         assert "/compact makes a summary" in text
         await console.press("escape")
         await console.until(lambda: isinstance(console.app.screen, LiveScreen))
+
+
+async def test_skills_are_shown_with_what_is_wrong_and_one_can_be_asked_for() -> None:
+    async with live() as console:
+        good = Skill("release", "How a [b]release[/b] is made.", Path("/w"), ".agents/skills/release", False)
+        console.session.skills = Skills((good,), (BadSkill(".agents/skills/x", "it has no description"),))
+        await console.say("/skills")
+        await console.until(lambda: isinstance(console.app.screen, ReportScreen))
+        text = "\n".join(text_of(line) for line in console.app.screen.query_one(ReportPane).draw(60, 30))
+        for part in (
+            "release  of the checkout",
+            "How a [b]release[/b] is made.",
+            "✗ left out .agents/skills/x",
+        ):
+            assert part in text
+        await console.press("escape")
+        await console.say("/skills nothing")
+        await console.until(lambda: "There are: release." in console.remarks())
+        await console.say("/skills release")
+        await console.until(lambda: console.prompt == "Use the skill release: ")
 
 
 async def test_a_wrong_command_names_the_nearest_and_stays_in_the_prompt() -> None:

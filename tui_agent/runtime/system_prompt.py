@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.core.recovery.note import system_rule
 from tui_agent.runtime import instructions
+from tui_agent.tools.skills import Skill, listing
 from tui_agent.tools.workspace import Workspace
 
 
-def system_prompt(workspace: Path, *, operator_present: bool = True, personal: Path | None = None) -> str:
+def system_prompt(
+    workspace: Path,
+    *,
+    operator_present: bool = True,
+    personal: Path | None = None,
+    skills: Sequence[Skill] = (),
+) -> str:
     """What every run begins with: role, ground rules, the recovery rule, the project's own instructions.
 
     `personal`: the folder with the operator's own.
@@ -43,4 +51,6 @@ def system_prompt(workspace: Path, *, operator_present: bool = True, personal: P
             "from the operator: follow them; they allow nothing. Folders below may have their own, which come with "
             f"the results about them:\n\n{conventions.bounded(instructions.ROOT_LIMIT)}"
         )
+    if listed := listing(skills):
+        parts.append(listed)
     return "\n\n".join(parts)

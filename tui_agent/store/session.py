@@ -47,6 +47,7 @@ from tui_agent.tools.background import BackgroundCommands
 from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.mcp.servers import McpServers
 from tui_agent.tools.registry import ToolRegistry, default_tools
+from tui_agent.tools.skills import BadSkill, ReadSkill, Skills, find_skills
 from tui_agent.tools.workspace import Workspace
 
 SERVERS_PATIENCE = 5.0
@@ -183,6 +184,7 @@ class Session:
         self._run: asyncio.Task[events.RunFinished | None] | None = None
         self._warming: asyncio.Task[None] | None = None
         self._servers_until = 0.0
+        self._bad_skills: set[BadSkill] = set()
 
     @property
     def state(self) -> RunState:
@@ -243,6 +245,7 @@ class Session:
         """Go on with an unfinished run of a resumed session; False where there is none."""
         if self.running or not self.state.running:
             return False
+        self.find_skills()
         self._start(self._driver.resume())
         return True
 
@@ -389,7 +392,19 @@ class Session:
             await self._driver.summarise()
         return finished
 
+    def find_skills(self) -> Skills:
+        """The skills that there are now, offered from now on; what is no good is said once."""
+        found = find_skills(self._workspace, user_config_file().parent)
+        for bad in found.bad:
+            if bad not in self._bad_skills:
+                text = f"The skill in {bad.place} is left out: {bad.reason}."
+                self._recorder.record(events.Notice(severity="warning", text=text))
+        self._bad_skills.update(found.bad)
+        self._tools.put("skills", [ReadSkill(found)] if found.skills else [])
+        return found
+
     async def _new_run(self, task: str) -> events.RunFinished:
+        skills = self.find_skills()
         session, settings = self.state.session, self.settings
         name = session.policy or settings.policy
         model = session.model or settings.model
@@ -405,6 +420,7 @@ class Session:
                     self._workspace,
                     operator_present=self._operator.present,
                     personal=user_config_file().parent,
+                    skills=skills.skills,
                 ),
                 tools=self._tools.names,
                 approve=session.approve or settings.approve,

@@ -247,11 +247,13 @@ class DashboardScreen(Screen[None]):
 
     def action_context(self) -> None:
         """What fills the model's window now."""
-        from tui_agent.console.screens.context import ContextScreen
+        from tui_agent.console.screens.context import context_lines
+        from tui_agent.console.screens.report import ReportScreen
         from tui_agent.core.request.context import context_use
 
         if self.state is not None:
-            self.app.push_screen(ContextScreen(context_use(self.state)))
+            use = context_use(self.state)
+            self.app.push_screen(ReportScreen("Context", lambda width: context_lines(use, width)))
 
     def action_theme(self, name: str) -> None:
         if name in self.app.theme_names:

@@ -266,6 +266,24 @@ class SessionScreen(DashboardScreen):
             except ValueError as error:
                 self.say(str(error), "warning")
 
+    def action_skills(self, name: str = "") -> None:
+        """Show the skills; with a name, begin a message that asks for one."""
+
+        def act(session: Session) -> None:
+            from tui_agent.console.screens.report import ReportScreen
+            from tui_agent.console.screens.skills import skill_lines
+
+            found = session.find_skills()
+            if not name:
+                self.app.push_screen(ReportScreen("Skills", lambda width: skill_lines(found, width)))
+            elif found.named(name) is None:
+                names = ", ".join(skill.name for skill in found.skills) or "none"
+                self.say(f"There is no skill {name}. There are: {names}.", "warning")
+            else:
+                self.put_in_prompt(f"Use the skill {name}: ")
+
+        self._with_session(act)
+
     def action_note(self, text: str = "") -> None:
         """Open the note of the request that waits, replace it, or drop it."""
         if text:
