@@ -31,7 +31,13 @@ FLOORS = (
 """From the ground up. A part imports parts of lower floors, and only `store` and `formats` each other."""
 
 SCREEN = ("textual", "rich", "pygments", "markdown_it")
-ONLY_IN = {"litellm": ("models",), "jinja2": ("formats",), **dict.fromkeys(SCREEN, ("console",))}
+MCP = ("mcp", "mcp_types", "httpx2", "anyio")
+ONLY_IN = {
+    "litellm": ("models",),
+    "jinja2": ("formats",),
+    **dict.fromkeys(MCP, ("tools",)),
+    **dict.fromkeys(SCREEN, ("console",)),
+}
 """Libraries that one part keeps to itself."""
 
 

@@ -81,6 +81,10 @@ def called(params: dict[str, Any]) -> dict[str, Any]:
         case "garbage":
             sys.stdout.write("this is no JSON\n")
             return {"content": "nonsense"}
+        case "asks":
+            form = {"message": "Your password?", "requestedSchema": {"type": "object", "properties": {}}}
+            for number in range(200):
+                send({"id": f"ask{number}", "method": "elicitation/create", "params": form})
         case "dies":
             os._exit(3)
         case "bits":
@@ -106,6 +110,8 @@ def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         method = message.get("method", "")
+        if method == "server/discover" and HOW == "old":
+            sys.exit("what is server/discover?")
         if method == "server/discover":
             send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
         elif "id" in message and method:

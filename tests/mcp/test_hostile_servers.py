@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ import pytest
 from tests.mcp.harness import call, connected, eventually, raw, row, session_with, turns
 from tests.mcp.test_sdk_servers import results
 from tests.runtime.scripted import ScriptedOperator
+from tui_agent.config.settings import Settings
 from tui_agent.core import events
+from tui_agent.models.scripted import ScriptedModel
 from tui_agent.runtime.operator import ApprovalReply, ServerReply
+from tui_agent.store.session import open_session
 from tui_agent.tools.mcp import connection
 from tui_agent.tools.mcp.connection import Patience
 from tui_agent.tools.mcp.offer import offered_schema
@@ -140,6 +144,64 @@ async def test_a_mute_server_holds_up_nothing_and_nothing_of_it_stays(
         await eventually(lambda: row(live, "mute").status is Status.RETRYING)
         assert "did not answer within 0.5 s" in row(live, "mute").why
     await eventually(lambda: not commands_with("raw_server.py\0mute") and not commands_with("sleep\x00300"))
+
+
+async def test_a_server_that_does_not_survive_the_newer_protocol_is_asked_in_the_older_way(
+    tmp_path: Path,
+) -> None:
+    async with session_with(tmp_path, {"raw": raw("old")}, turns(call("raw__echo"))) as live:
+        await connected(live, "raw")
+        await live.run()
+        assert results(live.events)[0].startswith("tool_succeeded")
+
+
+async def test_a_server_has_one_question_at_a_time_however_many_it_asks(tmp_path: Path) -> None:
+    operator = ScriptedOperator(consultations=deque([ServerReply("accept"), *[ServerReply("decline")] * 200]))
+    async with session_with(
+        tmp_path, {"raw": raw("asks")}, turns(call("raw__echo")), operator=operator
+    ) as live:
+        await connected(live, "raw")
+        open_at_once: list[int] = []
+        live.session.subscribe(lambda _, state: open_at_once.append(len(state.server_questions)))
+        finished = await live.run()
+        assert finished.outcome is events.Outcome.ANSWERED
+        assert max(open_at_once) == 1
+
+
+async def test_a_session_goes_on_without_the_servers_that_it_had(tmp_path: Path) -> None:
+    script = turns(call("raw__echo")) * 2
+    async with session_with(tmp_path, {"raw": raw()}, script) as live:
+        await connected(live, "raw")
+        await live.run()
+        folder = live.session.folder
+        assert "raw__echo" in live.state.run.tools
+    (tmp_path / "workspace" / ".mcp.json").unlink()
+    settings = Settings(workspace=tmp_path / "workspace", state_dir=tmp_path / "state", model="scripted")
+    model = ScriptedModel.from_turns(script)
+    session = await open_session(settings, ScriptedOperator(), model, folder)
+    try:
+        session.connect_servers()
+        assert session.state.servers == {}
+        await session.submit("again")
+        finished = await session.wait()
+        assert finished is not None
+        assert finished.outcome is events.Outcome.ANSWERED
+        assert "raw__echo" not in session.state.run.tools
+    finally:
+        await session.close()
+
+
+async def test_without_the_package_the_operator_is_given_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tui_agent.tools.mcp.connection", None)
+    async with session_with(tmp_path, {"a": raw(), "b": raw()}, turns()) as live:
+        await eventually(lambda: live.of(events.Notice))
+        assert (await live.run()).outcome is events.Outcome.ANSWERED
+        assert [
+            event.text for event in live.of(events.Notice) if "pip install 'agent-tui[mcp]'" in event.text
+        ]
+        assert row(live, "a").status is Status.FAILED
 
 
 async def test_calls_ask_like_commands_and_a_session_approval_covers_the_tool(tmp_path: Path) -> None:

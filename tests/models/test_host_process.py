@@ -263,11 +263,14 @@ from tui_agent.models.litellm_client import LitellmClient
 from tui_agent.models.protocol import ModelRequest, Reply
 TOOL = {"type": "function", "function": {"name": "bash", "parameters": {"type": "object", "properties": {}}}}
 
+sent = []
+
 class Refusing:
     '''A later release: the flag is refused, as an unknown argument would be.'''
     def __init__(self, litellm): self._litellm = litellm
     def __getattr__(self, name): return getattr(self._litellm, name)
     async def acompletion(self, **arguments):
+        sent.append(arguments.get("_skip_mcp_handler"))
         if "_skip_mcp_handler" in arguments:
             raise TypeError("unexpected keyword argument '_skip_mcp_handler'")
         return await self._litellm.acompletion(**arguments)
@@ -283,6 +286,7 @@ async def main():
             async for piece in client.stream(request):
                 last = piece
             print(last.text, len(server.requests))
+    assert sent[0] is True, "with `mcp` installed, litellm's own handler would take the tools over"
     usage = {"prompt_tokens": 1_000_000, "completion_tokens": 0}
     for model, base in (("gpt-4o", None), ("gpt-4o", "http://box/v1"), ("openai/nobody-s", None)):
         print(litellm_setup.price(litellm, litellm_setup.route(litellm, model, base), usage))

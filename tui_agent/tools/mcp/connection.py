@@ -131,6 +131,8 @@ class Connection:
         self._stale = asyncio.Event()
         self._failures = 0
         self._opened = 0
+        self._old_first = False
+        """Begin with the older handshake: the server did not survive being asked for the newer protocol."""
 
     # --- life -----------------------------------------------------------------------------------------------
 
@@ -151,6 +153,8 @@ class Connection:
                 self.why = self._said(error)
             finally:
                 self._client = None
+            if self.status is not Status.READY:
+                self._old_first = not self._old_first
             lived = loop.time() - began if self.status is Status.READY else 0.0
             self._failures = 1 if lived >= self._around.patience.stable else self._failures + 1
             await self._wait_before_next(final=final)
@@ -189,39 +193,40 @@ class Connection:
         """One connection from its start to its end. Raises what ended it."""
         self._line = line = transport.Line()
         self._strikes = 0
-        patience = self._around.patience
-        try:
-            async with self._streams(line) as streams:
-                client = Client(
-                    _Given(streams),
-                    client_info=types.Implementation(name="agent-tui", version=__version__),
-                    message_handler=self._on_message,
-                    list_roots_callback=self._on_roots,
-                    elicitation_callback=None if self._around.ask is None else self._on_elicitation,
-                    cache=None,
-                )
-                async with asyncio.timeout(patience.connect) as limit:
-                    await self._ended_or(line, client.__aenter__())
-                try:
-                    async with asyncio.timeout_at(limit.when()):
-                        await self._ended_or(line, self._list_all(client))
-                    self._introduce(client)
-                    self._client = client
-                    self._failures = 0 if self._opened else self._failures
-                    self._opened = 0
-                    self._set(Status.READY)
-                    watching = asyncio.create_task(self._watch(client))
-                    try:
-                        await line.ended.wait()
-                    finally:
-                        watching.cancel()
-                        await asyncio.gather(watching, return_exceptions=True)
-                finally:
-                    self._client = None
-                    await client.__aexit__(None, None, None)
-        except TimeoutError:
-            raise ServerGoneError(f"it did not answer within {patience.connect:g} s") from None
+        async with self._streams(line) as streams:
+            client = Client(
+                _Given(streams),
+                client_info=types.Implementation(name="agent-tui", version=__version__),
+                message_handler=self._on_message,
+                list_roots_callback=self._on_roots,
+                elicitation_callback=None if self._around.ask is None else self._on_elicitation,
+                cache=None,
+                mode="legacy" if self._old_first else "auto",
+            )
+            async with asyncio.timeout(self._around.patience.connect) as limit:
+                await self._ended_or(line, client.__aenter__())
+            try:
+                async with asyncio.timeout_at(limit.when()):
+                    await self._ended_or(line, self._list_all(client))
+                self._introduce(client)
+                await self._stay(client, line)
+            finally:
+                self._client = None
+                await client.__aexit__(None, None, None)
         raise ServerGoneError(line.why)
+
+    async def _stay(self, client: Client, line: transport.Line) -> None:
+        """Offer what it has until the line ends."""
+        self._client = client
+        if self._opened:
+            self._failures = self._opened = 0
+        self._set(Status.READY)
+        watching = asyncio.create_task(self._watch(client))
+        try:
+            await line.ended.wait()
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
 
     @asynccontextmanager
     async def _streams(self, line: transport.Line) -> AsyncIterator[transport.Streams]:
@@ -265,10 +270,16 @@ class Connection:
         while isinstance(error, ExceptionGroup):
             error = error.exceptions[0]
         line = self._line
+        if isinstance(error, TimeoutError):
+            error = ServerGoneError(f"it did not answer within {self._around.patience.connect:g} s")
         text = one_line(str(error), 400) or type(error).__name__
         if not isinstance(error, ServerGoneError | MCPError):
             text = f"{type(error).__name__}: {text}" if str(error) else text
         if line is not None:
+            if line.http_status in {401, 403}:
+                text = f"it wants authorization (HTTP {line.http_status}): give its entry the header that it asks for"
+            elif line.http_status is not None and line.http_status >= 400 and line.http_status != 405:
+                text += f" (HTTP {line.http_status})"
             if line.exit_code is not None:
                 text += f" (exit code {line.exit_code})"
             if line.last_words:
@@ -363,8 +374,9 @@ class Connection:
 
     async def _on_elicitation(self, context: Any, params: Any) -> types.ElicitResult | types.ErrorData:
         ask = self._around.ask
-        if ask is None:
-            return types.ElicitResult(action="decline")
+        # Who asks without being called, or again before the answer, gets none: cards are the operator's time.
+        if ask is None or not self._timers or self._asking:
+            return types.ElicitResult(action="cancel")
         self._pause_timers()
         try:
             reply = await ask(

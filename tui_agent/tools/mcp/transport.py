@@ -15,6 +15,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,7 +31,7 @@ from tui_agent.terminal_text import one_line
 
 LARGEST_MESSAGE = 8_000_000
 """Bytes of one message."""
-_MESSAGES, _BYTES, _BURST = 1_000, 20_000_000, 0.2
+_MESSAGES, _BYTES, _BURST = 300, 20_000_000, 1.0
 """Messages and bytes a second that are taken from one server, and the seconds of them that may come at once."""
 _LEAVING = 1.0
 """Seconds for a server to leave by itself once its input is closed."""
@@ -85,6 +86,8 @@ class Line:
         self.why = ""
         self.exit_code: int | None = None
         """How the server's process ended, once it is known."""
+        self.http_status: int | None = None
+        """Of the newest response."""
         self._said: deque[str] = deque(maxlen=8)
 
     def end(self, why: str) -> None:
@@ -269,12 +272,11 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-class _BoundedTransport(httpx2.AsyncHTTPTransport):
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        response = await super().handle_async_request(request)
-        events = response.headers.get("content-type", "").startswith("text/event-stream")
-        response.stream = _Bounded(response.stream, None if events else LARGEST_MESSAGE)
-        return response
+async def _bound(response: httpx2.Response, line: Line) -> None:
+    """Before the body is read. Events are bounded one by one, by the SDK."""
+    line.http_status = response.status_code
+    events = response.headers.get("content-type", "").startswith("text/event-stream")
+    response.stream = _Bounded(response.stream, None if events else LARGEST_MESSAGE)
 
 
 class _Watched:
@@ -325,7 +327,7 @@ async def http(entry: ServerEntry, line: Line) -> AsyncIterator[Streams]:
         httpx2.AsyncClient(
             headers=dict(entry.headers),
             timeout=httpx2.Timeout(30.0, read=max(300.0, entry.call_limit + 10)),
-            transport=_BoundedTransport(),
+            event_hooks={"response": [partial(_bound, line=line)]},
         ) as client,
         streamable_http_client(entry.url, http_client=client, max_sse_event_size=LARGEST_MESSAGE) as (
             reading,
