@@ -70,6 +70,8 @@ class Reply(Form):
     """The reply was cut by the length limit."""
     cost: float | None = None
     """USD."""
+    tokens: int | None = None
+    """Of the prompt."""
     hook: str = ""
     """What a `PostToolUseFailure` hook adds to the note."""
 
@@ -212,13 +214,15 @@ class Expect(Form):
     """The rule that cut the window in this step; "": it was not cut."""
     summary_by: str | None = None
     """The rule of the summary of this step, or of its failure; "": none was tried."""
+    warned_by: str | None = None
+    """The rule that warned of a budget in this step; "": none did."""
     reads: tuple[str, ...] = ()
     """Parts of what the model reads in place of what was summarised."""
 
     def rule_ids(self) -> frozenset[str]:
         """Every rule that the expectation names."""
         single = (self.rule, self.refused_by, self.fault_rule, self.asked_by, self.ended_by)
-        single = (*single, self.cut_by, self.summary_by)
+        single = (*single, self.cut_by, self.summary_by, self.warned_by)
         return frozenset(rule for rule in (*single, *self.rules, *self.note_rules, *self.repairs) if rule)
 
 
@@ -244,6 +248,8 @@ class Case(Form):
     """With these parameters the case must fail: the rule is taken away."""
     max_iterations: int = 50
     max_cost: float | None = None
+    budgets: dict[str, float] = {}
+    """Further budgets by the keys of their settings."""
     context_tokens: int | None = None
     summary: str = ""
     """What a model writes that is asked for a summary; empty: nothing."""

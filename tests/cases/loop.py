@@ -79,7 +79,8 @@ class CaseModel:
             )
         reason = "length" if action.cut else "tool_calls" if action.calls else "stop"
         calls = tuple(_tool_call(f"{number}.{at}", call) for at, call in enumerate(action.calls))
-        yield protocol.Reply(text=action.text, calls=calls, finish_reason=reason, cost=action.cost)
+        spent = {"cost": action.cost, "prompt_tokens": action.tokens}
+        yield protocol.Reply(text=action.text, calls=calls, finish_reason=reason, **spent)
 
     async def context_tokens(self, model: str) -> int | None:
         return None
@@ -202,6 +203,7 @@ class LoopPlayer:
             state_dir=self.folder / "state",
             max_iterations=case.max_iterations,
             max_cost=case.max_cost,
+            **case.budgets,
             fallback_models=case.fallbacks,
             fallbacks=case.fallbacks_by_kind,
             tool_calls=case.tool_calls,

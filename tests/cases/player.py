@@ -155,6 +155,7 @@ class Player:
                 approve=events.Approval.ALL,
                 max_iterations=case.max_iterations,
                 max_cost=case.max_cost,
+                budgets=case.budgets,
                 context_tokens=case.context_tokens,
                 tool_calls=case.tool_calls,
                 fallback_models=case.fallbacks,
@@ -198,7 +199,8 @@ class Player:
             made = events.ToolCall(id=f"{number}.0", name=written.name, key=key, problem=written.problem)
             calls = (made,)
         reason = "length" if reply.cut else "tool_calls" if calls else "stop"
-        self._feed(events.ReplyFinished(text=reply.text, calls=calls, finish_reason=reason, cost=reply.cost))
+        spent = {"cost": reply.cost, "prompt_tokens": reply.tokens}
+        self._feed(events.ReplyFinished(text=reply.text, calls=calls, finish_reason=reason, **spent))
 
     def _tool_call(self, identity: str, call: Call) -> events.ToolCall:
         if call.outcome == "malformed":

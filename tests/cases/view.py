@@ -47,6 +47,7 @@ def _found(view: View) -> dict[str, Any]:
     notes = _of(view, events.NotePrepared)
     cuts = _of(view, events.WindowCut)
     summaries = [*_of(view, events.Compacted), *_of(view, events.CompactionFailed)]
+    warnings = [notice for notice in _of(view, events.Notice) if notice.origin == "budget"]
     summary = state.history.summary
     joined = verdicts[-1] if verdicts else recovery.strongest() if faults else None
     records = verdicts[-1].verdicts if verdicts else recovery.last_verdicts if faults else ()
@@ -87,6 +88,7 @@ def _found(view: View) -> dict[str, Any]:
         "repairs": view.repairs,
         "cut_by": cuts[-1].rule if cuts else "",
         "summary_by": summaries[-1].rule if summaries else "",
+        "warned_by": warnings[-1].rule if warnings else "",
         "reads": str(summary.group.messages[0]["content"]) if summary else "",
     }
 

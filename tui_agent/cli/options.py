@@ -145,7 +145,19 @@ def add_run_options(parser: Parser) -> None:
         "--command-timeout", type=amount, metavar="SECONDS", help="longest time of a command (default 120)"
     )
     group.add_argument(
-        "--max-cost", type=amount, metavar="USD", help="end with a partial answer at this cost"
+        "--max-cost",
+        type=amount,
+        metavar="USD",
+        help="what a run may cost: then it asks, or alone ends with a partial answer",
+    )
+    group.add_argument(
+        "--max-session-cost", type=amount, metavar="USD", help="the same for the whole session"
+    )
+    group.add_argument("--max-run-tokens", type=count, metavar="N", help="tokens that a run may take")
+    group.add_argument("--max-session-tokens", type=count, metavar="N", help="the same for the whole session")
+    group.add_argument("--max-run-time", type=amount, metavar="SECONDS", help="how long a run may work")
+    group.add_argument(
+        "--max-session-time", type=amount, metavar="SECONDS", help="the same for the whole session"
     )
     group.add_argument(
         "--fallback-models", metavar="A,B", help="models to try, in order, when the first cannot be reached"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.config.errors import Problem, nearest, secret_key, unknown_key
+from tui_agent.core.names import BUDGET_KEYS
 from tui_agent.secret_names import named_like_a_secret
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ IN_A_PROJECTS_PROFILE = frozenset({"model", "reasoning_effort", "temperature", "
 """What a project's file may say in a profile."""
 
 LIMITS = (
-    *("max_cost", "max_iterations", "timeout", "context_tokens"),
+    *BUDGET_KEYS,
+    *("max_iterations", "timeout", "context_tokens"),
     *("parameters.max_tokens", "recovery.model_tries", "recovery.bad_output_retries", "recovery.shrinks"),
 )
 """What bounds the expense of a run: a project may lower it, never raise it."""

@@ -56,7 +56,7 @@ from tui_agent.config.sections import (
     listed_rules,
 )
 from tui_agent.core.events import Approval
-from tui_agent.core.names import OnEscalation, OutputForm, PolicyName, ToolCallForm
+from tui_agent.core.names import BUDGET_KEYS, OnEscalation, OutputForm, PolicyName, ToolCallForm
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.permissions.rules import Decision, Rule, parse_rule
 
@@ -94,7 +94,19 @@ class Settings(BaseModel):
     model_timeout: Seconds = 120.0
     """Longest silence of a model call, also in mid-stream."""
     max_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """What a run may cost before it ends with a partial answer; None: no limit."""
+    """What a run may cost before it asks, or alone ends with a partial answer; None: no limit."""
+    max_session_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    """The same for all runs of a session together."""
+    max_run_tokens: Count | None = None
+    """Tokens of prompts and replies that a run may take."""
+    max_session_tokens: Count | None = None
+    """The same for all runs of a session together."""
+    max_run_time: Seconds | None = None
+    """Seconds for which a run may work; waits for you do not count."""
+    max_session_time: Seconds | None = None
+    """The same for all runs of a session together."""
+    budget_warning: Annotated[float, Field(gt=0, le=1)] = 0.8
+    """Share of a budget from which on you are warned."""
     fallback_models: tuple[str, ...] = ()
     """Models to try, in order, when the chosen one cannot be reached."""
     summary_model: str = ""
@@ -166,6 +178,14 @@ class Settings(BaseModel):
     @classmethod
     def _is_resolved(cls, value: Path) -> Path:
         return value.expanduser().resolve()
+
+    def budgets(self) -> dict[str, float]:
+        """Those that are set beside `max_cost`, by their keys."""
+        return {
+            key: limit
+            for key in BUDGET_KEYS
+            if key != "max_cost" and (limit := getattr(self, key)) is not None
+        }
 
     def called(self, name: str) -> Called:
         """What the name of a profile, an alias or a model stands for in a call."""

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_agent.core import events
+from tui_agent.core import budgets, events
 from tui_agent.core.partial_answer import compose as compose_partial_answer
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery import model_faults, note, verdict
@@ -155,14 +155,17 @@ def _between_iterations(state: RunState) -> Step:
         fresh = state.recovery.last.number == state.run.iteration and not state.recovery.last.cancelled
         if fresh:
             return Record((events.NotePrepared(text=written.text, rules=written.rules),))
-    if state.run.max_cost is not None and state.metrics.usage.unpriced and not state.unpriced_noticed:
-        return Record((_unpriced(state),))
     return _limit(state) or StartIteration(state.run.iteration + 1)
 
 
-def _unpriced(state: RunState) -> events.Notice:
+def _unpriced(state: RunState) -> events.Notice | None:
+    """Said once where a cost is limited and known in part only."""
+    limits = state.run.limits
+    limit = limits.get("max_cost", limits.get("max_session_cost"))
+    if limit is None or not state.metrics.usage.unpriced or state.unpriced_noticed:
+        return None
     text = (
-        f"A call of {state.run.model} has no known price: the limit of {state.run.max_cost} USD is held against "
+        f"A call of {state.run.model} has no known price: the limit of {limit} USD is held against "
         "what the other calls cost."
     )
     return events.Notice(severity="warning", text=text, origin="cost")
@@ -238,18 +241,58 @@ def _operators_iteration(
     yield events.ReplyFinished(calls=(call,), finish_reason="tool_calls", model="operator", by="operator")
 
 
-def _limit(state: RunState) -> Finish | None:
-    run, usage = state.run, state.metrics.usage
+def _limit(state: RunState) -> Step | None:
+    """What the bounds of the run demand before another iteration."""
+    unpriced = _unpriced(state)
+    if unpriced is not None:
+        return Record((unpriced,))
+    run = state.run
     if run.iteration >= run.max_iterations:
         reason = f"All {run.max_iterations} iterations are used up without an answer."
         return Finish(
             _partial(state, events.Outcome.PARTIAL, reason, "max_iterations", Rule.LIMIT_ITERATIONS)
         )
-    if run.max_cost is not None and usage.priced >= run.max_cost:
-        more = f" ({usage.unpriced} calls have no known price)" if usage.unpriced else ""
-        reason = f"The run cost {usage.priced:.4f} USD{more}; its limit is {run.max_cost:.4f} USD."
-        return Finish(_partial(state, events.Outcome.PARTIAL, reason, "max_cost", Rule.LIMIT_COST))
-    return None
+    spent = budgets.exceeded(state)
+    if spent is not None:
+        return _over_budget(state, spent)
+    near = budgets.near(state)
+    if near is None:
+        return None
+    text = budgets.warning(state, near)
+    rule = Rule.LIMIT_WARNING
+    return Record((events.Notice(severity="warning", text=text, origin="budget", about=near.key, rule=rule),))
+
+
+def _over_budget(state: RunState, spent: budgets.Spending) -> Step:
+    """A partial answer, or what the operator says where one is there."""
+    reason, answer = spent.in_words(), state.budget_answer
+    by_policy = answer is not None and answer.by != "operator" and answer.text != INTERRUPTED
+    if not state.run.operator_present or by_policy:
+        return Finish(_partial(state, events.Outcome.PARTIAL, reason, spent.key, spent.kind.rule))
+    if answer is None or answer.by != "operator":
+        return Record((_budget_question(state, spent, reason),))
+    if answer.choice == "partial":
+        return Finish(_partial(state, events.Outcome.PARTIAL, reason, spent.key, Rule.OPERATOR_PARTIAL))
+    if answer.choice == "stop":
+        return Finish(_partial(state, events.Outcome.ESCALATED, reason, spent.key, Rule.OPERATOR_STOP))
+    limit = spent.raised() if answer.choice == "retry" else spent.limit_in(answer.text)
+    if limit is None:
+        unclear = f"{answer.text.strip()!r} names no limit above that. {reason}"
+        return Record((_budget_question(state, spent, unclear),))
+    raised = events.BudgetRaised(
+        key=spent.key, limit=None if limit == float("inf") else limit, rule=Rule.LIMIT_ASK
+    )
+    return Record((raised,))
+
+
+def _budget_question(state: RunState, spent: budgets.Spending, reason: str) -> events.EscalationRaised:
+    return events.EscalationRaised(
+        id=f"budget-{state.seq + 1}",
+        question=f"{reason} How should it go on?",
+        source=budgets.SOURCE,
+        rule=Rule.LIMIT_ASK,
+        options=spent.options(),
+    )
 
 
 # --- within an iteration ------------------------------------------------------------------------------------
@@ -636,7 +679,7 @@ def escalation_answered(
     by: str = "operator",
 ) -> events.EscalationAnswered:
     """The event of an answer, with the message that the model keeps in its history ("" for none)."""
-    about_call = question.source not in {"model", ASK_OPERATOR}
+    about_call = question.source not in {"model", ASK_OPERATOR, budgets.SOURCE}
     arguments = edited if edited is not None else question.input
     return events.EscalationAnswered.model_validate(
         {

@@ -17,6 +17,17 @@ REASONING_EFFORTS: tuple[ReasoningEffort, ...] = get_args(ReasoningEffort)
 """How much a model thinks before it answers, in OpenAI's words."""
 
 ToolCallForm = Literal["auto", "native", "text"]
+
+BUDGET_KEYS = (
+    "max_cost",
+    "max_session_cost",
+    "max_run_tokens",
+    "max_session_tokens",
+    "max_run_time",
+    "max_session_time",
+)
+"""The keys of the budgets of a run and its session (`core.budgets`)."""
+
 OutputForm = Literal["text", "json", "jsonl"]
 OUTPUT_FORMS: tuple[OutputForm, ...] = get_args(OutputForm)
 """What `run` prints."""

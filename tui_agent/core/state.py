@@ -16,6 +16,7 @@ from tui_agent.core.events import (
     Approval,
     ApprovalAnswered,
     ApprovalAsked,
+    BudgetRaised,
     CheckpointSaved,
     Compacted,
     CompactionFailed,
@@ -107,6 +108,8 @@ class SessionFacts:
     model: str = ""
     approve: Approval | None = None
     """What the next run uses, where it was chosen already; approvals apply at once."""
+    raised: Mapping[str, float | None] = field(default_factory=dict)
+    """Budgets of the session that the operator raised; None: without a limit."""
     rules: frozenset[str] = frozenset()
     """Permission rules that the operator allowed for this session (`ApprovalAsked.rules`)."""
 
@@ -123,7 +126,9 @@ class RunFacts:
     tools: tuple[str, ...] = ()
     iteration: int = 0
     max_iterations: int = 50
-    max_cost: float | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
+    """Budgets by their keys (`core.budgets`), as they are now."""
+    budget_warning: float = 0.8
     context_tokens: int | None = None
     tools_tokens: int = 0
     fallback_models: tuple[str, ...] = ()
@@ -190,6 +195,10 @@ class RunState:
     """The iteration that ended last has its verdict."""
     fault: ModelFaulted | None = None
     """The model call that failed last, until another is made."""
+    budget_answer: EscalationAnswered | None = None
+    """What was answered when a budget was used up."""
+    warned: frozenset[str] = frozenset()
+    """Budgets whose end is near, as the operator knows."""
     answer: EscalationAnswered | None = None
     """What was answered to the question of this verdict or fault."""
     text_answer: str | None = None
@@ -308,7 +317,8 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
         event.system_prompt,
         event.tools,
         max_iterations=event.max_iterations,
-        max_cost=event.max_cost,
+        limits=_limits(state.session, event),
+        budget_warning=event.budget_warning,
         context_tokens=event.context_tokens,
         tools_tokens=event.tools_tokens,
         fallback_models=event.fallback_models,
@@ -344,9 +354,41 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
         "cut_text": "",
         "interrupted": False,
         "unpriced_noticed": False,
+        "budget_answer": None,
+        "warned": frozenset(),
         "compaction_failed": False,
         "stop": None,
     }
+
+
+def _limits(session: SessionFacts, event: RunStarted) -> dict[str, float]:
+    """The budgets of a run; what the operator raised for the session stays raised."""
+    limits = dict(event.budgets)
+    if event.max_cost is not None:
+        limits["max_cost"] = event.max_cost
+    for key, limit in session.raised.items():
+        if key not in limits:
+            continue
+        if limit is None:
+            del limits[key]
+        else:
+            limits[key] = max(limit, limits[key])
+    return limits
+
+
+def _budget_raised(state: RunState, event: BudgetRaised) -> Changes:
+    limits = {key: limit for key, limit in state.run.limits.items() if key != event.key}
+    if event.limit is not None:
+        limits[event.key] = event.limit
+    changes: Changes = {
+        "run": evolve(state.run, limits=limits),
+        "budget_answer": None,
+        "warned": state.warned - {event.key},
+    }
+    if "session" in event.key:
+        raised = {**state.session.raised, event.key: event.limit}
+        changes["session"] = evolve(state.session, raised=raised)
+    return changes
 
 
 def title_of(task: str, limit: int = 72) -> str:
@@ -378,6 +420,7 @@ def _iteration_started(state: RunState, event: IterationStarted) -> Changes:
         "iteration_open": True,
         "hook_context": (),
         "answer": None,
+        "budget_answer": None,
         "text_answer": None,
         "fault": None,
     }
@@ -540,15 +583,17 @@ def _approval_answered(state: RunState, event: ApprovalAnswered) -> Changes:
 
 
 def _escalation_raised(_: RunState, event: EscalationRaised) -> Changes:
-    return {"phase": Phase.ESCALATION, "escalation": event}
+    return {"phase": Phase.ESCALATION, "escalation": event, "budget_answer": None}
 
 
 def _escalation_answered(state: RunState, event: EscalationAnswered) -> Changes:
     in_tools = bool(state.conversation.calls)
+    asked = state.escalation
+    about_budget = "budget_answer" if asked is not None and asked.source == "budget" else "answer"
     return {
         "phase": Phase.TOOLS if in_tools else Phase.READY,
         "escalation": None,
-        "answer": event,
+        about_budget: event,
         "interrupted": state.interrupted and state.iteration_open,
     }
 
@@ -597,8 +642,14 @@ def _server_answered(state: RunState, event: ServerAnswered) -> Changes:
     return {"server_questions": tuple(asked for asked in state.server_questions if asked.id != event.id)}
 
 
-def _notice(_: RunState, event: Notice) -> Changes:
-    return {"unpriced_noticed": True} if event.origin == "cost" else {}
+def _notice(state: RunState, event: Notice) -> Changes:
+    match event.origin:
+        case "cost":
+            return {"unpriced_noticed": True}
+        case "budget":
+            return {"warned": state.warned | {event.about}}
+        case _:
+            return {}
 
 
 def _stop_requested(_: RunState, event: StopRequested) -> Changes:
@@ -631,6 +682,7 @@ _HANDLERS: dict[type[Event], Callable[[RunState, Any], Changes]] = {
     ModeChanged: _mode_changed,
     SettingChanged: _setting_changed,
     RunStarted: _run_started,
+    BudgetRaised: _budget_raised,
     MessageQueued: _message_queued,
     MessageUnqueued: _message_unqueued,
     OperatorSpoke: _operator_spoke,

@@ -426,6 +426,8 @@ class Session:
                 approve=session.approve or settings.approve,
                 max_iterations=settings.max_iterations,
                 max_cost=settings.max_cost,
+                budgets=settings.budgets(),
+                budget_warning=settings.budget_warning,
                 context_tokens=settings.context_tokens,
                 tools_tokens=sum(estimate_tokens(str(tool)) for tool in self._tools.specifications()),
                 fallback_models=tuple(settings.fallback_models),

@@ -167,14 +167,18 @@ class EscalationCard(Card):
 _PLACEHOLDERS = {
     "model": "Name another model, or take a key below",
     "ask_operator": "Your answer, or take a key below",
+    "budget": "Another limit, or take a key below",
 }
 
 
 def title_of(source: str) -> str:
     """The card's title, by who asks."""
-    return {"ask_operator": "The agent asks", "model": "The model cannot be used"}.get(
-        source, "The agent needs you"
-    )
+    titles = {
+        "ask_operator": "The agent asks",
+        "model": "The model cannot be used",
+        "budget": "A budget is used up",
+    }
+    return titles.get(source, "The agent needs you")
 
 
 def choices_for(asked: EscalationRaised) -> list[Choice]:
@@ -192,6 +196,8 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
     ]
     if asked.source == "ask_operator":
         return [*options, skip._replace(label="skip, decide yourself"), *ends]
+    if asked.source == "budget":
+        return [*options, *ends]
     if asked.source == "model":
         return [*options, retry, *ends]
     if asked.tool:
@@ -241,7 +247,7 @@ def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
         match entry:
             case OperatorEntry(iteration=0):
                 break
-            case CallEntry(state=CallState.FAILED) if asked.source not in {"model", "ask_operator"}:
+            case CallEntry(state=CallState.FAILED) if asked.source not in {"model", "ask_operator", "budget"}:
                 if not asked.tool or (entry.tool == asked.tool and entry.input == asked.input):
                     said = json.dumps(entry.input, ensure_ascii=False, default=str)
                     what = f"iteration {entry.iteration}" if asked.tool else f"{entry.tool} {said}"

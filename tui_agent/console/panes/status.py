@@ -165,6 +165,10 @@ def _sums(state: RunState, now: float) -> list[_Field]:
     cached = 100 * usage.cached_tokens // max(1, usage.prompt_tokens)
     tokens = f"{compact(usage.tokens)} tok"
     cost = "cost ?" if usage.cost is None else dollars(usage.cost) if usage.cost else "$0"
+    limit = state.run.limits.get("max_cost")
+    if limit is not None and usage.cost is not None:
+        cost += f" of {dollars(limit)}"
+    near = limit is not None and usage.priced >= limit * state.run.budget_warning
     time = whole_seconds(passed)
     long = [tokens, cost, time]
     if metrics.session_seconds:
@@ -177,12 +181,11 @@ def _sums(state: RunState, now: float) -> list[_Field]:
         ]
     worked = passed - waited
     rate = f" {dollars(60 * usage.cost / worked)}/min" if usage.cost and worked >= RATED else ""
+    role = "warn" if near else "muted" if usage.cost is None else ""
     return [
         _Field(4, list(dict.fromkeys((long[0], tokens)))),
         _Field(2, [f"{cached}% cached"] if cached else [], "muted"),
-        _Field(
-            6, list(dict.fromkeys((long[1] + rate, long[1], cost))), "muted" if usage.cost is None else ""
-        ),
+        _Field(6, list(dict.fromkeys((long[1] + rate, long[1], cost))), role),
         _Field(7, list(dict.fromkeys((long[2], time)))),
         _Field(2, [f"waited {whole_seconds(waited)}"] if waited >= 1 else [], "operator"),
     ]

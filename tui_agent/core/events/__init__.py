@@ -37,6 +37,7 @@ from tui_agent.core.events.model import (
     WindowCut,
 )
 from tui_agent.core.events.run import (
+    BudgetRaised,
     Interrupted,
     IterationFinished,
     IterationStarted,
@@ -92,6 +93,7 @@ __all__ = [
     "BackgroundEnded",
     "BackgroundStarted",
     "BreakerSet",
+    "BudgetRaised",
     "CallProblem",
     "Carried",
     "CheckpointSaved",
@@ -169,6 +171,7 @@ AnyEvent = Annotated[
     | IterationStarted
     | IterationFinished
     | RunFinished
+    | BudgetRaised
     | Interrupted
     | StopRequested
     | ModelCallStarted

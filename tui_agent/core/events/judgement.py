@@ -65,7 +65,7 @@ class ApprovalAnswered(Event):
 
 
 class EscalationRaised(Event):
-    """The loop needs the operator. `source` is a detector's name, `ask_operator` or `model`."""
+    """The loop needs the operator. `source` is a detector's name, `ask_operator`, `model` or `budget`."""
 
     type: Literal["escalation_raised"] = "escalation_raised"
     id: str

@@ -25,6 +25,10 @@ class RunStarted(Event):
     approve: Approval = Approval.ASK
     max_iterations: int = 50
     max_cost: float | None = None
+    budgets: dict[str, float] = {}
+    """Further budgets by their keys: USD, tokens, seconds of work, of the run or its session."""
+    budget_warning: float = 0.8
+    """Share of a budget from which on the operator is warned."""
     context_tokens: int | None = None
     """Budget of the window in tokens; None: the model's, where it is known."""
     tools_tokens: int = 0
@@ -106,3 +110,22 @@ class RunFinished(Event):
     detector: str = ""
     rule: str = ""
     """Id of the rule that ended the run; empty when it was answered."""
+
+
+class BudgetRaised(Event):
+    """The operator lets a run or its session go on, up to another limit; None: without one."""
+
+    type: Literal["budget_raised"] = "budget_raised"
+    key: str
+    """The key of the budget's setting."""
+    limit: float | None
+    rule: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """One sentence, without its full stop."""
+        return (
+            f"{self.key} is now {self.limit:g}"
+            if self.limit is not None
+            else f"{self.key} is no limit any more"
+        )

@@ -511,7 +511,7 @@ def _open_entries(conversation: Conversation, at: float) -> tuple[Entry, ...]:
 
 def _notice(conversation: Conversation, event: events.Notice, _: Surroundings) -> Conversation:
     return conversation._closed(
-        NoticeEntry(event.seq, event.at, conversation.iteration, event.severity, event.text)
+        NoticeEntry(event.seq, event.at, conversation.iteration, event.severity, event.text, event.rule)
     )
 
 

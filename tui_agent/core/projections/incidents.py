@@ -278,7 +278,7 @@ def _with_newest(incident: Incident, **changes: Any) -> Incident:
 
 
 def _escalation_raised(incidents: Incidents, event: events.EscalationRaised) -> Incidents:
-    if event.source == "ask_operator":
+    if event.source in {"ask_operator", "budget"}:
         return incidents
     about = {event.key: incidents.open[event.key]} if event.key in incidents.open else {}
     if event.source == "model" and MODEL in incidents.open:

@@ -101,6 +101,13 @@ class Metrics:
     """Each once, in the order of their first change."""
     commands_succeeded: tuple[str, ...] = ()
     """The newest, each once."""
+    worked: float = 0.0
+    """Seconds of this run in iterations, without the waits for the operator."""
+    session_worked: float = 0.0
+    """The same over all runs of the session."""
+    in_iteration: bool = False
+    working_since: float | None = None
+    """When the open stretch of work began."""
     replied: bool = False
     """The open iteration has its reply."""
 
@@ -150,13 +157,32 @@ def _run_started(metrics: Metrics, event: events.RunStarted) -> Metrics:
         started_at=event.at,
         session_usage=metrics.session_usage,
         session_seconds=before,
+        session_worked=metrics.session_worked,
         incidents=Incidents(search_results=policy.search_results),
     )
 
 
 def _iteration_started(metrics: Metrics, event: events.IterationStarted) -> Metrics:
-    failures = metrics.failures
-    return evolve(metrics, open_point=IterationPoint(event.iteration, failures, 0, 0.0, None))
+    point = IterationPoint(event.iteration, metrics.failures, 0, 0.0, None)
+    return evolve(metrics, open_point=point, working_since=event.at, in_iteration=True)
+
+
+def _rested(metrics: Metrics, at: float) -> Metrics:
+    """The open stretch of work ends."""
+    if metrics.working_since is None:
+        return metrics
+    seconds = max(0.0, at - metrics.working_since)
+    return evolve(
+        metrics,
+        worked=metrics.worked + seconds,
+        session_worked=metrics.session_worked + seconds,
+        working_since=None,
+    )
+
+
+def _session_resumed(metrics: Metrics, event: events.SessionResumed) -> Metrics:
+    """Nothing was done while the process was gone."""
+    return metrics if metrics.working_since is None else evolve(metrics, working_since=event.at)
 
 
 def _model_call_started(metrics: Metrics, event: events.ModelCallStarted) -> Metrics:
@@ -213,14 +239,15 @@ def _tool_failed(metrics: Metrics, event: events.ToolFailed) -> Metrics:
     return evolve(metrics, tool_errors=metrics.tool_errors + 1)
 
 
-def _asked(metrics: Metrics, event: events.ApprovalAsked) -> Metrics:
+def _asked(metrics: Metrics, event: events.ApprovalAsked | events.EscalationRaised) -> Metrics:
     began = metrics.asked_at if metrics.questions else event.at
-    return evolve(metrics, questions=metrics.questions + 1, asked_at=began)
+    return evolve(_rested(metrics, event.at), questions=metrics.questions + 1, asked_at=began)
 
 
 def _answered(metrics: Metrics, event: events.ApprovalAnswered | events.EscalationAnswered) -> Metrics:
     if metrics.questions <= 1:
-        return evolve(metrics, **_no_questions(metrics, event.at))
+        since = event.at if metrics.in_iteration else None
+        return evolve(metrics, **_no_questions(metrics, event.at), working_since=since)
     return evolve(metrics, questions=metrics.questions - 1)
 
 
@@ -229,6 +256,7 @@ def _no_questions(metrics: Metrics, at: float) -> dict[str, Any]:
 
 
 def _iteration_finished(metrics: Metrics, event: events.IterationFinished) -> Metrics:
+    metrics = evolve(_rested(metrics, event.at), in_iteration=False)
     point = metrics.open_point
     point = evolve(point, failures=metrics.failures - point.failures)
     completed = metrics.replied and not event.cancelled
@@ -246,10 +274,8 @@ def _coherence_repaired(metrics: Metrics, event: events.CoherenceRepaired) -> Me
 
 
 def _escalation_raised(metrics: Metrics, event: events.EscalationRaised) -> Metrics:
-    began = metrics.asked_at if metrics.questions else event.at
-    return evolve(
-        metrics, escalations=metrics.escalations + 1, questions=metrics.questions + 1, asked_at=began
-    )
+    # A budget that is used up is nothing that went wrong.
+    return evolve(_asked(metrics, event), escalations=metrics.escalations + (event.source != "budget"))
 
 
 def _run_finished(metrics: Metrics, event: events.RunFinished) -> Metrics:
@@ -272,5 +298,6 @@ _HANDLERS: dict[type[events.Event], Callable[[Metrics, Any], Metrics]] = {
     events.ApprovalAnswered: _answered,
     events.EscalationRaised: _escalation_raised,
     events.EscalationAnswered: _answered,
+    events.SessionResumed: _session_resumed,
     events.RunFinished: _run_finished,
 }

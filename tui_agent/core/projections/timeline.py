@@ -140,6 +140,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
         f"{event.tool} {'opened' if event.open else 'closed'} by hand",
     ),
     events.SettingChanged: lambda event: ("operator", f"{event.setting} set to {event.value}"),
+    events.BudgetRaised: lambda event: ("operator", event.in_words),
     events.HookReported: _hook,
     events.Notice: lambda event: ("notice", event.text),
     events.Rewound: _rewound,

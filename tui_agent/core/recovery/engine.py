@@ -319,7 +319,7 @@ def _escalation_raised(state: RecoveryState, event: events.EscalationRaised) -> 
 
 def _escalation_answered(state: RecoveryState, event: events.EscalationAnswered) -> RecoveryState:
     raised = state.raised if state.raised is not None and state.raised.id == event.id else None
-    if raised is not None and raised.source == "model":
+    if raised is not None and raised.source in {"model", "budget"}:
         return evolve(state, raised=None)
     if raised is not None and raised.source == "ask_operator":
         stuck = state.stuck.next_era() if event.by == "operator" else state.stuck

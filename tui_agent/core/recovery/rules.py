@@ -110,6 +110,10 @@ class Rule(StrEnum):
     # Bounds of a run, and what ends it from outside
     LIMIT_ITERATIONS = "limit.iterations"
     LIMIT_COST = "limit.cost"
+    LIMIT_TOKENS = "limit.tokens"
+    LIMIT_TIME = "limit.time"
+    LIMIT_WARNING = "limit.warning"
+    LIMIT_ASK = "limit.ask"
     RUN_INTERRUPTED = "run.interrupted"
     RUN_ERROR = "run.error"
     PARTIAL_ANSWER = "partial.answer"

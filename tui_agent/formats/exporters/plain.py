@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tui_agent.core.events import (
     ApprovalAnswered,
     BreakerSet,
+    BudgetRaised,
     CoherenceRepaired,
     Compacted,
     CompactionFailed,
@@ -104,7 +105,14 @@ def _lines(event: Event, *, times: bool) -> Iterator[str]:
             yield from _summary(event)
         case ServerChanged():
             yield f"SERVER {event.in_words}"
-        case ModelFaulted() | ReplyRejected() | CoherenceRepaired() | BreakerSet() | WaitSkipped():
+        case (
+            ModelFaulted()
+            | ReplyRejected()
+            | CoherenceRepaired()
+            | BreakerSet()
+            | WaitSkipped()
+            | BudgetRaised()
+        ):
             yield from _fault(event)
         case _:
             yield from _frame(event)
@@ -233,5 +241,7 @@ def _fault(event: Event) -> Iterator[str]:
             yield f"» COHERENCE {repairs}"
         case WaitSkipped():
             yield "» THE WAIT WAS SKIPPED"
+        case BudgetRaised():
+            yield f"» BUDGET {event.in_words}{by_rule(event.rule)}"
         case BreakerSet():
             yield f"» BREAKER {event.tool} {'opened' if event.open else 'closed'} by hand"

@@ -137,7 +137,7 @@ class _Judge:
         self.rekey = recorded.attempts_key != self.policy.attempts_key
         self.put(event.model_copy(update=changes))
         # The run had the limits of its own harness: ours would end long runs that went on.
-        unlimited = evolve(self.state.run, max_iterations=sys.maxsize, max_cost=None)
+        unlimited = evolve(self.state.run, max_iterations=sys.maxsize, limits={})
         self.state = evolve(self.state, run=unlimited)
 
     def _keyed(self, event: events.ReplyFinished) -> events.ReplyFinished:
