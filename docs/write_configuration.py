@@ -19,7 +19,7 @@ from field_notes import field_notes
 
 from tui_agent.config.layers import IN_A_PROJECTS_PROFILE, LIMITS, PERSONAL
 from tui_agent.config.profiles import FallbackSettings, ModelParameters, ModelProfile
-from tui_agent.config.sections import HookSettings
+from tui_agent.config.sections import HookSettings, WebSettings
 from tui_agent.config.settings import Settings
 from tui_agent.core.recovery.policy import RecoveryPolicy
 
@@ -122,12 +122,23 @@ def page() -> str:
         '    deny  = ["bash(rm -rf *)", "read_file(**/.env)"]'
     )
     names = "".join(f"- `{field.alias}`\n" for field in HookSettings.model_fields.values())
+    parts += ["## `[web]` †\n", _table(WebSettings)]
     parts += ["## `[format]` †, `[diagnostics]` †\n", files + "\n"]
     parts += ["## `[permissions]`\n", permissions + "\n", "## `[hooks]` †\n", hooks + "\n", names]
     return "\n".join(parts)
 
 
-_SECTIONS = {"recovery", "hooks", "permissions", "parameters", "fallbacks", "format", "diagnostics", "name"}
+_SECTIONS = {
+    "recovery",
+    "hooks",
+    "permissions",
+    "parameters",
+    "fallbacks",
+    "format",
+    "diagnostics",
+    "web",
+    "name",
+}
 """Keys with tables of their own."""
 
 

@@ -195,7 +195,7 @@ class _Text:
             return  # nobody reads the progress any more; the answer still counts
 
 
-_SHOWN_ARGUMENT = ("command", "path", "pattern", "question")
+_SHOWN_ARGUMENT = ("command", "path", "pattern", "url", "question")
 
 
 def _call(event: events.ToolResult) -> str:

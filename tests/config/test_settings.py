@@ -122,6 +122,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "permissions": ('{deny = ["bash(rm -rf *)"]}', '{"deny": ["bash(rm -rf *)"]}'),
     "recovery": ("{stall_threshold = 4}", '{"stall_threshold": 4}'),
     "format": ('{"*.py" = ["ruff", "format", "{path}"]}', '{"*.py": ["ruff", "format", "{path}"]}'),
+    "web": ('{private_hosts = ["localhost"]}', '{"private_hosts": ["localhost"]}'),
     "diagnostics": (
         '{"*.ts" = {shell = "tsc | head", timeout = 9}}',
         '{"*.ts": {"shell": "tsc | head", "timeout": 9}}',
@@ -272,6 +273,7 @@ def test_a_misspelt_variable_is_an_error_and_a_foreign_one_is_not(place: Path) -
         ("approve = 'writes'", "unasked"),
         ("api_base = 'http://elsewhere.example/v1'", "where your provider key"),
         ("[[hooks.PreToolUse]]\nhooks = [{command = 'true'}]", "commands that run unasked"),
+        ("[web]\nprivate_hosts = ['localhost']", "addresses of your network"),
         ("[format]\n'*.py' = ['true']", "formatters are commands that run unasked"),
         ("[diagnostics]\n'*.py' = ['true']", "checkers are commands that run unasked"),
         ("state_dir = '.'", "where your sessions are written"),

@@ -29,6 +29,7 @@ NAMES = (
     "list_dir",
     "read_file",
     "update_plan",
+    "web_fetch",
     "write_file",
 )
 

@@ -31,6 +31,7 @@ PERSONAL: Mapping[str, str] = {
     "api_base": "it decides where your provider key and every message are sent",
     "hooks": "hooks are commands that run unasked",
     "format": "formatters are commands that run unasked",
+    "web": "it decides which addresses of your network may be contacted",
     "diagnostics": "checkers are commands that run unasked",
     "state_dir": "it decides where your sessions are written",
     "retention_days": "it decides when your sessions are deleted",

@@ -1,5 +1,5 @@
 """Sections of the configuration: parameters of recovery (`[recovery]`), commands on written files (`[format]`,
-`[diagnostics]`), hooks (`[hooks]`), and number types.
+`[diagnostics]`), the web (`[web]`), hooks (`[hooks]`), and number types.
 
 The parameters of recovery are those of the policies; here is only what makes them keys of a file.
 """
@@ -171,6 +171,26 @@ def listed_rules(value: object) -> object:
         return json.loads(value)
     except ValueError as error:
         raise ValueError(f"must be a list of rules as JSON ({error})") from error
+
+
+class WebSettings(BaseModel):
+    """What `web_fetch` may do (`[web]`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    private_hosts: tuple[str, ...] = ()
+    """Hosts (`wiki.internal`, `localhost`) and networks (`10.1.0.0/16`) that may be fetched though they are private."""
+    timeout: Seconds = 30.0
+    """Longest time for a page, in seconds."""
+    max_bytes: Annotated[int, Field(ge=1_000, le=20_000_000)] = 5_000_000
+    """Bytes of a page that are read, unpacked."""
+
+    @field_validator("private_hosts", mode="before")
+    @classmethod
+    def _split_at_commas(cls, value: Any) -> Any:
+        return (
+            [host.strip() for host in value.split(",") if host.strip()] if isinstance(value, str) else value
+        )
 
 
 class HookCommand(BaseModel):

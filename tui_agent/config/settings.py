@@ -53,6 +53,7 @@ from tui_agent.config.sections import (
     PermissionSettings,
     RecoverySettings,
     Seconds,
+    WebSettings,
     listed_rules,
 )
 from tui_agent.core.events import Approval
@@ -149,6 +150,7 @@ class Settings(BaseModel):
     hooks: HookSettings = HookSettings()
     format: FileCommands = {}
     """Commands that format a file after it was written, by glob."""
+    web: WebSettings = WebSettings()
     diagnostics: FileCommands = {}
     """Commands that check a file after it was written, by glob; what they find joins the result of the edit."""
     permissions: PermissionSettings = PermissionSettings()
@@ -223,6 +225,7 @@ def known_keys() -> dict[str, frozenset[str] | None]:
         "parameters": frozenset(ModelParameters.model_fields),
         "fallbacks": frozenset(FallbackSettings.model_fields),
         "recovery": frozenset(RecoverySettings.model_fields),
+        "web": frozenset(WebSettings.model_fields),
         "hooks": frozenset(str(field.alias) for field in HookSettings.model_fields.values()),
         "permissions": frozenset(PermissionSettings.model_fields),
     }

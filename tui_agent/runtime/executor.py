@@ -206,7 +206,8 @@ class Executor:
         if not await self._hook_allows(issued):
             return
         if issued.tool.effect is not Effect.READ:
-            await self._checkpointer.before_effect()
+            if issued.tool.effect is not Effect.NETWORK:
+                await self._checkpointer.before_effect()
             await self._recorder.barrier()
         self._start(issued)
         progress = ProgressStream(self._recorder, issued.call.id)
@@ -221,7 +222,7 @@ class Executor:
         found = await asyncio.to_thread(instructions.for_call, self._workspace, issued.tool, issued.arguments)
         try:
             # Only here: what is recorded and shown keeps the placeholder.
-            arguments = self._restore(issued.arguments)
+            arguments = self._with_secrets(issued)
             output = await issued.tool.run(arguments, context)
         except MaskedSecretError as error:
             await self._fail(issued, ToolError(str(error)))
@@ -255,6 +256,15 @@ class Executor:
         files = {one.path: one.digest for one in given}
         content = instructions.joined(output.content, given)
         return replace(output, content=content, files={**files, **output.files})
+
+    def _with_secrets(self, issued: _Issued) -> dict[str, Any]:
+        """The arguments with masked secrets put back, which never go to the network."""
+        arguments = self._restore(issued.arguments)
+        if issued.tool.effect is Effect.NETWORK and arguments != issued.arguments:
+            raise ToolError(
+                "The arguments hold a masked secret, which is not sent to the network. Leave it out."
+            )
+        return arguments
 
     def _reports_error_in_text(self, output: ToolOutput) -> bool:
         """`failure.error_prefix` (HPD-Agent): any tool's own output that begins so is a failure; ours raise instead."""

@@ -124,6 +124,7 @@ async def open_session(
             settings.command_timeout,
             checks=FileChecks(settings.format, settings.diagnostics),
             background=background,
+            web=settings.web,
         ),
         recorder,
         folder,

@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tui_agent.config.sections import WebSettings
 from tui_agent.core.events import FailureKind, ToolCall
 from tui_agent.tools.background import BackgroundCommands, BashOutput, BashStop
 from tui_agent.tools.dialogue import AskOperator, Finish
@@ -18,6 +19,7 @@ from tui_agent.tools.hints import broken_rules, unknown_tool
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.plan import UpdatePlan
 from tui_agent.tools.shell import DEFAULT_TIMEOUT, Bash
+from tui_agent.tools.web import WebFetch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -146,16 +148,19 @@ def default_tools(
     output_limit: int = DEFAULT_LIMIT,
     checks: FileChecks | None = None,
     background: BackgroundCommands | None = None,
+    web: WebSettings | None = None,
 ) -> ToolRegistry:
     """Every tool that a run offers. `command_timeout` in seconds; `output_limit` in characters of one result;
-    `checks` run on files that were written, `background` holds the commands that run beside the conversation.
+    `checks` run on files that were written, `background` holds the commands that run beside the conversation,
+    `web` says what may be fetched.
     """
     background = background or BackgroundCommands()
     checks = checks or FileChecks()
     return ToolRegistry([
         ReadFile(output_limit), WriteFile(checks), EditFile(checks), Glob(output_limit), Grep(output_limit),
         ListDir(output_limit), Bash(command_timeout, output_limit, background=background),
-        BashOutput(background), BashStop(background), AskOperator(), Finish(), UpdatePlan(),
+        BashOutput(background), BashStop(background),
+        WebFetch(web or WebSettings(), output_limit), AskOperator(), Finish(), UpdatePlan(),
     ])  # fmt: skip
 
 

@@ -21,6 +21,8 @@ class Effect(StrEnum):
     """Files of the workspace, through the write and edit tools."""
     COMMAND = "command"
     """Anything."""
+    NETWORK = "network"
+    """Reads from elsewhere; changes nothing here."""
     DIALOGUE = "dialogue"
     """Asks the operator or ends the run; needs no approval."""
 

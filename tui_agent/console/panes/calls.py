@@ -19,6 +19,7 @@ _MAIN_ARGUMENT = {
     "glob": "pattern",
     "grep": "pattern",
     "bash": "command",
+    "web_fetch": "url",
     "bash_output": "id",
     "bash_stop": "id",
     "ask_operator": "question",

@@ -36,7 +36,7 @@ class ToolCall(Value):
     arguments: str = "{}"
     key: str = ""
     """Identity of the call, computed from the exact arguments when the reply was parsed."""
-    effect: Literal["", "read", "write", "command", "dialogue"] = ""
+    effect: Literal["", "read", "write", "command", "network", "dialogue"] = ""
     """What the tool may do; empty where it is not known (a recording of another agent)."""
     problem: CallProblem | None = None
 

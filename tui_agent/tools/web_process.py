@@ -1,0 +1,242 @@
+"""One page of the web, fetched and made readable, as a process: `python -m tui_agent.tools.web_process`.
+
+A request as JSON on standard input, one JSON object on standard output. It is a process because names resolve, servers
+drip and pages nest as their owners want: a process can be stopped, and bounded in memory.
+"""
+
+from __future__ import annotations
+
+import codecs
+import ipaddress
+import json
+import os
+import re
+import socket
+import ssl
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import certifi
+import httpcore
+
+from tui_agent import __version__
+from tui_agent.tools.web_address import AddressError, checked_url, redirected, refusal
+
+_MOST_REDIRECTS = 5
+_SECONDS = 15.0
+"""For a connection, and for each read; the whole is bounded by who started this process."""
+_PIECE = 1 << 16
+_ERROR_BYTES = 20_000
+_TEXTUAL = re.compile(r"text/|application/(?:[\w.+-]*\+)?(?:json|xml|yaml|toml|javascript|x-sh|x-ndjson)\b")
+_HTML = ("text/html", "application/xhtml+xml")
+_BESIDE = (
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "svg",
+    "nav",
+    "footer",
+    "aside",
+    "iframe",
+    "form",
+    "button",
+)
+"""Elements that are no text of the page."""
+_SHORTEST_MAIN = 200
+"""Characters from which on a page's `main` or `article` is taken for what it says."""
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class FetchError(Exception):
+    """Nothing was fetched; `transient`: it may be another time."""
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+class Guarded(httpcore.NetworkBackend):
+    """Resolves a name once, judges what it resolves to, and connects to that very address."""
+
+    def __init__(self, allowed: tuple[str, ...]) -> None:
+        self._allowed = allowed
+        self._inner = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            said = error.strerror if isinstance(error, OSError) else str(error)
+            raise FetchError(f"The host {host} could not be found: {said}.") from None
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        for text in addresses:
+            why = refusal(host, ipaddress.ip_address(text), self._allowed)
+            if why:
+                raise AddressError(why)
+        fault: httpcore.NetworkError | httpcore.TimeoutException | None = None
+        for text in addresses[:4]:
+            try:
+                return self._inner.connect_tcp(text, port, timeout, local_address, socket_options)
+            except (httpcore.NetworkError, httpcore.TimeoutException) as error:
+                fault = error
+        raise fault or FetchError(f"The host {host} has no address.")
+
+
+def fetch(request: dict[str, Any]) -> dict[str, Any]:
+    """The page of a request (`url`, `private_hosts`, `max_bytes`, `raw`). Raises `FetchError`, `AddressError`."""
+    url = checked_url(str(request["url"]))
+    context = ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or certifi.where())
+    backend = Guarded(tuple(request["private_hosts"]))
+    with httpcore.ConnectionPool(ssl_context=context, network_backend=backend, max_connections=1) as pool:
+        for _ in range(_MOST_REDIRECTS + 1):
+            page = _get(pool, url, int(request["max_bytes"]), raw=bool(request["raw"]))
+            if isinstance(page, dict):
+                return page
+            url = redirected(url, page)
+    raise FetchError(f"The address redirects more than {_MOST_REDIRECTS} times.")
+
+
+def _get(pool: httpcore.ConnectionPool, url: str, limit: int, *, raw: bool) -> dict[str, Any] | str:
+    """The page, or where it redirects to."""
+    headers: dict[bytes | str, bytes | str] = {
+        "Host": urlsplit(url).netloc,
+        "User-Agent": f"agent-tui/{__version__}",
+        "Accept": "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5",
+        "Accept-Encoding": "gzip, deflate",
+    }
+    times = dict.fromkeys(("connect", "read", "write", "pool"), _SECONDS)
+    try:
+        with pool.stream("GET", url, headers=headers, extensions={"timeout": times}) as response:
+            got = {
+                name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers
+            }
+            if response.status in _REDIRECTS and got.get("location"):
+                return got["location"]
+            kind = got.get("content-type", "").partition(";")[0].strip().lower()
+            failed = response.status >= 400
+            if kind and not _TEXTUAL.match(kind) and kind not in _HTML and not failed:
+                raise FetchError(
+                    f"{url} is {kind}, which is not text. Use a command to get it, such as curl -o FILE."
+                )
+            encoding = got.get("content-encoding", "").strip().lower()
+            data, whole = _bounded(
+                _decoded(response.iter_stream(), encoding, limit), _ERROR_BYTES if failed else limit
+            )
+    except (httpcore.TimeoutException, TimeoutError):
+        raise FetchError(f"{url}: the server did not answer in time.", transient=True) from None
+    except (
+        httpcore.NetworkError,
+        httpcore.ProtocolError,
+        httpcore.UnsupportedProtocol,
+        ssl.SSLError,
+    ) as error:
+        said = f"{type(error).__name__}: {str(error)[:300]}".rstrip(": ")
+        raise FetchError(f"{url} could not be fetched: {said}.", transient=True) from None
+    charset = re.search(r"charset=[\"']?([\w.:-]+)", got.get("content-type", ""), re.IGNORECASE)
+    text, title = _readable(data, kind, charset[1] if charset else "", url, raw=raw)
+    if failed:
+        phrase = response.extensions.get("reason_phrase", b"").decode("latin-1")
+        said = f"{url}: the server answered {response.status} {phrase}".rstrip() + "."
+        transient = response.status == 429 or response.status >= 500
+        raise FetchError(f"{said}\n{text[:1_000]}".rstrip(), transient=transient)
+    return {"url": url, "title": title, "text": text, "whole": whole, "bytes": len(data)}
+
+
+def _decoded(stream: Iterable[bytes], encoding: str, limit: int) -> Iterator[bytes]:
+    """The body's bytes; no piece is larger than `limit`, however far it unpacks. Raises `FetchError`."""
+    if encoding in {"", "identity"}:
+        yield from stream
+        return
+    if encoding not in {"gzip", "x-gzip", "deflate"}:
+        raise FetchError(f"The server packed the page as {encoding[:40]!r}, which was not asked for.")
+    unpack = zlib.decompressobj(47)
+    try:
+        for piece in stream:
+            left = piece
+            while left:
+                yield unpack.decompress(left, _PIECE)
+                left = unpack.unconsumed_tail
+    except zlib.error as error:
+        raise FetchError(f"The server's packed answer is damaged: {error}.", transient=True) from None
+
+
+def _bounded(pieces: Iterable[bytes], limit: int) -> tuple[bytes, bool]:
+    """The first `limit` bytes, and whether that is all of them."""
+    data = bytearray()
+    for piece in pieces:
+        data += piece
+        if len(data) > limit:
+            return bytes(data[:limit]), False
+    return bytes(data), True
+
+
+def _readable(data: bytes, kind: str, charset: str, url: str, *, raw: bool) -> tuple[str, str]:
+    """The text and the title of a page. Raises `FetchError` where it is no text."""
+    looks_like_html = not kind and data[:1_000].lstrip().lower().startswith((b"<!doctype html", b"<html"))
+    if (kind in _HTML or looks_like_html) and not raw:
+        return _of_html(data, charset, url)
+    if b"\0" in data[:_PIECE] and not charset.lower().startswith(("utf-16", "utf-32")):
+        raise FetchError(f"{url} is not text. Use a command to get it, such as curl -o FILE.")
+    try:
+        codecs.lookup(charset or "utf-8")
+    except LookupError:
+        charset = "utf-8"
+    return data.decode(charset or "utf-8", "replace"), ""
+
+
+def _of_html(data: bytes, charset: str, url: str) -> tuple[str, str]:
+    from bs4 import BeautifulSoup
+    from markdownify import MarkdownConverter
+
+    soup = BeautifulSoup(data, "html.parser", from_encoding=charset or None)
+    title = " ".join(soup.title.get_text().split()) if soup.title is not None else ""
+    for element in soup(_BESIDE):
+        element.decompose()
+    for element in soup.select(
+        '[hidden], [aria-hidden="true"], [style*="display:none"], [style*="display: none"]'
+    ):
+        element.decompose()
+    for link in soup("a", href=True):
+        target = urljoin(url, str(link["href"]))
+        if target.startswith(("http://", "https://")) and "#" not in str(link["href"])[:1]:
+            link["href"] = target
+        else:
+            del link["href"]
+    root = next((found for found in soup.select("main, [role=main], article") if _says_much(found)), None)
+    root = root or soup.body or soup
+    try:
+        text = MarkdownConverter(heading_style="ATX", bullets="-", strip=["img"]).convert_soup(root)
+    except RecursionError:
+        text = root.get_text("\n")
+    lines = (line.rstrip() for line in text.split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n"), title
+
+
+def _says_much(element: Any) -> bool:
+    return len(element.get_text(" ", strip=True)) >= _SHORTEST_MAIN
+
+
+def main() -> None:
+    """Answer the one request."""
+    try:
+        answer = fetch(json.loads(sys.stdin.buffer.read()))
+    except AddressError as error:
+        answer = {"error": str(error), "transient": False}
+    except FetchError as error:
+        answer = {"error": str(error), "transient": error.transient}
+    sys.stdout.buffer.write(json.dumps(answer).encode("utf-8", "replace"))
+
+
+if __name__ == "__main__":
+    main()
