@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.openai_server import Answer, Recorded, error
+from tests.openai_server import Answer, Recorded, error, json_answer
 from tests.servers import MAKES, Make, ModelServer, Said
+from tests.servers.anthropic import Anthropic
 from tests.servers.chat import LlamaCpp
-from tests.servers.make import FaultName
+from tests.servers.make import FaultName, event
 from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models.hosted import HostedModel
 from tui_agent.models.prompt_cache import marked
@@ -273,3 +274,99 @@ async def test_cached_tokens_are_counted_and_cost_what_the_provider_takes_for_th
     _, reply = await bench.ask(GPT, said, messages=CONVERSATION)
     assert isinstance(reply, Reply), reply
     assert (reply.cached_tokens, reply.cost) == (2_000, None)
+
+
+IN_STREAM: dict[str, tuple[str, bytes, FaultKind, str]] = {
+    "ollama, a runner that dies": (
+        "ollama",
+        b'{"error": "llama runner process has terminated: exit status 2"}\n',
+        FaultKind.SERVER,
+        "llama runner process has terminated: exit status 2.",
+    ),
+    "ollama, a prompt that is too long": (
+        "ollama",
+        b'{"error": "the input length exceeds the context length"}\n',
+        FaultKind.CONTEXT_OVERFLOW,
+        "the input length exceeds the context length.",
+    ),
+    "ollama, another server at its address": (
+        "ollama",
+        b'{"id": "chatcmpl-1", "choices": []}\n',
+        FaultKind.BAD_OUTPUT,
+        "",
+    ),
+    "llama.cpp, an overflow in the stream": (
+        "llama.cpp",
+        event(LlamaCpp.overflow),
+        FaultKind.CONTEXT_OVERFLOW,
+        "the request exceeds the available context size, try increasing it.",
+    ),
+    "gemini, an overload in the stream": (
+        "gemini",
+        event({"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}),
+        FaultKind.OVERLOADED,
+        "UNAVAILABLE - The model is overloaded.",
+    ),
+    "responses, a failed one": (
+        "openai-responses",
+        event(
+            {
+                "type": "response.failed",
+                "sequence_number": 1,
+                "response": {
+                    "id": "resp_1",
+                    "object": "response",
+                    "created_at": 1,
+                    "model": "gpt-5",
+                    "output": [],
+                    "status": "failed",
+                    "error": {"code": "server_error", "message": "The model broke."},
+                },
+            },
+            "response.failed",
+        ),
+        FaultKind.STREAM_CUT,
+        "The model broke.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "line", "kind", "message"), IN_STREAM.values(), ids=IN_STREAM)
+async def test_a_fault_under_status_200_is_told_by_its_words(
+    bench: Bench, name: str, line: bytes, kind: FaultKind, message: str
+) -> None:
+    make = next(make for make in MAKES if make.name == name)
+    _, fault = await bench.ask(make, Said(raw=line))
+    assert isinstance(fault, Fault), fault
+    assert fault.kind is kind
+    assert message in fault.message
+
+
+class Unsigned(Anthropic):
+    """Anthropic, with thinking switched on for a history that another model began."""
+
+    def answer(self, said: Said, request: Recorded) -> Answer:
+        """See `Make`."""
+        if request.body.get("thinking"):
+            words = (
+                "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. "
+                "When `thinking` is enabled, a final `assistant` message must start with a thinking block."
+            )
+            body = {"type": "error", "error": {"type": "invalid_request_error", "message": words}}
+            return json_answer(body, 400)
+        return super().answer(said, request)
+
+
+async def test_a_history_without_thoughts_goes_on_without_thinking(bench: Bench) -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+    ]
+    thinks = {"messages": messages, "parameters": {"reasoning_effort": "low"}}
+    _, reply = await bench.ask(Unsigned(), Said("fine"), **thinks)
+    assert isinstance(reply, Reply), reply
+    first, second = bench.server.requests
+    assert first.body["thinking"]
+    assert "thinking" not in second.body

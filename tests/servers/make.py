@@ -27,7 +27,7 @@ PROMPT = 5_000
 
 @dataclass(frozen=True)
 class Said:
-    """What a model says, in no one's wire form. `signed`: the reasoning carries what its make must get back."""
+    """What a model says, in no one's wire form."""
 
     text: str = ""
     reasoning: str = ""
@@ -37,7 +37,8 @@ class Said:
     """Of the prompt's tokens: read from the cache, written to it."""
     refusal: str = ""
     fault: FaultName | None = None
-    signed: bool = True
+    raw: bytes = b""
+    """A stream of just that."""
 
     @property
     def arguments(self) -> list[tuple[str, str]]:
@@ -79,6 +80,8 @@ class Make:
         if said.fault == "cut":
             pieces = self.stream(Said(text="It was about to say much more than this."))
             return stream(*pieces[: len(pieces) // 2], Step.CUT)
+        if said.raw:
+            return stream(said.raw)
         if said.fault == "empty":
             return stream() if self.streamed(request) else json_answer(self.whole(Said(text="late")))
         if said.fault is not None:

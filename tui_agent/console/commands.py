@@ -63,7 +63,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "skip-wait",
         "Wait no longer for a server that is away or busy: call the model again now",
-        key="f8",
+        key="f9",
     ),
     Command("stop", "End the run with a partial answer"),
     Command("policy", "Recovery policy of the next run", "NAME", POLICIES),

@@ -14,6 +14,10 @@ NO_PROVIDER = re.compile(r"LLM Provider NOT provided|Unmapped LLM provider", re.
 
 _PREFIX = re.compile(r"^(litellm\.)?\w*(Error|Exception|Timeout)( Error)?\s*(:|-)\s*")
 _ORIGINAL = re.compile(r"\s*(Original exception: .*|Received Model Group=.*)$", re.DOTALL)
+_OF_THE_SOCKET = re.compile(r" ssl:(?:<[^>]*>|\w+)| ?\[Connect call failed \([^)]*\)\]")
+"""What aiohttp says of a socket that nobody asked for."""
+_IN_LINE = re.compile(r"Got unexpected response from \w+: \{['\"]error['\"]: (['\"])(.+?)\1\}", re.DOTALL)
+"""An error that Ollama sends as a line of its stream."""
 _ERROR_CODE = re.compile(r"^Error code: (\d{3}) - ")
 _IN_BODY = re.compile(r"""['"]message['"]: (['"])(.+?)\1(?:, ['"]|\})""", re.DOTALL)
 _TITLE = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
@@ -25,10 +29,13 @@ def readable(message: str) -> str:
     if "<html" in words.lower() or "<!doctype" in words.lower():
         title = _TITLE.search(words)
         return "the server answered with a web page" + (f" ({title[1].strip()})" if title else "")
+    in_line = _IN_LINE.search(words)
+    if in_line is not None:
+        words = in_line[2]
     previous = ""
     while previous != words:
         previous, words = words, _PREFIX.sub("", words, count=1).strip()
-    words = _ERROR_CODE.sub("", words)
+    words = _OF_THE_SOCKET.sub("", _ERROR_CODE.sub("", words))
     if NO_PROVIDER.search(words):
         return "no provider is known by this model's name"
     if words.startswith(("{", "b'{", 'b"{')):

@@ -105,6 +105,9 @@ _PROMPT = tuple(
     )
 )
 
+_UNEXPECTED = "Got unexpected response from"
+_ERROR_IN_LINE = re.compile(_UNEXPECTED + r" \w+: \{['\"]error['\"]")
+
 _CUT_WORDS = "the connection was closed in the middle of the reply"
 
 _REPEATING = "repeating the same chunk"
@@ -236,6 +239,10 @@ def _kind_by_words(seen: _Seen) -> FaultKind | None:
     """What class, code or wording settles whatever the status is."""
     if _REPEATING in seen.text:
         return FaultKind.BAD_OUTPUT
+    if _UNEXPECTED in seen.text:
+        # litellm calls it a status 400. What a server says of itself in its stream is the server's.
+        told = _kind_by_wording(seen.text)
+        return told or (FaultKind.SERVER if _ERROR_IN_LINE.search(seen.text) else FaultKind.BAD_OUTPUT)
     if _NO_TOOLS.search(seen.text):
         return FaultKind.NO_TOOLS
     client_side = seen.status is None or seen.status < 500
