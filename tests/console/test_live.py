@@ -10,7 +10,7 @@ from tests.console.live_harness import live
 from tui_agent.console import commands
 from tui_agent.console.history import MAX_ENTRIES, PromptHistory
 from tui_agent.console.panes.styled_line import text_of
-from tui_agent.console.screens.help import SECTIONS, HelpScreen
+from tui_agent.console.screens.help import HelpScreen, sections
 from tui_agent.console.screens.jump import JumpScreen
 from tui_agent.console.screens.leave import LeaveScreen
 from tui_agent.console.screens.live import LiveScreen
@@ -223,6 +223,17 @@ async def test_themes_switch_live() -> None:
             await console.until(lambda name=name: console.app.theme == name)
 
 
+def test_the_help_explains_the_focused_pane_first_and_every_sign_pane_and_strategy() -> None:
+    told = sections("attempts")
+    assert told[0][0] == "This pane"
+    assert told[0][1][0][0] == "Attempts"
+    words = "\n".join(f"{left} {right}" for _, rows in told for left, right in rows)
+    for sign in ("✗", "⊘", "▲", "▼", "⏚", "≈"):
+        assert sign in words
+    for name in ("Error ring", "Trends", "PIVOT", "DEGRADE", "withhold"):
+        assert name in words
+
+
 async def test_help_lists_every_command_and_closes() -> None:
     async with live() as console:
         await console.press("f1")
@@ -230,7 +241,7 @@ async def test_help_lists_every_command_and_closes() -> None:
         assert "Commands and their keys" in console.shown()
         await console.press("escape")
         assert console.app.screen is console.screen
-    listed = "\n".join(left for _, rows in SECTIONS for left, _ in rows)
+    listed = "\n".join(left for _, rows in sections() for left, _ in rows)
     assert all(command.usage in listed for command in commands.COMMANDS)
 
 

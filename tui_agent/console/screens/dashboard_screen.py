@@ -243,7 +243,8 @@ class DashboardScreen(Screen[None]):
         """Keys, commands, panes."""
         from tui_agent.console.screens.help import HelpScreen
 
-        self.app.push_screen(HelpScreen())
+        focused = self.focused
+        self.app.push_screen(HelpScreen("" if focused is None else focused.id or ""))
 
     def action_context(self) -> None:
         """What fills the model's window now."""

@@ -11,6 +11,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from tui_agent.console.commands import COMMANDS, key_label
+from tui_agent.console.panes.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
+from tui_agent.console.panes.incident import LADDER
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.styled_line import Line, Span, pad, wrap
 
@@ -38,25 +40,62 @@ CARD_KEYS: Rows = (
     ("^C", "Copy what is selected, else interrupt the run"),
     ("^S ^E Esc", "Edited arguments: take them, all as JSON, leave them as they were"),
 )
-PANES: Rows = (
-    ("Conversation", "What was said and done. Errors are muted while they may still be recovered."),
-    (
+PANES: dict[str, tuple[str, str]] = {
+    "conversation": (
+        "Conversation",
+        (
+            "What was said and done. Errors are muted while they may still be recovered. Enter opens a block, c copies "
+            "it, w says why, Backspace goes back to the timeline."
+        ),
+    ),
+    "ring": (
         "Error ring",
-        "The last five failures. Five identical ones trip it and end the run; a success clears it.",
+        "The last five failures. Five identical ones trip it: you are asked, or the run ends. A success clears it.",
     ),
-    ("Attempts", "Failures of each call. The third one asks you, and the call is withheld until you answer."),
-    (
+    "attempts": (
+        "Attempts",
+        (
+            "Failures of each call, a filled circle each. The third one asks you, and the call is blocked until you "
+            "allow it. What was recovered is green, then fades."
+        ),
+    ),
+    "confidence": (
         "Confidence",
-        "How sure the engine is that this leads anywhere, its course, its strategy and what is open.",
+        (
+            "The chance that the next step succeeds, estimated from recorded runs (or the policy's confidence), its "
+            "trend, the strategy, and what is unresolved. No progress: steps without a success. Failing turns: steps "
+            "in a row in which all failed."
+        ),
     ),
-    (
+    "note": (
         "Recovery note",
-        "What goes to the model with its next call, and only then. F4 edits it while it waits.",
+        "What the model reads next, word for word, and only then. F4 edits it while it waits.",
     ),
-    (
+    "timeline": (
         "Timeline",
-        "Every verdict with its detector and reason. Enter on a line shows its place in the conversation.",
+        "Every verdict with its detector and reason. Enter on a line goes to its place in the conversation.",
     ),
+    "trends": (
+        "Trends",
+        "Failures, the chance of the next step, tokens, latency and cost, a column for each step.",
+    ),
+}
+"""By the pane's id: its title and what it shows."""
+STRIP: Rows = (
+    ("Incident strip", "What fails now: the call and why; each failure with its step; the ladder."),
+    *((rung.word, rung.happens) for rung in LADDER.values()),
+)
+STRATEGIES: Rows = (
+    ("CONTINUE", "Go on as planned."),
+    ("PIVOT", "No progress, and errors repeat: the model is asked for another approach."),
+    ("DEGRADE", "Too much is unresolved: the run ends with a partial answer."),
+    ("CONCLUDE", "Nothing is open and confidence is high: the model is asked for its answer."),
+)
+SIGNS: Rows = tuple(
+    (sign.glyph, meaning)
+    for table in (CALL_STATES, LEVELS, TIMELINE, MODES)
+    for name, sign in table.items()
+    if (meaning := sign.word or name)
 )
 REPLAY_KEYS: Rows = (
     ("Space", "Play, pause"),
@@ -67,6 +106,23 @@ REPLAY_KEYS: Rows = (
     ("e v x", "Next error, verdict, escalation; with Shift the one before"),
     ("f", "Fork from here"),
 )
+
+
+def sections(focused: str = "") -> list[tuple[str, Rows]]:
+    """All sections; that of the pane with this id comes first."""
+    here = PANES.get(focused)
+    others = [words for name, words in PANES.items() if name != focused]
+    return [
+        *([("This pane", (here,))] if here else []),
+        ("Commands and their keys", command_rows()),
+        ("Prompt", PROMPT_KEYS),
+        ("Cards", CARD_KEYS),
+        ("Panes", others),
+        ("The strip and its ladder", STRIP),
+        ("Strategies", STRATEGIES),
+        ("Signs", SIGNS),
+        ("Replay", REPLAY_KEYS),
+    ]
 
 
 class HelpPane(LinePane):
@@ -81,13 +137,17 @@ class HelpPane(LinePane):
     }
     """
 
+    def __init__(self, focused: str = "") -> None:
+        super().__init__()
+        self._sections = sections(focused)
+
     def show(self, state: RunState, now: float) -> None:
         """The help is the same in every state."""
 
     def draw(self, width: int, height: int) -> list[Line]:
         left = min(30, width // 3)
         lines: list[Line] = []
-        for title, rows in SECTIONS:
+        for title, rows in self._sections:
             lines += [(Span(title, "accent bold"),)]
             for key, meaning in rows:
                 first, *rest = wrap(meaning, width - left)
@@ -108,8 +168,13 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,f1,q", "dismiss(None)", "Back", show=False, priority=True),
     ]
 
+    def __init__(self, focused: str = "") -> None:
+        """`focused`: id of the pane that is explained first."""
+        super().__init__()
+        self._focused_pane = focused
+
     def compose(self) -> ComposeResult:
-        pane = HelpPane()
+        pane = HelpPane(self._focused_pane)
         pane.border_title = Content("Help")
         pane.border_subtitle = Content("Esc closes · ↑ ↓ scroll")
         yield pane
@@ -125,12 +190,3 @@ def command_rows() -> Rows:
         key = f"{key_label(command.key)} " if command.key else ""
         rows.append((f"{key:<4}{command.usage}", command.help))
     return rows
-
-
-SECTIONS: tuple[tuple[str, Rows], ...] = (
-    ("Commands and their keys", command_rows()),
-    ("Prompt", PROMPT_KEYS),
-    ("Cards", CARD_KEYS),
-    ("Panes", PANES),
-    ("Replay", REPLAY_KEYS),
-)

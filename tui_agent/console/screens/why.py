@@ -25,6 +25,9 @@ _PLACEHOLDER = re.compile("(<(?:time|duration|address|tmp|process|uuid|port|hex)
 LONGEST = 40
 """Lines of one text that are shown."""
 
+_BRIEF = 12
+"""Lines of a text whose whole stands elsewhere."""
+
 
 class WhyPane(LinePane):
     """The sections below each other."""
@@ -50,7 +53,7 @@ class WhyPane(LinePane):
 
 
 def _lines(why: Why, width: int) -> Iterator[Line]:
-    for part in (_happened, _compared, _counted, _read, _rule, _next):
+    for part in (_happened, _next, _counted, _rule, _compared, _read):
         yield from part(why, width)
 
 
@@ -61,14 +64,17 @@ def _happened(why: Why, width: int) -> Iterator[Line]:
     yield from _text(why.happened, width, "")
     yield from _text(why.cause, width, "error")
     if why.raw.strip() not in {why.cause, why.read.strip()}:
-        yield from _text(why.raw, width, "muted", indent=2)
+        yield from _text(why.raw, width, "muted", indent=2, longest=_BRIEF)
 
 
 def _compared(why: Why, width: int) -> Iterator[Line]:
     if not why.normalised:
         return
-    yield from _section("Compared as", "what changes from one time to the next is left out", width)
-    yield from _placeholders(why.normalised, width)
+    left_out = _PLACEHOLDER.search(why.normalised) is not None
+    beside = "what changes from one time to the next is left out" if left_out else "the text as it is"
+    yield from _section("Compared as", beside, width)
+    if left_out:
+        yield from _placeholders(why.normalised, width)
     if why.same_as:
         steps = ", ".join(str(step) for step in why.same_as)
         yield from _text(f"the same as in step {steps}", width, "warn")
@@ -113,11 +119,11 @@ def _section(title: str, beside: str, width: int) -> Iterator[Line]:
     yield clip(head, width)
 
 
-def _text(text: str, width: int, style: str, indent: int = 0) -> Iterator[Line]:
+def _text(text: str, width: int, style: str, indent: int = 0, longest: int = LONGEST) -> Iterator[Line]:
     lines = wrap(sanitize(text).strip("\n"), max(8, width - indent)) if text.strip() else []
-    left_out = len(lines) - LONGEST
+    left_out = len(lines) - longest
     if left_out > 1:
-        half = LONGEST // 2
+        half = longest // 2
         lines = [*lines[:half], f"… {left_out} lines left out …", *lines[-half:]]
     for line in lines:
         yield (Span(" " * indent), Span(line, style))
