@@ -60,6 +60,18 @@ async def test_whether_a_server_may_start_is_asked_with_the_whole_command(key: s
         assert (await reply).decision == decision
 
 
+async def test_a_server_is_not_agreed_to_before_all_of_its_entry_has_been_on_the_screen() -> None:
+    async with live((60, 20)) as console:
+        reply = console.consult(purpose="trust", message="\n".join(f"line {number}" for number in range(60)))
+        await console.card_appears()
+        await console.grace_passes()
+        assert "start it" in console.shown(), "the choices are on the screen however small it is"
+        await console.press("y")
+        assert not reply.done()
+        await console.press("end", "y")
+        assert (await reply).decision == "accept"
+
+
 async def test_a_form_is_asked_field_by_field_and_goes_out_as_the_types_it_wants() -> None:
     fields = {
         "colour": {"type": "string", "enum": ["red", "blue"]},

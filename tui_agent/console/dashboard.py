@@ -230,6 +230,8 @@ class Dashboard(Vertical):
     def on_card_host_changed(self) -> None:
         """A question comes before the panes where there is no room for both."""
         self._fit(self.app.size)
+        # The frame may keep its size, and then says nothing.
+        self.call_after_refresh(self._fit_card_host)
 
     def on_conversation_frame_resized(self) -> None:
         self._fit_card_host()

@@ -101,8 +101,8 @@ class SessionServers:
         """Show the whole of what would be started; the answer is remembered unless it is put off."""
         lines = [f"{'Connect to' if entry.url else 'Run'}: {entry.shown}", *entry.details]
         message = (
-            f"{entry.file.name} of this workspace names the MCP server {entry.name}. Start it?\n"
-            "It runs with your rights, outside of the workspace's walls.\n\n" + "\n".join(lines)
+            "\n".join(lines) + f"\n\n{entry.file.name} of this workspace names this MCP server. "
+            "It runs with your rights, outside of the workspace's walls."
         )
         asked = events.ServerAsked(
             id=secrets.token_hex(4), server=entry.name, purpose="trust", message=message

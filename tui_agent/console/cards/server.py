@@ -53,7 +53,7 @@ class ServerCard(Card):
     """
 
     question: ServerQuestion
-    fixed_rows = 2
+    fixed_rows = 1
 
     def __init__(self, question: ServerQuestion) -> None:
         asked = question.asked
@@ -76,6 +76,8 @@ class ServerCard(Card):
         return self.query_one(Input if self.has_class("-asking") else Choices)
 
     def picked(self, value: str) -> None:
+        if value == "accept" and not self.shows_all():
+            return
         if value == "accept" and self._names:
             self._ask(0)
         else:
