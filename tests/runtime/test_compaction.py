@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.runtime.scripted import ScriptedOperator
@@ -234,6 +236,52 @@ async def test_estimates_are_corrected_by_what_the_provider_counts_and_a_resume_
     assert second.tokens > 2 * (probe + estimate_tokens(FILES["f0.txt"]))
     await live.session.close()
     assert replayed(live.session).calibration == live.state.calibration
+
+
+async def test_what_no_window_holds_is_not_sent_to_be_summarised(tmp_path: Path) -> None:
+    live = await start(tmp_path, [asked(text=SUMMARY), *reads(0, 1, 2), "done", "again"], context_tokens=None)
+    await live.run()
+    live.session._recorder.record(events.ModelWindowLearned(model="scripted", tokens=5_000))
+    live.session.compact()
+    await live.session.wait()
+    assert live.of(events.CompactionFailed)[-1].reason == compaction.TOO_LONG
+    assert (await live.run("on")).answer == "again"
+    assert live.of(events.WindowCut)
+    await live.session.close()
+
+
+replies_to_compaction = st.sampled_from([{"text": SUMMARY}, *(row[1] for row in NO_SUMMARY)])
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    replies_to_compaction, st.lists(st.integers(5, 60), max_size=3), st.lists(st.integers(5, 60), max_size=2)
+)
+def test_whenever_it_is_interrupted_or_asked_for_replay_equals_live_and_requests_are_coherent(
+    turn: dict[str, Any], cuts: list[int], asks: list[int]
+) -> None:
+    async def play(folder: Path) -> None:
+        live = await start(folder, [asked(**turn), *reads(*range(7)), "done"], max_iterations=12)
+        cutting: set[asyncio.Task[None]] = set()
+
+        def cut_in(event: events.Event, _: object) -> None:
+            if event.seq in cuts:
+                cutting.add(asyncio.create_task(live.session.interrupt()))
+            if event.seq in asks:
+                live.session.compact()
+
+        live.session.subscribe(cut_in)
+        await live.run()
+        await live.session.close()
+        assert replayed(live.session) == live.state
+        assert live.state.compacting is None
+        assert live.state.compaction_asked is None
+        for request in live.model.requests:
+            assert_coherent(request.messages)
+            assert request.messages[1]["content"] == "go"
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(play(Path(folder)))
 
 
 groups = st.lists(

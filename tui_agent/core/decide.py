@@ -377,19 +377,22 @@ def _compaction(state: RunState, model: str, text: str | None) -> Step | None:
         if window.tokens_of(window.messages_in_window(state.history, run.number)) <= room * run.compact_at:
             return None
     plan = compaction.plan(state.history, run.number, room, asked=asked is not None)
-    if plan is None:
-        if asked is None:
-            return None
-        return Record((compaction.failed(state, compaction.NOTHING),))
     writer = run.summary_model or model
-    if writer != model:
-        if writer not in state.windows:
-            return LearnWindow(writer)
-        limit = state.windows[writer]
-        if limit is not None and plan.tokens + overhead(state, None) > limit / scale(state, writer):
-            writer = model
+    if plan is not None and writer not in state.windows and writer != model:
+        return LearnWindow(writer)
+    if plan is not None and not _holds(state, writer, plan):
+        writer = model if _holds(state, model, plan) else ""
+    if plan is None or not writer:
+        why = compaction.NOTHING if plan is None else compaction.TOO_LONG
+        return None if asked is None else Record((compaction.failed(state, why),))
     rule = Rule.WINDOW_SUMMARY if asked is None else Rule.OPERATOR_COMPACT
     return Summarise(writer, plan, "" if asked is None else asked.instructions, rule)
+
+
+def _holds(state: RunState, writer: str, plan: compaction.Plan) -> bool:
+    """Whether the request for a summary, and the summary, fit into the window of `writer`, as far as it is known."""
+    limit = state.windows.get(writer)
+    return limit is None or plan.tokens + overhead(state, None) <= limit / scale(state, writer)
 
 
 def scale(state: RunState, model: str) -> float:

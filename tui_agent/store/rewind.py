@@ -149,6 +149,8 @@ async def carry_out(rewind: RewindPlan, checkpoints: Checkpoints | None) -> even
 def _idle(state: RunState) -> None:
     if state.running:
         raise SessionError("Nothing can be rewound now", "a run goes on", "Stop it first with /stop.")
+    if state.compacting is not None:
+        raise SessionError("Nothing can be rewound now", "a summary is being written", "Esc interrupts it.")
 
 
 def _store(checkpoints: Checkpoints | None, ref: str) -> Checkpoints:
