@@ -13,6 +13,7 @@ from tests.runtime.scripted import ScriptedOperator
 from tui_agent.config.sections import RecoverySettings
 from tui_agent.config.settings import Settings
 from tui_agent.core.events import (
+    Compacted,
     EscalationAnswered,
     EscalationRaised,
     Event,
@@ -28,6 +29,7 @@ from tui_agent.core.events import (
     ToolStarted,
     ToolSucceeded,
     VerdictReached,
+    WindowCut,
 )
 from tui_agent.models.scenario import materialise
 from tui_agent.models.scenario_file import load_scenario, scenario_names
@@ -266,6 +268,17 @@ async def test_the_approvals_demo_does_what_it_was_allowed_and_nothing_else(
     assert show.end.answer.startswith("No package was built." if not package else "The release is prepared")
     assert all(name in show.end.answer for name in package)
     assert all(asked.preview for asked in show.operator.asked)
+
+
+async def test_the_compaction_demo_summarises_and_its_report_is_right(tmp_path: Path) -> None:
+    show = await play("compaction", tmp_path)
+    assert show.end.outcome is Outcome.ANSWERED
+    assert not show.of(WindowCut)
+    assert len(show.of(Compacted)) >= 1
+    check = show.of(ToolSucceeded)[-2]
+    assert "the report is right: 8 days" in check.content
+    summary = show.of(Compacted)[-1].summary
+    assert "day-4: 8" in summary
 
 
 @pytest.mark.parametrize("policy", ["forge", "gigi", "funnelcanary", "hpd", "combined"])

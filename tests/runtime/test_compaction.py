@@ -173,6 +173,14 @@ async def test_a_summary_under_way_in_a_run_can_be_interrupted(tmp_path: Path) -
     await live.session.submit("go")
     await live.until(lambda state: state.compacting is not None)
     assert str(live.state.phase) == "compacting"
+    # A process that is killed now leaves this; what completes it ends the summary and the iteration.
+    added = [type(event) for event in repair_events(live.state)]
+    assert added == [
+        events.Interrupted,
+        events.CompactionFailed,
+        events.IterationFinished,
+        events.Notice,
+    ]
     await live.session.interrupt()
     assert live.state.session.mode is events.Mode.PAUSED
     assert (await live.ended()).answer == "done"
