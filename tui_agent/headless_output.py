@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from tui_agent.core import events
+from tui_agent.core.projections.background import in_words
 from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
 from tui_agent.store.lines import encode
 from tui_agent.terminal_text import json_text, one_line, sanitize, sanitize_between_tabs
@@ -133,6 +134,9 @@ class _Text:
             events.CompactionFailed: lambda event: f"▤ no summary: {one_line(event.reason)}{_by(event)}",
             events.Notice: lambda event: f"! {one_line(event.text)}",
             events.HookReported: _hook,
+            events.BackgroundEnded: lambda event: one_line(
+                f"⚙ {event.id} {in_words(event)}: {event.command}", 200
+            ),
             events.ServerChanged: lambda event: f"! {one_line(event.in_words)}",
         }
 

@@ -19,6 +19,7 @@ from tui_agent.console.screens.live import LiveScreen
 from tui_agent.core.events import (
     Approval,
     ApprovalAsked,
+    BackgroundEnded,
     EscalationRaised,
     Event,
     IterationStarted,
@@ -117,6 +118,11 @@ class HandSession:
 
     def set_breaker(self, tool: str, **how: bool) -> None:
         self.done.append(("breaker", tool, how["open"]))
+
+    async def stop_background(self, name: str) -> None:
+        if name not in self.state.background.running:
+            raise ValueError(f"There is no command {name!r} in the background.")
+        self.record(BackgroundEnded(id=name, how="operator"))
 
     def set_title(self, title: str) -> None:
         self.done.append(("title", title))

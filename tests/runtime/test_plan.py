@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.runtime.session_harness import replayed, start_session
 from tui_agent.core import events
+from tui_agent.core.request import compaction
 from tui_agent.headless_output import Outlet, presenter
 
 
@@ -54,4 +55,20 @@ async def test_a_finished_plan_leaves_with_the_next_task_and_a_rewind_brings_the
     assert older.summary == "0/1 · next: step 1"
     await live.session.rewind(await live.session.plan_undo())
     assert live.state.conversation.plan is None
+    await live.close()
+
+
+async def test_plan_and_background_commands_survive_a_summary(tmp_path: Path) -> None:
+    summary = {"anywhere": True, "when": {"user": compaction.OPENING}, "text": "Goal: all of it."}
+    wait = {"calls": [{"tool": "bash", "args": {"command": "sleep 600", "background": True}}]}
+    read = {"calls": [{"tool": "read_file", "args": {"path": "long.txt"}}]}
+    turns = [summary, planned("completed", "in_progress"), wait, read, "first", "second"]
+    live = await start_session(tmp_path, turns, files={"long.txt": "word " * 4_000})
+    await live.run()
+    live.session.compact("")
+    await live.session.wait()
+    await live.run("go on")
+    told = "\n".join(str(message["content"]) for message in live.told())
+    assert "[Your plan as it stands:\n- [x] step 1\n- [>] step 2]" in told
+    assert "[Commands that run in the background:\n- b1: sleep 600]" in told
     await live.close()

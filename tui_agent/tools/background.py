@@ -205,6 +205,11 @@ class BackgroundCommands:
             parts.append(f"[{one.output.lost:,} bytes beyond the first {KEPT_BYTES:,} were not kept]")
         return "\n".join(parts)
 
+    def whole_output(self, name: str) -> str:
+        """The file with all that one wrote, once nothing is added any more."""
+        one = self._named(name)
+        return "" if one.ended is None else str(one.file)
+
     def _state(self, one: _Command) -> str:
         shown = one.text if len(one.text) <= 200 else f"{one.text[:200]}..."
         if one.ended is None:
@@ -265,7 +270,9 @@ class BashOutput:
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """Raises `ToolError` where there is no such command."""
         del context
-        return ToolOutput(await self.commands.read(str(arguments["id"]), float(arguments.get("wait", 0))))
+        name = str(arguments["id"])
+        said = await self.commands.read(name, float(arguments.get("wait", 0)))
+        return ToolOutput(said, output_file=self.commands.whole_output(name))
 
 
 @dataclass(frozen=True)
@@ -293,7 +300,8 @@ class BashStop:
         del context
         name = str(arguments["id"])
         ended = await self.commands.stop(name, "stopped")
-        return ToolOutput(f"{'' if ended else 'It had ended already. '}{await self.commands.read(name, 0)}")
+        said = f"{'' if ended else 'It had ended already. '}{await self.commands.read(name, 0)}"
+        return ToolOutput(said, output_file=self.commands.whole_output(name))
 
 
 def started_in_words(name: str, said: str, limit: float | None) -> str:

@@ -21,6 +21,8 @@ _COMPARED_LINES = 5_000
 _COMPARED_CHARACTERS = 120
 """Comparing takes cubic time in the worst case."""
 _SHOWN_CHARACTERS = 400
+_ALIKE_CHARACTERS = 5_000_000
+"""Of a file in which white space may differ: many edits of a huge one would take long."""
 _SECONDS = 0.5
 """Time that is spent on looking for similar lines."""
 _LISTED_MATCHES = 10
@@ -136,7 +138,7 @@ def _without_regard_to_space(text: str, old: str, new: str, *, replace_all: bool
 
 def _alike(lines: list[str], wanted: list[str]) -> list[int]:
     """Where (from 0) the lines are the wanted ones but for space around them; no two places overlap."""
-    if not any(line.strip(_SPACE) for line in wanted):
+    if not any(line.strip(_SPACE) for line in wanted) or sum(map(len, lines)) > _ALIKE_CHARACTERS:
         return []
     file = "".join(f"\n{line.strip(_SPACE)}" for line in lines) + "\n"
     piece = "".join(f"\n{line.strip(_SPACE)}" for line in wanted) + "\n"

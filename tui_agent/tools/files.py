@@ -163,6 +163,7 @@ class EditFile:
             "edits": {
                 "type": "array",
                 "minItems": 1,
+                "maxItems": 200,
                 "description": "Further replacements, made after that of `old`.",
                 "items": {
                     "type": "object",

@@ -79,6 +79,10 @@ PANES: dict[str, tuple[str, str]] = {
         "Trends",
         "Failures, the chance of the next step, tokens, latency and cost, a column for each step.",
     ),
+    "plan": (
+        "Plan",
+        "How far the model is in the plan that it keeps, in one line; F7 or a click opens the list.",
+    ),
 }
 """By the pane's id: its title and what it shows."""
 STRIP: Rows = (

@@ -185,6 +185,8 @@ _HEAD = (
 def _known(state: RunState) -> Iterator[str]:
     """Facts for the model that no summary may lose."""
     sections = (
+        ("Your plan as it stands", _plan(state)),
+        ("Commands that run in the background", _background(state)),
         ("Files changed so far", _changed_files(state)),
         ("Failures that nothing has recovered yet", _open_failures(state)),
         ("Calls that are blocked; do not repeat them", _blocked(state)),
@@ -195,6 +197,15 @@ def _known(state: RunState) -> Iterator[str]:
         if listed:
             more = [f"… and {len(listed) - _LISTED} more"] if len(listed) > _LISTED else []
             yield "\n".join((f"[{title}:", *(f"- {_line(line)}" for line in listed[-_LISTED:]), *more)) + "]"
+
+
+def _plan(state: RunState) -> Iterator[str]:
+    plan = state.conversation.plan
+    yield from () if plan is None else plan.as_text().split("\n")
+
+
+def _background(state: RunState) -> Iterator[str]:
+    return (f"{one.id}: {one.command}" for one in state.background.running.values())
 
 
 def _changed_files(state: RunState) -> Iterator[str]:

@@ -1,0 +1,47 @@
+"""Commands in the background and the plan, in the console: seen in a line, opened, stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.console.live_harness import live
+from tui_agent.console.panes import PlanLine, StatusLine
+from tui_agent.console.panes.styled_line import text_of
+from tui_agent.console.screens.background import BackgroundScreen
+from tui_agent.core.events import BackgroundStarted, ToolSucceeded
+
+
+async def test_background_commands_are_counted_listed_and_stopped() -> None:
+    async with live((100, 30)) as console:
+        await console.say("/background")
+        console.session.record(
+            BackgroundStarted(id="b1", command="npm run dev\x1b]0;t\x07"),
+            BackgroundStarted(id="b2", command="[red]"),
+        )
+        await console.until(lambda: "⚙ 2" in text_of(console.screen.query_one(StatusLine)._line))
+        await console.say("/background")
+        await console.until(lambda: isinstance(console.app.screen, BackgroundScreen))
+        await console.press("2")
+        await console.until(lambda: list(console.session.state.background.running) == ["b1"])
+        await console.until(lambda: "⚙ 1" in text_of(console.screen.query_one(StatusLine)._line))
+        await console.say("/background stop b1")
+        await console.until(lambda: not console.session.state.background.running)
+        await console.until(lambda: "⚙" not in text_of(console.screen.query_one(StatusLine)._line))
+
+
+async def test_the_plan_appears_opens_by_its_key_and_leaves_the_prompt_alone() -> None:
+    async with live((60, 24)) as console:
+        console.session.start()
+        plan: Any = [
+            {"step": f"step {n} " * 9, "status": "completed" if n < 3 else "pending"} for n in range(6)
+        ]
+        console.session.record(ToolSucceeded(call_id="1", tool="update_plan", input={"plan": plan}))
+        line = console.screen.query_one(PlanLine)
+        await console.until(lambda: line.display and line.size.height == 1)
+        assert text_of(line._lines[0]).startswith("Plan 3/6 · next: step 3")
+        await console.type("draft")
+        await console.press("f7")
+        await console.until(lambda: line.size.height == 7)
+        assert console.prompt == "draft"
+        await console.press("f7")
+        await console.until(lambda: line.size.height == 1)
