@@ -104,6 +104,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "summary_model": ('"a/cheap"', "a/cheap"),
     "mcp": ("false", "false"),
     "theme": ('"paper"', "paper"),
+    "notify": ('["bell"]', "bell"),
     "step": ("true", "true"),
     "output": ('"jsonl"', "jsonl"),
     "on_escalation": ('"stop"', "stop"),

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from platformdirs import user_config_path, user_state_path
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
@@ -116,6 +116,8 @@ class Settings(BaseModel):
     """Share of the window from which on a summary replaces the older part of the conversation; 0: only `/compact`."""
     theme: str = ""
     """Name of a theme; empty: the console's default."""
+    notify: tuple[Literal["title", "bell", "desktop"], ...] = ("title", "bell", "desktop")
+    """How you are called when you look elsewhere: the window's title, the bell, a notification of the desktop."""
     step: bool = False
     """Start paused before every iteration."""
     output: OutputForm = "text"
@@ -158,7 +160,7 @@ class Settings(BaseModel):
     _sources: dict[str, str] = PrivateAttr(default_factory=dict)
     _rule_origins: dict[tuple[str, str], str] = PrivateAttr(default_factory=dict)
 
-    @field_validator("fallback_models", mode="before")
+    @field_validator("fallback_models", "notify", mode="before")
     @classmethod
     def _split_at_commas(cls, value: Any) -> Any:
         return names_of(value)

@@ -62,8 +62,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "skip-wait",
-        "Wait no longer for a server that is away or busy: call the model again now",
-        key="f9",
+        "Wait no longer for a server that is away or busy: call the model again now (F8)",
     ),
     Command("stop", "End the run with a partial answer"),
     Command("policy", "Recovery policy of the next run", "NAME", POLICIES),
@@ -115,6 +114,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("plan", "Open or close the model's plan", key="f7", replay=True),
     Command("next-pane", "Go to the next recovery pane", key="f3", replay=True),
     Command("jump", "Jump to a pane", "[PANE]", key="ctrl+o", hint="jump", replay=True),
+    Command("history", "Look through earlier prompts", key="ctrl+r"),
+    Command("editor", "Write the prompt in your editor ($VISUAL, $EDITOR)", key="ctrl+g"),
+    Command("new", "Start a new session here; this one is kept"),
+    Command("clear", "The same as /new"),
+    Command("status", "Session, model, policy, approvals, what was used", replay=True),
+    Command("cost", "Tokens and money of this run and of the session", replay=True),
+    Command("diff", "All changes of this run, file by file", replay=True),
     Command("title", "Name this session", "TITLE"),
     Command("sessions", "Look through saved sessions", replay=True),
     Command(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.console import preferences
+from tui_agent.console.attention import Attention
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.session_app import SessionApp
 from tui_agent.console.terminal_driver import terminal_driver
@@ -68,6 +69,7 @@ class ConsoleApp(SessionApp):
         self.register_theme(theme)
         self.theme = theme.name
         self.theme_names = (theme.name,)
+        self._attention: Attention | None = None
 
     def get_default_screen(self) -> Screen[None]:
         """The live screen, or the replay's."""
@@ -135,6 +137,8 @@ class ConsoleApp(SessionApp):
             await screen.submit(opened.task)
         for remark in remarks_on(opened.session.state):
             screen.say(remark, "warning")
+        self._attention = Attention(self.write_terminal, lambda: self.app_focus, opened.settings.notify)
+        screen.watch_for_operator(self._attention)
         screen.use(await asyncio.to_thread(preferences.load, opened.settings.state_dir))
         await asyncio.to_thread(screen.load_history, opened.settings.state_dir / HISTORY_FILE)
         await self._learn_themes()
@@ -162,6 +166,17 @@ class ConsoleApp(SessionApp):
         self.theme_names = tuple(themes)
         for problem in problems:
             self.notify(problem.message, severity="warning", markup=False)
+
+    async def leave(self, code: int = 0) -> None:
+        """Close the session, then the screen; the terminal gets its title back."""
+        if self._attention is not None:
+            self._attention.end()
+        await super().leave(code)
+
+    def write_terminal(self, sequence: str) -> None:
+        """Write a control sequence to the terminal, in order with what is drawn."""
+        if self._driver is not None:
+            self._driver.write(sequence)
 
     # --- leaving --------------------------------------------------------------------------------------------
 

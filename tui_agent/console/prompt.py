@@ -144,7 +144,10 @@ class Prompt(TextArea):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         """Offer commands while a slash command is being typed."""
         event.stop()
-        self.completions.offer(self.text if self.document.line_count == 1 else "")
+        at_end = self.cursor_location == self.document.end
+        self.completions.offer(
+            self.text if self.document.line_count == 1 or (at_end and "@" in self.text) else ""
+        )
 
     def action_send(self) -> None:
         """Send the text, or take the chosen completion first where it is not complete yet."""

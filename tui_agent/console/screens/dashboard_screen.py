@@ -7,7 +7,8 @@ clock, its own widgets and its own commands.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tui_agent.console.dashboard import Dashboard
     from tui_agent.console.panes import StatusLine
     from tui_agent.console.panes.pane import Asked
+    from tui_agent.console.panes.styled_line import Line
     from tui_agent.console.session_app import SessionApp
     from tui_agent.console.why import Why
     from tui_agent.core.state import RunState
@@ -319,6 +321,33 @@ class DashboardScreen(Screen[None]):
     def shown_state(self) -> RunState | None:
         """The state that the panes show."""
         raise NotImplementedError
+
+    def action_status(self) -> None:
+        """How the session stands."""
+        from tui_agent.console.reports import status_lines
+
+        self._report("Status", status_lines)
+
+    def action_cost(self) -> None:
+        """What the run and the session used."""
+        from tui_agent.console.reports import cost_lines
+
+        self._report("Cost", lambda state, width: cost_lines(state, time.time(), width))
+
+    def action_diff(self) -> None:
+        """What the run changed."""
+        from tui_agent.console.reports import diff_lines
+
+        self._report("Changes of this run", diff_lines)
+
+    def _report(self, title: str, draw: Callable[[RunState, int], list[Line]]) -> None:
+        from tui_agent.console.screens.report import ReportScreen
+
+        state = self.shown_state()
+        if state is None:
+            self.say("The session is still being opened.")
+        else:
+            self.app.push_screen(ReportScreen(title, lambda width: draw(state, width)))
 
     def action_plan(self) -> None:
         """Open the model's plan, or close it."""

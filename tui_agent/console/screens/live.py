@@ -5,11 +5,15 @@ It draws the session's state at most so often a second; what the operator can as
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
@@ -19,15 +23,16 @@ from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.prompt import Prompt
 from tui_agent.console.screens.dashboard_screen import command_bindings, key_hints
 from tui_agent.console.screens.session_screen import SessionScreen
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from textual.widget import Widget
 
+    from tui_agent.console.attention import Attention
     from tui_agent.console.cards.card import Card
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.cards.gate import GateCard
+    from tui_agent.console.file_index import FileIndex
     from tui_agent.console.queued import QueuedMessages
     from tui_agent.core.state import RunState
 
@@ -37,6 +42,14 @@ def live_hints() -> list[Hint]:
     hints = key_hints(replay=False)
     hints.insert(-3, Hint("^P", "palette", "ctrl+p"))
     return hints
+
+
+def mentioned(typed: str) -> tuple[str, str] | None:
+    """What stands before the `@` of the last word, and what is typed after it; None where it has none."""
+    before, at, word = typed.rpartition("@")
+    if not at or (before and not before[-1].isspace()) or any(char.isspace() for char in word):
+        return None
+    return before, word
 
 
 class LiveScreen(SessionScreen):
@@ -55,6 +68,9 @@ class LiveScreen(SessionScreen):
         self.prompt = Prompt(self._completions)
         self.card_host: CardHost | None = None
         self._queued: QueuedMessages | None = None
+        self._files: FileIndex | None = None
+        self._reading_files = False
+        self._attention: Attention | None = None
 
     def compose(self) -> ComposeResult:
         """What the first paint shows: the outline, the prompt, the keys."""
@@ -84,6 +100,11 @@ class LiveScreen(SessionScreen):
         if self.dashboard is not None and form in {Form.STRIP, Form.SIDE}:
             self.dashboard.choose(Form(form))
 
+    def watch_for_operator(self, attention: Attention) -> None:
+        """From now on say how the run stands also to an operator who looks elsewhere."""
+        self._attention = attention
+        self.redraw()
+
     def load_history(self, path: Path) -> None:
         """Load earlier prompts from their file."""
         self.prompt.recall.load(path)
@@ -106,6 +127,8 @@ class LiveScreen(SessionScreen):
         # A run that an earlier process left open stands still.
         now = time.time() if self.running else max(state.at, state.metrics.ended_at or 0.0)
         self.status.still = still = state.running and not self.running
+        if self._attention is not None:
+            self._attention.show(state)
         with self.app.batch_update():
             self.dashboard.show(state, now, still=still)
             self.status.show(state, now)
@@ -260,11 +283,80 @@ class LiveScreen(SessionScreen):
 
     def _suggest(self, typed: str) -> Sequence[Suggestion]:
         found = commands.suggestions(typed, self.values_of) if typed.startswith("/") else []
+        mention = mentioned(typed)
+        if mention is not None:
+            found += self._file_suggestions(*mention)
         if self.server_rows:
             from tui_agent.console.server_entries import suggestions
 
             found += suggestions(typed, self.server_rows)
         return found
+
+    def _file_suggestions(self, before: str, typed: str) -> list[Suggestion]:
+        """Files of the workspace whose names fit; read in the background where they are not known yet."""
+        from tui_agent.console.file_index import FileIndex
+
+        if self._files is None and self.session is not None:
+            self._files = FileIndex(Path(self.session.state.session.workspace))
+        if self._files is None:
+            return []
+        if self._files.stale and not self._reading_files:
+            self._reading_files = True
+            self._read_files(self._files)
+        return [
+            Suggestion(f"{before}@{name} ", f"@{one_line(name, 100)}", "")
+            for name in self._files.search(typed)
+        ]
+
+    @work(group="files")
+    async def _read_files(self, files: FileIndex) -> None:
+        try:
+            await asyncio.to_thread(files.read)
+        finally:
+            self._reading_files = False
+        if mentioned(self.prompt.text) is not None:
+            self._completions.offer(self.prompt.text)
+
+    @work(group="commands")
+    async def action_history(self) -> None:
+        """Choose an earlier prompt."""
+        from tui_agent.console.screens.history import HistoryScreen
+
+        chosen = await self.app.push_screen_wait(HistoryScreen(self.prompt.recall.entries))
+        if chosen is not None:
+            self.prompt.put(chosen)
+        self.prompt.focus()
+
+    def action_editor(self) -> None:
+        """Edit the prompt's text in the operator's editor; the terminal is the editor's meanwhile."""
+        from textual.app import SuspendNotSupported
+
+        from tui_agent.console.editor import EditorError, edit
+
+        try:
+            with self.app.suspend():
+                text = edit(self.prompt.whole_text)
+        except SuspendNotSupported:
+            self.say("This terminal cannot be lent to an editor.", "warning")
+        except EditorError as error:
+            self.say(str(error), "warning")
+        else:
+            self.prompt.put(text)
+        self.refresh(layout=True)
+        self.prompt.focus()
+
+    @work(group="commands")
+    async def action_new(self) -> None:
+        """Leave this session for a new one in the same terminal."""
+        if not self.running or await self._confirm_leaving():
+            arguments = self.app.arguments
+            await self.app.leave_for(
+                replace(arguments, task=None, demo=None, resume=None, replay=None, replay_at=0)
+            )
+
+    def action_clear(self) -> None:
+        """Start a new session."""
+        self.action_new()
 
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing, before what stands in the prompt already."""

@@ -1,0 +1,74 @@
+"""What the prompt offers beside text: files, earlier prompts, the editor; reports of the session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.console.real_session import real_live
+from tui_agent.console.editor import EditorError, edit
+from tui_agent.console.panes.styled_line import text_of
+from tui_agent.console.screens.history import HistoryScreen
+from tui_agent.console.screens.report import ReportPane, ReportScreen
+
+WRITE = {"calls": [{"tool": "write_file", "args": {"path": "cart.py", "content": "x = 1\n"}}]}
+FINISH = {"calls": [{"tool": "finish", "args": {"answer": "done"}}]}
+
+
+async def test_a_file_is_completed_after_an_at_sign_and_sent_as_it_stands(tmp_path: Path) -> None:
+    async with real_live(tmp_path, [FINISH]) as console:
+        (console.workspace / "src").mkdir()
+        (console.workspace / "src" / "cart.py").write_text("x = 1\n", encoding="utf-8")
+        prompt = console.screen.prompt
+        prompt.put("Look at ")
+        await console.press("@", "c", "a", "r")
+        await console.until(lambda: prompt.completions.choice == "Look at @src/cart.py ")
+        await console.press("tab")
+        assert prompt.text == "Look at @src/cart.py "
+        await console.press("enter")
+        await console.until(lambda: console.session.state.run.task == "Look at @src/cart.py")
+
+
+async def test_an_earlier_prompt_is_found_by_its_letters(tmp_path: Path) -> None:
+    async with real_live(tmp_path, []) as console:
+        for text in ("fix the cart", "write the docs", "fix the tests"):
+            console.screen.prompt.recall.add(text)
+        await console.press("ctrl+r")
+        await console.opens(HistoryScreen)
+        await console.press("c", "a", "r")
+        await console.press("enter")
+        await console.until(lambda: console.screen.prompt.text == "fix the cart")
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [("status", "cart.py"), ("cost", "tokens in"), ("diff", "x = 1")],
+)
+async def test_reports_of_the_session(tmp_path: Path, command: str, says: str) -> None:
+    async with real_live(tmp_path, [WRITE, FINISH]) as console:
+        await console.run("write it")
+        await console.command(f"/{command}")
+        await console.opens(ReportScreen)
+        pane = console.app.screen.query_one(ReportPane)
+        await console.until(lambda: pane._lines)
+        assert says in "\n".join(text_of(line) for line in pane._lines)
+
+
+async def test_new_leaves_for_a_session_of_its_own(tmp_path: Path) -> None:
+    async with real_live(tmp_path, []) as console:
+        await console.command("/new")
+        await console.until(lambda: console.app.next is not None)
+        assert console.app.next is not None
+        assert console.app.next.resume is None
+
+
+def test_a_text_goes_through_the_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "ed"
+    script.write_text('#!/bin/sh\nprintf " and more\\n" >> "$2"\n', encoding="utf-8")
+    script.chmod(0o755)
+    monkeypatch.setenv("VISUAL", f"{script} --wait")
+    assert edit("a text") == "a text and more"
+    monkeypatch.setenv("VISUAL", str(tmp_path / "missing"))
+    with pytest.raises(EditorError, match="set VISUAL or EDITOR"):
+        edit("a text")

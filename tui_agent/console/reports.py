@@ -1,0 +1,99 @@
+"""Reports of a session as lines: how it stands, what it cost, what it changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui_agent.console.panes.diff import diff_counts, draw_diff
+from tui_agent.console.panes.status import mode_of
+from tui_agent.console.panes.styled_line import Line, Span, clip, pad, wrap
+from tui_agent.console.quantities import counted, dollars, seconds
+from tui_agent.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tui_agent.core.projections.metrics import Usage
+    from tui_agent.core.state import RunState
+
+_LABEL = 14
+
+
+def status_lines(state: RunState, width: int) -> list[Line]:
+    """The session and its newest run."""
+    run, session = state.run, state.session
+    metrics = state.metrics
+    rows = [
+        ("session", f"{session.id}  {one_line(session.title, 80)}".strip()),
+        ("workspace", session.workspace),
+        ("model", run.model or session.model or "none chosen"),
+        ("policy", run.policy or session.policy or "–"),
+        ("approvals", str(session.approve or "ask")),
+        ("mode", mode_of(state)),
+        ("step", f"{run.iteration} of {run.max_iterations}" if run.number else "no run yet"),
+        ("failures", f"{metrics.failures}, {metrics.recoveries} recovered"),
+        ("files changed", ", ".join(metrics.files_changed) or "none"),
+        ("checkpoints", str(len(state.checkpoints))),
+    ]
+    return _rows(rows, width)
+
+
+def cost_lines(state: RunState, now: float, width: int) -> list[Line]:
+    """What the newest run and the whole session used."""
+    metrics = state.metrics
+    end = metrics.ended_at or now
+    time = seconds(max(0.0, end - metrics.started_at)) if metrics.started_at else "–"
+    rows = [
+        ("this run", _used(metrics.usage)),
+        (
+            "",
+            f"{counted(metrics.model_calls, 'model call')}, {counted(metrics.tool_calls, 'tool call')}, {time}",
+        ),
+        ("session", _used(metrics.session_usage)),
+    ]
+    if metrics.usage.unpriced:
+        calls = counted(metrics.usage.unpriced, "call")
+        rows.append(("", f"{calls} of this run without a known price: the sum is at least this."))
+    return _rows(rows, width)
+
+
+def _used(usage: Usage) -> str:
+    cost = "cost unknown" if usage.cost is None else dollars(usage.cost)
+    cached = f" ({usage.cached_tokens:,} from the cache)" if usage.cached_tokens else ""
+    return f"{usage.prompt_tokens:,} tokens in{cached}, {usage.completion_tokens:,} out, {cost}"
+
+
+def _rows(rows: Iterable[tuple[str, str]], width: int) -> list[Line]:
+    lines: list[Line] = []
+    for label, text in rows:
+        for place, piece in enumerate(wrap(one_line(text, 2_000), max(8, width - _LABEL))):
+            lines.append((Span(pad("" if place else label, _LABEL), "muted"), Span(piece)))
+    return lines
+
+
+def diff_lines(state: RunState, width: int) -> list[Line]:
+    """The changes of the newest run by the files' names, each in the order in which they were made."""
+    files: dict[str, list[str]] = {}
+    entries = state.conversation.entries
+    for place in range(len(entries) - 1, -1, -1):
+        entry = entries[place]
+        if type(entry).__name__ == "OperatorEntry" and not entry.iteration:
+            break
+        diff = getattr(entry, "diff", "")
+        if diff:
+            name = ", ".join(getattr(entry, "changed", ())) or "?"
+            files.setdefault(name, []).insert(0, diff)
+    for call in state.conversation.calls:
+        if call.diff:
+            files.setdefault(", ".join(call.changed) or "?", []).append(call.diff)
+    lines: list[Line] = []
+    for name in sorted(files):
+        counts = [diff_counts(diff) for diff in files[name]]
+        added, removed = sum(count[0] for count in counts), sum(count[1] for count in counts)
+        if lines:
+            lines.append(())
+        head = (Span(one_line(name, 200), "bold"), Span(f"  +{added} −{removed}", "muted"))
+        lines.append(clip(head, width))
+        for diff in files[name]:
+            lines.extend(draw_diff(diff, width, None)[0])
+    return lines or [(Span("This run has changed no file by an edit.", "muted"),)]
