@@ -198,6 +198,8 @@ class OpenAIServer:
 
     def __init__(self, script: Answer | Iterable[Answer] = ()) -> None:
         self.requests: list[Recorded] = []
+        self.questions: list[Recorded] = []
+        """What was asked beside them: about models and windows."""
         self._script: list[Answer] = []
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -244,7 +246,11 @@ class OpenAIServer:
 
     def respond(self, request: Recorded) -> Answer:
         """The answer to a request, which is kept where it is a model call."""
+        if request.path == "/api/show":
+            self.questions.append(request)
+            return error(404)
         if request.method == "GET":
+            self.questions.append(request)
             models = {"object": "list", "data": [{"id": "served-model", "object": "model"}]}
             return json_answer(models)
         self.requests.append(request)

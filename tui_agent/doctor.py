@@ -29,6 +29,7 @@ from tui_agent.config.settings import (
     require_workspace,
     user_config_file,
 )
+from tui_agent.models.discovery import missing_key
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.tools.mcp.servers import INSTALL
 
@@ -160,10 +161,8 @@ def _model(settings: Settings, environ: Mapping[str, str]) -> Check:
 
 def _keys(settings: Settings, environ: Mapping[str, str]) -> Check:
     present = [name for name in PROVIDER_KEYS.values() if environ.get(name)]
-    means = settings.called(settings.model)
-    own = means.profile.api_key_variable if means.profile is not None else None
-    needed = own or (PROVIDER_KEYS.get(means.model.partition("/")[0]) if means.api_base is None else None)
-    if needed is not None and not environ.get(needed):
+    needed = missing_key(settings.called(settings.model), environ)
+    if needed:
         return Check(
             "keys", "broken", f"{settings.model} needs {needed}, which is not set", f"export {needed}=…"
         )

@@ -309,6 +309,9 @@ async def test_a_profiles_parameters_headers_and_fields_reach_its_server_and_no_
     assert not {"top_k", "max_tokens", "reasoning_effort"} & then.body.keys()
     assert "x-team" not in then.headers
     assert os.environ["PATH"] not in then.headers["authorization"]
+    asked = [request.headers.get("authorization", "") for request in first.questions]
+    assert asked
+    assert set(asked) == {f"Bearer {os.environ['PATH']}"}
     assert session.state.run.answer == "done"
     assert [event.model for event in seen if isinstance(event, events.ReplyFinished)] == ["openai/llama"]
 

@@ -33,6 +33,7 @@ COMMANDS = {
     "explain": "a rule of the rule book: what it does, why, its keys, its source",
     "permissions": "what may run unasked, what asks, what never runs, and why",
     "mcp": "MCP servers: list, add, remove and trust them",
+    "models": "models that can be used now: profiles, local servers, providers with keys",
     "doctor": "what is configured, reachable and missing, and what to do about it",
 }
 """Every command and what it is for, in the order of `--help`."""

@@ -83,7 +83,9 @@ class ModelByName:
         """See `protocol.Model`."""
         await self._or_fault(self._settings.model).start()
 
-    async def context_tokens(self, model: str, api_base: str | None = None) -> int | None:
+    async def context_tokens(
+        self, model: str, api_base: str | None = None, api_key_variable: str | None = None
+    ) -> int | None:
         """See `protocol.Model`; a profile's own budget where it has one."""
         from tui_agent.models.scenario_checks import ScenarioError
 
@@ -91,7 +93,9 @@ class ModelByName:
         if means.profile is not None and means.profile.context_tokens is not None:
             return means.profile.context_tokens
         try:
-            return await self.named(model).context_tokens(means.model, api_base or means.api_base)
+            own_key = api_key_variable if means.profile is None else means.profile.api_key_variable
+            base = api_base or means.api_base
+            return await self.named(model).context_tokens(means.model, base, own_key)
         except ScenarioError:
             return None
 

@@ -104,7 +104,7 @@ class Host:
         tokens: int | None = None
         with suppress(ModelFault):
             client = await asyncio.shield(self._client)
-            tokens = await client.context_tokens(asked.model, asked.api_base)
+            tokens = await client.context_tokens(asked.model, asked.api_base, asked.api_key_variable)
         self._send(wire.Budget(id=asked.id, tokens=tokens))
 
 

@@ -89,14 +89,19 @@ class HostedModel:
         finally:
             child.forget(call_id, cancel=not over)
 
-    async def context_tokens(self, model: str, api_base: str | None = None) -> int | None:
+    async def context_tokens(
+        self, model: str, api_base: str | None = None, api_key_variable: str | None = None
+    ) -> int | None:
         """See `protocol.Model`; None also when the host cannot answer."""
         try:
             child = await self._running()
             call_id = self._next_id()
             queue = child.open(call_id)
             try:
-                await child.send(wire.AskBudget(id=call_id, model=model, api_base=api_base))
+                asked = wire.AskBudget(
+                    id=call_id, model=model, api_base=api_base, api_key_variable=api_key_variable
+                )
+                await child.send(asked)
                 message = await child.next(queue)
             finally:
                 child.forget(call_id, cancel=False)

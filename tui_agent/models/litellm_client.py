@@ -90,11 +90,12 @@ class LitellmClient:
         """Without it a call with tools wants a package for MCP. Left out once a release refuses it."""
         self._habits: defaultdict[tuple[str, str | None], _Habits] = defaultdict(_Habits)
 
-    async def context_tokens(self, model: str, api_base: str | None = None) -> int | None:
+    async def context_tokens(
+        self, model: str, api_base: str | None = None, api_key_variable: str | None = None
+    ) -> int | None:
         """See `protocol.Model`."""
-        return await litellm_setup.prompt_budget(
-            self._litellm, litellm_setup.route(self._litellm, model, api_base)
-        )
+        at = litellm_setup.route(self._litellm, model, api_base, api_key_variable)
+        return await litellm_setup.prompt_budget(self._litellm, at)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `protocol.Model`."""

@@ -179,7 +179,7 @@ async def prompt_budget(litellm: Any, at: Route) -> int | None:
     window: int | None = None
     address = at.api_base or (_OLLAMA if at.facts.provider in _OLLAMAS else None)
     if address and (at.own_server or at.facts.provider in _OLLAMAS):
-        key = os.environ.get(f"{at.facts.provider.upper()}_API_KEY")
+        key = at.api_key or os.environ.get(f"{at.facts.provider.upper()}_API_KEY")
         window = await server_window(address, at.name.partition("/")[2], key)
     if window is None:
         window = known.get("max_input_tokens") or known.get("max_tokens")

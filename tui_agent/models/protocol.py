@@ -93,7 +93,9 @@ class Model(Protocol):
         """Get ready ahead of the first call (which would do it by itself). Raises `ModelFault`."""
         ...
 
-    async def context_tokens(self, model: str, api_base: str | None = None) -> int | None:
+    async def context_tokens(
+        self, model: str, api_base: str | None = None, api_key_variable: str | None = None
+    ) -> int | None:
         """Budget of the model's prompt in tokens (its window less room for the reply); None where unknown."""
         ...
 

@@ -114,7 +114,9 @@ class ScriptedModel:
     async def start(self) -> None:
         """Nothing needs to be started."""
 
-    async def context_tokens(self, model: str, api_base: str | None = None) -> int | None:
+    async def context_tokens(
+        self, model: str, api_base: str | None = None, api_key_variable: str | None = None
+    ) -> int | None:
         """The scenario's own budget, if it has one."""
         return self.scenario.context_tokens
 

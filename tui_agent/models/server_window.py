@@ -51,7 +51,7 @@ async def server_window(base: str, model: str, key: str | None = None) -> int | 
         # What is not encrypted needs no certificates, and reading them takes a while.
         client = httpx.AsyncClient(timeout=LONGEST_WAIT, headers=headers, verify=base.startswith("https:"))
         async with client:
-            tasks = [asyncio.ensure_future(_answer(client, *question)) for question in questions.items()]
+            tasks = [asyncio.ensure_future(answer_of(client, *question)) for question in questions.items()]
             done, late = await asyncio.wait(tasks, timeout=LONGEST_WAIT)
             for task in late:
                 task.cancel()
@@ -59,21 +59,21 @@ async def server_window(base: str, model: str, key: str | None = None) -> int | 
     except (httpx.HTTPError, httpx.InvalidURL):
         return None
     found = (
-        _listed(rich, model),
-        _listed({"data": [props.get("default_generation_settings")]}, model, ("n_ctx",)),
-        _listed({"data": running.get("models")}, model),
+        window_in(rich, model),
+        window_in({"data": [props.get("default_generation_settings")]}, model, ("n_ctx",)),
+        window_in({"data": running.get("models")}, model),
         _num_ctx(shown),
-        _listed(listed, model),
+        window_in(listed, model),
     )
     return next((tokens for tokens in found if tokens), None)
 
 
-async def _answer(client: httpx.AsyncClient, address: str, question: Any) -> dict[str, Any]:
+async def answer_of(client: httpx.AsyncClient, address: str, question: Any) -> dict[str, Any]:
     """The JSON object at an address; empty where there is none."""
     import httpx
 
     body = bytearray()
-    with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError):
+    with suppress(httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError):
         method = "GET" if question is None else "POST"
         async with client.stream(method, address, json=question) as response:
             if response.status_code != 200:
@@ -87,12 +87,14 @@ async def _answer(client: httpx.AsyncClient, address: str, question: Any) -> dic
     return {}
 
 
-def _listed(answer: Mapping[str, Any], model: str, fields: tuple[str, ...] = _OF_A_MODEL) -> int | None:
-    """The window in the model's entry of a list; in the only entry, where there is one."""
+def window_in(
+    answer: Mapping[str, Any], model: str, fields: tuple[str, ...] = _OF_A_MODEL, *, strictly: bool = False
+) -> int | None:
+    """The window in the model's entry of a list; unless `strictly`, in the only entry where there is one."""
     data = answer.get("data")
     entries = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
     for entry in entries:
-        if len(entries) > 1 and model not in set(_names(entry)):
+        if (strictly or len(entries) > 1) and model not in set(_names(entry)):
             continue
         meta = entry.get("meta")
         places = [entry.get(field) for field in fields]

@@ -47,6 +47,7 @@ class AskBudget(_Message):
     id: int
     model: str
     api_base: str | None = None
+    api_key_variable: str | None = None
 
 
 Command = Annotated[Call | Cancel | AskBudget, Field(discriminator="type")]

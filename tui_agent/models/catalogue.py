@@ -1,0 +1,101 @@
+"""What litellm's table says of models: window and prices, by provider.
+
+The table is read as the file that it is; nothing of litellm is imported, so this may run in the screen's process
+(in a thread: 50 ms).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_TABLE = "model_prices_and_context_window_backup.json"
+_IN_TABLE = {"cohere": "cohere_chat"}
+"""Providers that the table calls otherwise than the names of their models begin."""
+
+_NO_AGENT = re.compile(
+    r"audio|realtime|search|image|tts|transcribe|computer-use|deep-research|embed|^ft:|/ft:"
+)
+_DATED = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{4}|\d{2}-\d{4}|\d{2}-\d{2})$")
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """A model as the table has it. `window` in tokens; prices in USD per million tokens; None: not known."""
+
+    name: str
+    window: int | None = None
+    input: float | None = None
+    output: float | None = None
+    cached: float | None = None
+    """For tokens that are read from the provider's cache."""
+
+
+def known(name: str) -> KnownModel:
+    """What is known of a model by the name that `--model` takes."""
+    table = _table()
+    facts = table.get(name) or table.get(name.partition("/")[2]) or {}
+    provider = name.partition("/")[0]
+    if "/" in name and facts.get("litellm_provider") not in {provider, _IN_TABLE.get(provider)}:
+        facts = table.get(name) or {}
+    return _model(name, facts)
+
+
+def models_of(provider: str) -> list[KnownModel]:
+    """A provider's models that can call tools, the newest version first; dated names only where there is no other."""
+    today = time.strftime("%Y-%m-%d")
+    names: dict[str, dict[str, Any]] = {}
+    for name, facts in _table().items():
+        if (
+            facts.get("litellm_provider") == _IN_TABLE.get(provider, provider)
+            and facts.get("mode") in {"chat", "responses"}
+            and facts.get("supports_function_calling")
+            and str(facts.get("deprecation_date") or "9") > today
+            and _NO_AGENT.search(name) is None
+        ):
+            names.setdefault(name if name.startswith(f"{provider}/") else f"{provider}/{name}", facts)
+    models = [
+        _model(name, facts)
+        for name, facts in names.items()
+        if _DATED.sub("", name) not in names or name == _DATED.sub("", name)
+    ]
+    return sorted(models, key=lambda model: (_version(model.name), model.name), reverse=True)
+
+
+def _version(name: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", name.partition("/")[2])[:2])
+
+
+def _model(name: str, facts: dict[str, Any]) -> KnownModel:
+    return KnownModel(
+        name,
+        facts.get("max_input_tokens") or facts.get("max_tokens"),
+        _price(facts, "input_cost_per_token"),
+        _price(facts, "output_cost_per_token"),
+        _price(facts, "cache_read_input_token_cost"),
+    )
+
+
+def _price(facts: dict[str, Any], field: str) -> float | None:
+    price = facts.get(field)
+    return round(price * _MILLION, 6) if isinstance(price, int | float) else None
+
+
+@cache
+def _table() -> dict[str, dict[str, Any]]:
+    """litellm's own file; empty where a release has it elsewhere."""
+    found = importlib.util.find_spec("litellm")
+    for folder in (found.submodule_search_locations or ()) if found is not None else ():
+        try:
+            table = json.loads(Path(folder, _TABLE).read_bytes())
+        except (OSError, ValueError):
+            continue
+        return {name: facts for name, facts in table.items() if isinstance(facts, dict)}
+    return {}

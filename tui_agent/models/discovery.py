@@ -1,0 +1,93 @@
+"""What models can be used now: profiles, aliases, servers on this machine, and providers whose key is there.
+
+For the list that `agent-tui models` prints and for pickers. No key leaves the process, litellm is not imported, and
+nothing is contacted but this machine's usual ports and the servers of the configuration.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tui_agent.config.errors import PROVIDER_KEYS
+from tui_agent.models.catalogue import KnownModel, known, models_of
+from tui_agent.models.local_servers import USUAL, ModelServer, find_servers
+
+if TYPE_CHECKING:
+    from tui_agent.config.profiles import Called
+    from tui_agent.config.settings import Settings
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """A profile or an alias: what it stands for, and the variable that it lacks ("" where it can be used)."""
+
+    name: str
+    model: KnownModel
+    api_base: str = ""
+    lacks: str = ""
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider whose key is in the environment, under `variable`."""
+
+    name: str
+    variable: str
+    models: tuple[KnownModel, ...]
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """All that was found."""
+
+    chosen: NamedModel | None
+    profiles: tuple[NamedModel, ...]
+    aliases: tuple[NamedModel, ...]
+    servers: tuple[ModelServer, ...]
+    providers: tuple[Provider, ...]
+
+
+async def discover(
+    settings: Settings, environ: Mapping[str, str], usual: Mapping[str, str] = USUAL
+) -> Discovery:
+    """Look at everything, in `local_servers.PATIENCE` seconds at most beside reading the table."""
+    bases = {settings.api_base, *(profile.api_base for profile in settings.profiles.values())}
+    servers, (named, providers) = await asyncio.gather(
+        find_servers(sorted(base for base in bases if base), usual),
+        asyncio.to_thread(_from_table, settings, environ),
+    )
+    return Discovery(
+        named[settings.model] if settings.model else None,
+        tuple(named[name] for name in settings.profiles),
+        tuple(named[name] for name in settings.aliases),
+        tuple(servers),
+        providers,
+    )
+
+
+def _from_table(
+    settings: Settings, environ: Mapping[str, str]
+) -> tuple[dict[str, NamedModel], tuple[Provider, ...]]:
+    names = {settings.model, *settings.profiles, *settings.aliases}
+    providers = tuple(
+        Provider(provider, variable, tuple(models_of(provider)))
+        for provider, variable in PROVIDER_KEYS.items()
+        if environ.get(variable)
+    )
+    return {name: _named(name, settings.called(name), environ) for name in names if name}, providers
+
+
+def _named(name: str, means: Called, environ: Mapping[str, str]) -> NamedModel:
+    window = means.profile.context_tokens if means.profile is not None else None
+    model = known(means.model) if means.api_base is None else KnownModel(means.model, window)
+    return NamedModel(name, model, means.api_base or "", missing_key(means, environ))
+
+
+def missing_key(means: Called, environ: Mapping[str, str]) -> str:
+    """The variable that a call needs and the environment lacks; "" for none."""
+    own = means.profile.api_key_variable if means.profile is not None else None
+    needed = own or (PROVIDER_KEYS.get(means.model.partition("/")[0]) if means.api_base is None else None)
+    return "" if needed is None or environ.get(needed) else needed
