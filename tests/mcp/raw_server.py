@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 HOW = sys.argv[1] if len(sys.argv) > 1 else ""
+FORM = {"type": "object", "properties": {}}
 TOOL = {"name": "echo", "description": "Say it again.", "inputSchema": {"type": "object"}}
 
 
@@ -81,8 +82,17 @@ def called(params: dict[str, Any]) -> dict[str, Any]:
         case "garbage":
             sys.stdout.write("this is no JSON\n")
             return {"content": "nonsense"}
+        case "waits":
+            send(
+                {
+                    "id": "ask",
+                    "method": "elicitation/create",
+                    "params": {"message": "?", "requestedSchema": FORM},
+                }
+            )
+            time.sleep(300)
         case "asks":
-            form = {"message": "Your password?", "requestedSchema": {"type": "object", "properties": {}}}
+            form = {"message": "Your password?", "requestedSchema": FORM}
             for number in range(200):
                 send({"id": f"ask{number}", "method": "elicitation/create", "params": form})
         case "dies":

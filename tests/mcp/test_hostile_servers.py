@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sys
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +168,30 @@ async def test_a_server_has_one_question_at_a_time_however_many_it_asks(tmp_path
         finished = await live.run()
         assert finished.outcome is events.Outcome.ANSWERED
         assert max(open_at_once) == 1
+
+
+@dataclass
+class Absent(ScriptedOperator):
+    """Agrees to servers and never answers their questions."""
+
+    async def consult(self, asked: events.ServerAsked) -> ServerReply:
+        if asked.purpose == "elicitation":
+            await asyncio.Event().wait()
+        return ServerReply("accept")
+
+
+async def test_a_question_goes_with_the_call_for_which_it_was_asked(tmp_path: Path) -> None:
+    script = turns(call("raw__echo"))
+    async with session_with(tmp_path, {"raw": raw("waits", timeout=200)}, script, operator=Absent()) as live:
+        await connected(live, "raw")
+        await live.session.submit("go")
+        await live.until(lambda state: state.server_questions)
+        await asyncio.sleep(0.4)
+        assert live.state.server_questions, "a question stops the clock of the call"
+        await live.session.interrupt()
+        await live.until(lambda state: not state.server_questions)
+        live.session.set_mode(events.Mode.AUTO)
+        assert (await live.ended()).outcome is events.Outcome.ANSWERED
 
 
 async def test_a_session_goes_on_without_the_servers_that_it_had(tmp_path: Path) -> None:

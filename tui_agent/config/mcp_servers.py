@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tui_agent.secret_names import named_like_a_secret
 from tui_agent.terminal_text import one_line, visible
@@ -31,6 +31,8 @@ _LARGEST_FILE = 1_000_000
 _LONGEST_NAME = 64
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _HTTP = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")
+"""A name and a password in an address."""
 _SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 _KEYS = frozenset(
     {"type", "command", "args", "env", "cwd", "url", "headers", "timeout", "disabled", "description"}
@@ -75,7 +77,7 @@ class ServerEntry:
     def shown(self) -> str:
         """The command line or the address as written: variables by name, so that no secret is shown."""
         if self.url:
-            return visible(str(self.written.get("url", "")))
+            return visible(_CREDENTIALS.sub("//(credentials)@", str(self.written.get("url", ""))))
         words = [self.written.get("command", ""), *self.written.get("args", ())]
         return visible(" ".join(_quoted(str(word)) for word in words))
 
@@ -95,11 +97,16 @@ class ServerEntry:
     @property
     def secrets(self) -> dict[str, str]:
         """Values that must not reach the disk: of variables and headers, by the name that a mask shows."""
-        return {
-            re.sub(r"[^\w.-]", "_", f"{self.name}.{name}"): value.removeprefix("Bearer ").strip()
-            for name, value in {**dict(self.env), **dict(self.headers)}.items()
+        parts = urlsplit(self.url)
+        found = {
+            name: value.removeprefix("Bearer ").strip()
+            for name, value in {**self.env, **self.headers}.items()
             if _holds_a_secret(name, value, self.written)
         }
+        found |= {name: value for name, value in parse_qsl(parts.query) if named_like_a_secret(name)}
+        if parts.password:
+            found["password"] = unquote(parts.password)
+        return {re.sub(r"[^\w.-]", "_", f"{self.name}.{name}"): value for name, value in found.items()}
 
 
 def _quoted(word: str) -> str:

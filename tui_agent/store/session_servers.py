@@ -48,6 +48,8 @@ class SessionServers:
         self.servers: McpServers | None = None
         """None until the configuration has been read."""
         self._opening: asyncio.Task[None] | None = None
+        self._remarked: dict[str, tuple[str, ...]] = {}
+        """What the operator knows of each server's tools."""
 
     # --- life -----------------------------------------------------------------------------------------------
 
@@ -182,7 +184,9 @@ class SessionServers:
                 why=one_line(row.why, 600),
             )
         )
-        for remark in row.remarks if row.status is Status.READY else ():
+        new = row.status is Status.READY and self._remarked.get(row.name) != row.remarks
+        self._remarked[row.name] = row.remarks
+        for remark in row.remarks if new else ():
             self.notice(f"MCP server {row.name}: {remark}.")
 
     def notice(self, text: str) -> None:

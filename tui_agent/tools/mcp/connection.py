@@ -44,7 +44,8 @@ _STRIKES = 3
 class Patience:
     """How long things may take, and when a server is given up for a while. Seconds, unless said otherwise."""
 
-    connect: float = 30.0
+    connect: float = 60.0
+    """A program that is fetched before its first start takes long."""
     reconnect: float = 15.0
     """How long a call waits for a connection that is being made again."""
     stable: float = 30.0
@@ -127,6 +128,8 @@ class Connection:
         self._again = asyncio.Event()
         self._timers: set[asyncio.Timeout] = set()
         self._asking = 0
+        self._question: asyncio.Future[Reply] | None = None
+        """What the operator is being asked for the server."""
         self._strikes = 0
         self._stale = asyncio.Event()
         self._failures = 0
@@ -377,17 +380,24 @@ class Connection:
         # Who asks without being called, or again before the answer, gets none: cards are the operator's time.
         if ask is None or not self._timers or self._asking:
             return types.ElicitResult(action="cancel")
+        question = Question(
+            self.entry.name,
+            str(params.message),
+            dict(getattr(params, "requested_schema", None) or {}),
+            str(getattr(params, "url", "") or ""),
+        )
         self._pause_timers()
+        self._question = asked = asyncio.ensure_future(ask(question))
         try:
-            reply = await ask(
-                Question(
-                    self.entry.name,
-                    str(params.message),
-                    dict(getattr(params, "requested_schema", None) or {}),
-                    str(getattr(params, "url", "") or ""),
-                )
-            )
+            reply = await asyncio.shield(asked)
+        except asyncio.CancelledError:
+            if not asked.cancelled():
+                # The server took its question back, or the connection ended.
+                asked.cancel()
+                raise
+            reply = Reply("cancel")
         finally:
+            self._question = None
             self._go_on_timers()
         content = (
             dict(reply.content or {}) if reply.action == "accept" and not getattr(params, "url", "") else None
@@ -480,6 +490,9 @@ class Connection:
             ) from None
         finally:
             self._timers.discard(timer)
+            if not self._timers and self._question is not None:
+                # The call for which the server asked is over, also where the server does not notice.
+                self._question.cancel()
 
     def _failed(self, error: MCPError, line: transport.Line | None, what: str, *, effect: bool) -> ToolError:
         code, text = error.error.code, one_line(error.error.message, 2_000)

@@ -210,7 +210,8 @@ class McpServers:
             async with asyncio.timeout(seconds):
                 await self._started.wait()
                 await asyncio.gather(*(connection.settled() for connection in self._connections.values()))
-                await asyncio.gather(*(task for name, task in self._tasks.items() if name.endswith(" offer")))
+                offers = [task for name, task in self._tasks.items() if name.endswith(" offer")]
+                await asyncio.gather(*offers, return_exceptions=True)
 
     async def close(self) -> None:
         """End every server; all at once, so that the slowest one counts."""
@@ -225,7 +226,10 @@ class McpServers:
     async def _offer(self, connection: Connection) -> None:
         entry = connection.entry
         tools = connection.tools
-        offered, remarks = await asyncio.to_thread(offer, entry.name, self._slugs[entry.name], tools)
+        try:
+            offered, remarks = await asyncio.to_thread(offer, entry.name, self._slugs[entry.name], tools)
+        except Exception as error:  # noqa: BLE001 - what a server says of its tools costs its tools and no more
+            offered, remarks = [], [f"its tools cannot be offered ({type(error).__name__})"]
         if connection.tools is not tools:
             return  # a newer list is on its way
         self._offered[entry.name] = (tuple(offered), tuple(remarks))
