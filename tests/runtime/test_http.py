@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 import pytest_asyncio
 
 from tests import openai_server as server
+from tests.mcp.harness import eventually
+from tests.mcp.harness import raw as raw_server
 from tests.openai_server import Answer, OpenAIServer
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import assert_coherent, replayed
@@ -23,6 +26,7 @@ from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.core.state import ASK_OPERATOR
 from tui_agent.models.choose import create_model
 from tui_agent.models.hosted import HostedModel
+from tui_agent.runtime.operator import ServerReply
 from tui_agent.runtime.system_prompt import system_prompt
 from tui_agent.store.journal import read_journal
 from tui_agent.store.session import Session, open_session
@@ -342,3 +346,34 @@ async def test_a_header_whose_variable_is_not_set_goes_nowhere(host: KeptModel, 
         session, _ = await run_with(host, tmp_path, model="p", profiles={"p": profile})
     assert provider.requests == []
     assert "NO_SUCH_TOKEN_HERE is not set" in session.state.run.reason
+
+
+async def test_tools_of_a_server_go_out_with_the_request_and_its_result_comes_back(
+    host: KeptModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the MCP package installed litellm has a handler of its own, which must stay out of it."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"raw": raw_server()}}))
+    answers = [calls(("raw__echo", {"a": 1})), calls(("finish", {"answer": "done"}))]
+    async with OpenAIServer(answers) as provider:
+        settings = Settings(
+            model="openai/test",
+            approve="all",
+            api_base=provider.url,
+            workspace=workspace,
+            state_dir=tmp_path / "state",
+        )
+        operator = ScriptedOperator(consultations=deque([ServerReply("accept")]))
+        session = await open_session(settings, operator, host)
+        session.connect_servers(60)
+        await eventually(lambda: "raw" in session.state.servers)
+        await session.submit("Say it.")
+        finished = await session.wait()
+        await session.close()
+        assert finished is not None
+        assert finished.outcome is events.Outcome.ANSWERED
+        offered = [tool["function"]["name"] for tool in provider.requests[0].body["tools"]]
+        assert offered[-1] == "raw__echo"
+        assert provider.requests[1].body["messages"][-1]["content"] == 'echo {"a": 1}'

@@ -33,6 +33,7 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _HTTP = frozenset({"http", "streamable-http", "streamable_http", "streamableHttp"})
 _CREDENTIALS = re.compile(r"//[^/@\s]*@")
 """A name and a password in an address."""
+_PARAMETER = re.compile(r"([?&])([^=&]+)=([^&#]+)")
 _SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
 _KEYS = frozenset(
     {"type", "command", "args", "env", "cwd", "url", "headers", "timeout", "disabled", "description"}
@@ -77,7 +78,8 @@ class ServerEntry:
     def shown(self) -> str:
         """The command line or the address as written: variables by name, so that no secret is shown."""
         if self.url:
-            return visible(_CREDENTIALS.sub("//(credentials)@", str(self.written.get("url", ""))))
+            url = _CREDENTIALS.sub("//(credentials)@", str(self.written.get("url", "")))
+            return visible(_PARAMETER.sub(_without_value, url))
         words = [self.written.get("command", ""), *self.written.get("args", ())]
         return visible(" ".join(_quoted(str(word)) for word in words))
 
@@ -111,6 +113,12 @@ class ServerEntry:
 
 def _quoted(word: str) -> str:
     return word if re.fullmatch(r"[\w@%+=:,./${}-]+", word) else "'" + word.replace("'", "'\\''") + "'"
+
+
+def _without_value(match: re.Match[str]) -> str:
+    """A parameter of an address, its value hidden where it is a literal secret."""
+    secret = named_like_a_secret(match[2]) and not _VARIABLE.fullmatch(match[3])
+    return f"{match[1]}{match[2]}=(not shown)" if secret else match[0]
 
 
 def _secret_by_name(name: str) -> bool:
