@@ -133,3 +133,27 @@ async def test_a_budget_that_holds_no_request_is_refused_with_the_figures(
         assert (finished.outcome, finished.rule) == (Outcome.MODEL_FAILED, "window.too_small")
         assert ("900 tokens" if own else "768 tokens") in finished.reason
         assert not server.requests
+
+
+class Lazy(Ollama):
+    """An Ollama that loads its model with the first call, and knows only then with which window."""
+
+    def __init__(self) -> None:
+        self.facts = {"/api/ps": {"models": []}, "/api/show": {"parameters": ""}}  # type: ignore[misc]
+
+    def answer(self, said: Said, request: Recorded) -> Answer:
+        """See `Make`."""
+        other = {"name": "nomic:latest", "context_length": 2_048}
+        loaded = {"name": "qwen3:8b", "model": "qwen3:8b", "context_length": WINDOW}
+        self.facts = {**self.facts, "/api/ps": {"models": [other, loaded]}}  # type: ignore[misc]
+        return super().answer(said, request)
+
+
+async def test_a_server_that_loads_its_model_with_the_first_call_is_asked_again_after_it(
+    host: KeptHost, tmp_path: Path
+) -> None:
+    async with ModelServer(Lazy(), Said(calls=(("list_dir", {}),)), Said("Empty.")) as server:
+        session = await session_at(server, host, tmp_path)
+        assert await run(session, "What is there?") == "Empty."
+        await session.close()
+        assert session.state.windows[Ollama.model] == WINDOW - WINDOW // 4

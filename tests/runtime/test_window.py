@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cases import Call, Case, Fault, Reply
+from tests.cases.player import Player
 from tui_agent.core.append_log import AppendLog
+from tui_agent.core.decide import CallModel
+from tui_agent.core.events import FaultKind
 from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.history import Group, GroupKind, History
 from tui_agent.core.request import window
+from tui_agent.core.request.build import build
+from tui_agent.core.request.coherence import Validator
 
 
 def group(kind: GroupKind, tokens: int, run: int = 1, seq: int = 0) -> Group:
@@ -109,3 +115,26 @@ def test_what_is_kept_is_in_order_and_beyond_the_pinned_ones_within_the_budget(
     smallest = window.tokens_of(window.groups_in_window(after_cut(full, 1, 0), 1))
     kept = window.tokens_of(window.groups_in_window(cut, 1))
     assert kept <= max(budget, smallest)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 60_000), min_size=1, max_size=8),
+    limits=st.lists(st.none() | st.integers(300, 60_000), min_size=1, max_size=6),
+)
+def test_no_request_goes_out_twice_after_an_overflow_whatever_its_figures(
+    lengths: list[int], limits: list[int | None]
+) -> None:
+    player = Player(Case(id="any", proves=(), why="", steps=()))
+    for number, length in enumerate(lengths):
+        call = Call(tool="read_file", input={"path": str(number)}, text="x" * length)
+        player.play(Reply(calls=(call,)))
+    for limit in limits:
+        if not isinstance(player.demand, CallModel):
+            break
+        before = build(player.state, player.demand.note, Validator()).messages
+        player.play(Fault(kind=FaultKind.CONTEXT_OVERFLOW, limit=limit))
+        if isinstance(player.demand, CallModel):
+            after = build(player.state, player.demand.note, Validator()).messages
+            assert after != before
+            assert len(str(after)) < len(str(before))

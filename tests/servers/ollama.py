@@ -23,6 +23,7 @@ class Ollama(Make):
             "capabilities": ["completion", "tools", "thinking"],
             "template": "{{ .Tools }}",
         },
+        "/api/ps": {"models": []},
         "/api/tags": {"models": [{"name": "qwen3:8b", "model": "qwen3:8b"}]},
     }
 

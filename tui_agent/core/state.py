@@ -483,6 +483,10 @@ def _wait_skipped(state: RunState, event: WaitSkipped) -> Changes:
 
 def _reply_finished(state: RunState, event: ReplyFinished) -> Changes:
     changes: Changes = {"phase": Phase.TOOLS if event.calls else Phase.READY}
+    called = state.called
+    if called is not None and state.run.iteration == 1 and state.windows.get(called.model, 0) is None:
+        # A server that had not loaded its model yet can say its window now.
+        changes["windows"] = {model: size for model, size in state.windows.items() if model != called.model}
     ratio = counted(state, event.prompt_tokens) if event.by == "model" else None
     if state.called is not None and ratio is not None:
         changes["calibration"] = {**state.calibration, state.called.model: ratio}

@@ -39,36 +39,35 @@ async def server_window(base: str, model: str, key: str | None = None) -> int | 
 
     base = base.rstrip("/")
     root = base.removesuffix("/v1")
-    questions: dict[str, Any] = {
-        f"{root}/api/v0/models": None,
-        f"{root}/props": None,
-        f"{root}/api/ps": None,
-        f"{root}/api/show": {"model": model},
-        f"{root}/v1/models" if root == base else f"{base}/models": None,
-    }
+    listed_at = f"{root}/v1/models" if root == base else f"{base}/models"
+    questions = (f"{root}/api/v0/models", f"{root}/props", f"{root}/api/ps", listed_at)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         # What is not encrypted needs no certificates, and reading them takes a while.
         client = httpx.AsyncClient(timeout=LONGEST_WAIT, headers=headers, verify=base.startswith("https:"))
         async with client:
-            tasks = [asyncio.ensure_future(answer_of(client, *question)) for question in questions.items()]
+            tasks = [asyncio.ensure_future(answer_of(client, address)) for address in questions]
             done, late = await asyncio.wait(tasks, timeout=LONGEST_WAIT)
             for task in late:
                 task.cancel()
-            rich, props, running, shown, listed = (task.result() if task in done else {} for task in tasks)
+            rich, props, running, listed = (task.result() if task in done else {} for task in tasks)
+            # Only Ollama knows the models that run, and what one was set to.
+            shown = (
+                await answer_of(client, f"{root}/api/show", {"model": model}) if "models" in running else {}
+            )
     except (httpx.HTTPError, httpx.InvalidURL):
         return None
     found = (
         window_in(rich, model),
         window_in({"data": [props.get("default_generation_settings")]}, model, ("n_ctx",)),
-        window_in({"data": running.get("models")}, model),
+        window_in({"data": running.get("models")}, model, strictly=True),
         _num_ctx(shown),
         window_in(listed, model),
     )
     return next((tokens for tokens in found if tokens), None)
 
 
-async def answer_of(client: httpx.AsyncClient, address: str, question: Any) -> dict[str, Any]:
+async def answer_of(client: httpx.AsyncClient, address: str, question: Any = None) -> dict[str, Any]:
     """The JSON object at an address; empty where there is none."""
     import httpx
 
@@ -90,11 +89,11 @@ async def answer_of(client: httpx.AsyncClient, address: str, question: Any) -> d
 def window_in(
     answer: Mapping[str, Any], model: str, fields: tuple[str, ...] = _OF_A_MODEL, *, strictly: bool = False
 ) -> int | None:
-    """The window in the model's entry of a list; unless `strictly`, in the only entry where there is one."""
+    """The window in the model's entry of a list; in the only entry, where there is one, unless `strictly`."""
     data = answer.get("data")
     entries = [entry for entry in data if isinstance(entry, Mapping)] if isinstance(data, list) else []
     for entry in entries:
-        if (strictly or len(entries) > 1) and model not in set(_names(entry)):
+        if (strictly or len(entries) > 1) and model.removesuffix(":latest") not in set(_names(entry)):
             continue
         meta = entry.get("meta")
         places = [entry.get(field) for field in fields]
