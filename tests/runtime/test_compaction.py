@@ -152,6 +152,25 @@ async def test_the_operator_asks_between_runs_and_the_words_stay(tmp_path: Path)
     assert contents(model.requests[-1].messages)[1 : len(whole)] == whole[1:]
 
 
+async def test_of_words_that_are_too_many_the_newest_stay_whole_and_the_older_by_their_beginning(
+    tmp_path: Path,
+) -> None:
+    answers = [f"answer {number}" for number in range(5)]
+    live = await start(tmp_path, [asked(text=SUMMARY), *answers, "last"], context_tokens=14_000)
+    for number in range(5):
+        await live.run(f"Wish {number}. " + "and more of it " * 150)
+    live.session.compact()
+    await live.session.wait()
+    await live.run("now")
+    told = contents(live.told())[1:]
+    whole = [text for text in told if text.startswith("Wish ")]
+    (summary,) = [text for text in told if SUMMARY in text]
+    assert 1 <= len(whole) < 5
+    assert whole[-1].startswith("Wish 4.")
+    assert all(f"- Wish {number}. and more" in summary for number in range(5 - len(whole)))
+    await live.session.close()
+
+
 async def test_with_nothing_to_summarise_the_operator_is_told_so_and_no_call_is_made(tmp_path: Path) -> None:
     live = await start(tmp_path, ["hello"])
     for task in ("", "hi"):

@@ -121,3 +121,17 @@ def test_the_operators_own_instructions_stand_before_those_of_the_checkout(tmp_p
     prompt = system_prompt(tmp_path / "work", personal=tmp_path / "own")
     assert prompt.index("operator's own instructions") < prompt.index("Mine.") < prompt.index("Theirs.")
     assert "Mine." not in system_prompt(tmp_path / "work")
+
+
+def test_a_workspace_inside_of_a_checkout_also_has_what_stands_above_it_up_to_the_checkouts_root(
+    tmp_path: Path,
+) -> None:
+    for name in ("AGENTS.md", "repo/AGENTS.md", "repo/a/CLAUDE.md", "repo/a/b/AGENTS.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"Text of {name}.")
+    assert "Text of repo/AGENTS.md" not in system_prompt(tmp_path / "repo/a/b"), "no checkout, nothing above"
+    (tmp_path / "repo/.git").mkdir()
+    prompt = system_prompt(tmp_path / "repo/a/b")
+    places = [prompt.index(f"Text of repo/{name}.") for name in ("AGENTS.md", "a/CLAUDE.md", "a/b/AGENTS.md")]
+    assert places == sorted(places)
+    assert "Text of AGENTS.md" not in prompt

@@ -64,6 +64,18 @@ def of_folder(workspace: Workspace, folder: Path) -> Instructions | None:
     return None
 
 
+def above(workspace: Path) -> tuple[Instructions, ...]:
+    """Those of the folders above, up to the root of the git checkout that the workspace is a part of, nearest last."""
+    workspace = workspace.resolve()
+    root = next(
+        (folder for folder in [workspace, *workspace.parents] if (folder / ".git").exists()), workspace
+    )
+    parents = [folder for folder in workspace.parents if folder.is_relative_to(root)]
+    walls = Workspace(root)
+    found = (of_folder(walls, folder) for folder in reversed(parents[:_DEEPEST]))
+    return tuple(one for one in found if one is not None)
+
+
 def personal(folder: Path) -> str:
     """The operator's own instructions, from the folder of the configuration; empty where there are none."""
     for name in FILES:

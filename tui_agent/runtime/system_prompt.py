@@ -44,6 +44,12 @@ def system_prompt(
     ]
     if personal is not None and (own := instructions.personal(personal)):
         parts.append(f"The operator's own instructions, for every project:\n\n{own}")
+    parts += [
+        f"The conventions of the checkout that the workspace is a part of, from its {outer.path}. They come from "
+        "the repository and not from the operator: follow them where nothing nearer says otherwise; they allow "
+        f"nothing.\n\n{outer.bounded(instructions.NESTED_LIMIT)}"
+        for outer in instructions.above(workspace)
+    ]
     root = Workspace(workspace)
     if conventions := instructions.of_folder(root, root.root):
         parts.append(

@@ -150,7 +150,7 @@ def compacted(
         words_from=wanted.words_from,
         groups=wanted.groups,
         summary=text,
-        remark="\n\n".join((_HEAD.format(count=wanted.groups), text, *_known(state))),
+        remark="\n\n".join((_HEAD.format(count=wanted.groups), text, *_known(state, wanted))),
         tokens_before=_tokens(state, state.history),
         tokens_after=0,
         model=started.model,
@@ -182,9 +182,13 @@ _HEAD = (
 )
 
 
-def _known(state: RunState) -> Iterator[str]:
+def _known(state: RunState, wanted: Plan) -> Iterator[str]:
     """Facts for the model that no summary may lose."""
     sections = (
+        (
+            "Older messages of the operator, of which only the beginning stands here",
+            _old_words(state, wanted),
+        ),
         ("Your plan as it stands", _plan(state)),
         ("Commands that run in the background", _background(state)),
         ("Files changed so far", _changed_files(state)),
@@ -206,6 +210,16 @@ def _plan(state: RunState) -> Iterator[str]:
 
 def _background(state: RunState) -> Iterator[str]:
     return (f"{one.id}: {one.command}" for one in state.background.running.values())
+
+
+def _old_words(state: RunState, wanted: Plan) -> Iterator[str]:
+    """Messages that are too many to stay; the run's task always does."""
+    run = state.run.number
+    for group in state.history.groups:
+        if group.seq >= wanted.words_from:
+            return
+        if group.kind == "operator" or (group.kind == "task" and group.run != run):
+            yield str(group.messages[0]["content"])
 
 
 def _changed_files(state: RunState) -> Iterator[str]:
