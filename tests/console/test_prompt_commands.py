@@ -41,6 +41,21 @@ async def test_an_earlier_prompt_is_found_by_its_letters(tmp_path: Path) -> None
         await console.until(lambda: console.screen.prompt.text == "fix the cart")
 
 
+async def test_an_own_command_is_run_shown_and_told_with_the_next_message(tmp_path: Path) -> None:
+    async with real_live(tmp_path, [FINISH]) as console:
+        await console.command("!echo three; pwd; exit 3")
+        await console.until(lambda: "three" in str(console.session.state.conversation.entries))
+        await console.until(lambda: console.screen._printed)
+        assert console.session.state.run.number == 0
+        await console.command("What is that?")
+        await console.until(lambda: console.session.state.run.outcome is not None)
+        task = console.session.state.run.task
+        assert task.startswith("I ran `echo three; pwd; exit 3` myself.")
+        assert "exit code 3" in task
+        assert str(console.workspace) in task
+        assert task.endswith("What is that?")
+
+
 @pytest.mark.parametrize(
     ("command", "says"),
     [("status", "cart.py"), ("cost", "tokens in"), ("diff", "x = 1")],

@@ -44,10 +44,13 @@ from tui_agent.store.rewind import RewindPlan, RewindPoint, Scope, carry_out, pl
 from tui_agent.store.session_checkpointer import SessionCheckpointer
 from tui_agent.store.session_servers import SessionServers
 from tui_agent.tools.background import BackgroundCommands
+from tui_agent.tools.errors import ToolError
 from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.mcp.servers import McpServers
 from tui_agent.tools.registry import ToolRegistry, default_tools
+from tui_agent.tools.shell import Bash
 from tui_agent.tools.skills import BadSkill, ReadSkill, Skills, find_skills
+from tui_agent.tools.tool import ToolContext
 from tui_agent.tools.workspace import Workspace
 
 SERVERS_PATIENCE = 5.0
@@ -130,6 +133,10 @@ async def open_session(
         folder,
         background,
     )
+
+
+OWN_COMMAND_TIMEOUT = 3_600.0
+"""Seconds that a command of the operator's may take."""
 
 
 class Session:
@@ -392,6 +399,22 @@ class Session:
         if self.state.stop is None:
             await self._driver.summarise()
         return finished
+
+    async def run_own_command(self, command: str) -> str:
+        """Run a command of the operator's in the workspace; what it printed, as the model would read it.
+
+        It stands in the conversation and is no call: nothing judges it, and the model reads it only if it is told.
+        """
+        bash = Bash(timeout=OWN_COMMAND_TIMEOUT)
+        context = ToolContext(
+            Workspace(self._workspace), self.folder / OUTPUT_FOLDER, f"own-{self.state.seq}", lambda _: None
+        )
+        try:
+            printed = (await bash.run({"command": command}, context)).content
+        except ToolError as error:
+            printed = error.message
+        self._recorder.record(events.Notice(text=f"$ {command}\n{printed}", origin="operator"))
+        return printed
 
     def find_skills(self) -> Skills:
         """The skills that there are now, offered from now on; what is no good is said once."""

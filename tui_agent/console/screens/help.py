@@ -26,7 +26,9 @@ PROMPT_KEYS: Rows = (
     ("Shift+Enter ^J Alt+Enter", "New line"),
     ("↑ ↓", "Earlier texts, from the first or last line"),
     ("Alt+↑", "Take the newest queued message back"),
-    ("Tab", "Complete a command; otherwise the next pane"),
+    ("@", "A file of the workspace by its letters"),
+    ("!COMMAND", "Run a command of your own; the model reads what it printed with your next message"),
+    ("Tab", "Complete a command or a file; otherwise the next pane"),
     ("^_", "Undo what was typed"),
     ("^P", "Command palette"),
 )

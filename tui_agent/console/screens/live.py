@@ -217,6 +217,9 @@ class LiveScreen(SessionScreen):
         if self.names_a_server(event.text):
             self.ask_servers(event.text.strip())
             return
+        if event.text.startswith("!"):
+            self.run_own_command(event.text[1:].strip())
+            return
         if not event.text.startswith("/"):
             await self.submit(event.text.strip())
             return

@@ -15,6 +15,7 @@ from textual import work
 
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.core.names import APPROVALS
+from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
@@ -40,6 +41,8 @@ class SessionScreen(DashboardScreen):
         self.session: Session | None = None
         self._pending: list[Callable[[Session], None]] = []
         self._unsent: list[str] = []
+        self._printed: list[str] = []
+        """What the operator's own commands printed since the last message."""
 
     @cached_property
     def operator(self) -> ConsoleOperator:
@@ -121,8 +124,23 @@ class SessionScreen(DashboardScreen):
 
     # --- messages -------------------------------------------------------------------------------------------
 
+    @work(group="own-command")
+    async def run_own_command(self, command: str) -> None:
+        """Run the operator's own command; what it printed goes to the model with the next message."""
+        session = self.session
+        if session is None or not command:
+            self.say(
+                "Write !COMMAND to run a command of your own." if session else "The session is being opened."
+            )
+            return
+        self.say(f"Runs: {one_line(command, 80)}")
+        printed = await session.run_own_command(command)
+        self._printed.append(f"I ran `{command}` myself. It printed:\n{printed}")
+
     async def submit(self, text: str) -> None:
-        """Start a run, or queue the message for the one under way."""
+        """Start a run, or queue the message for the one under way; what own commands printed goes before it."""
+        text = "\n\n".join([*self._printed, text])
+        self._printed.clear()
         if self.session is None:
             self._unsent.append(text)
         else:
