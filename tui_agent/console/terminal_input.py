@@ -42,6 +42,8 @@ _COMPLETE = re.compile(
 _BEGUN = re.compile(
     r"\x1b\x1b?(?:\[\[?|\[M[^\x1b]{0,2}|\[[0-?]*[ -/]*|O[0-9;]*|[\]PX^_][^\x07\x1b]*\x1b?)?", re.DOTALL
 )
+_STRING = re.compile(r"\x1b[\]PX^_][^\x07\x1b]{1000}")
+_STRING_END = re.compile(r"\x07|\x1b\\|(?=\x1b)")
 _CURSOR = re.compile(r"\x1b\[(\d+);(\d+)R")
 _MODE = re.compile(r"\x1b\[\?(\d+);(\d)\$y")
 
@@ -53,10 +55,25 @@ class InputParser(XTermParser):
         super().__init__()
         self._rest = ""
         self._paste: list[str] | None = None
+        self._swallowing = False
+        """In the middle of an answer that is too long to be one."""
         self._deadline = float("inf")
 
     def feed(self, data: str) -> Iterable[Message]:
-        """The messages in `data` and in what was left of the text before it."""
+        """The messages in `data` and in what was left of the text before it; of moves of the mouse that came
+        together the last.
+        """
+        move: Message | None = None
+        for message in self._messages(data):
+            if move is not None and not isinstance(message, events.MouseMove):
+                yield move
+            move = message if isinstance(message, events.MouseMove) else None
+            if move is None:
+                yield message
+        if move is not None:
+            yield move
+
+    def _messages(self, data: str) -> Iterator[Message]:
         self._rest += data
         self._deadline = float("inf")
         while self._rest:
@@ -64,6 +81,12 @@ class InputParser(XTermParser):
                 yield from self._pasted(self._paste)
                 if self._paste is not None:
                     return
+                continue
+            if self._swallowing:
+                end = _STRING_END.search(self._rest)
+                self._swallowing = end is None
+                self._rest = "" if end is None else self._rest[end.end() :]
+                self._deadline = monotonic() + SEQUENCE_DELAY if end is None else self._deadline
                 continue
             before, escape, _ = self._rest.partition(ESC)
             for character in before:
@@ -74,6 +97,9 @@ class InputParser(XTermParser):
             if _BEGUN.fullmatch(self._rest) and len(self._rest) < LONGEST:
                 self._deadline = monotonic() + (ESCAPE_DELAY if self._rest == ESC else SEQUENCE_DELAY)
                 return
+            if _STRING.match(self._rest) and not _COMPLETE.match(self._rest):
+                self._swallowing, self._rest = True, self._rest[2:]
+                continue
             yield from self._sequence()
 
     def tick(self) -> Iterable[Message]:
@@ -81,6 +107,7 @@ class InputParser(XTermParser):
         if monotonic() < self._deadline:
             return
         self._deadline = float("inf")
+        self._swallowing = False
         if self._paste is not None:
             if self._paste:
                 yield _paste(self._paste)
