@@ -108,8 +108,8 @@ def test_a_session_is_shown_by_the_beginning_of_its_id_or_by_its_title(
 def test_a_session_is_exported_in_every_form_without_control_characters(
     sessions: Sessions, session: str, form: str
 ) -> None:
-    code, out, _ = sessions("export", session, "--format", form)
-    assert code == 0
+    code, out, err = sessions("export", session, "--format", form)
+    assert code == 0, err
     assert "walrus" in out
     assert "\x1b" not in out
 

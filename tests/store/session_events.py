@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from tui_agent.core.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    BackgroundEnded,
+    BackgroundStarted,
     BreakerSet,
+    BudgetRaised,
     CheckpointSaved,
     CoherenceRepaired,
     Compacted,
@@ -44,6 +47,9 @@ from tui_agent.core.events import (
     Rewound,
     RunFinished,
     RunStarted,
+    ServerAnswered,
+    ServerAsked,
+    ServerChanged,
     SessionResumed,
     SessionStarted,
     SettingChanged,
@@ -189,4 +195,10 @@ def one_of_every_type() -> list[Event]:
             to_seq=3, groups=2, summary="s", remark="[s]", tokens_before=900, tokens_after=90, cost=0.1
         ),
         CompactionFailed(reason="too long", rule="window.summary_failed"),
+        BackgroundStarted(id="b1", command="npm run dev", call_id="c1", output_file="/o/background-b1.txt"),
+        BackgroundEnded(id="b1", command="npm run dev", how="exited", code=3, duration=1.5),
+        ServerChanged(server="files", status="connected", tools=("files__read",), tools_tokens=40),
+        ServerAsked(id="m1", server="files", purpose="trust", message="Start it?"),
+        ServerAnswered(id="m1", server="files", decision="accept"),
+        BudgetRaised(key="max_cost", limit=2.0, rule="budget.raised"),
     ]

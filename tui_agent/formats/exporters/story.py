@@ -21,7 +21,7 @@ from tui_agent.core.events import (
     VerdictReached,
     VerdictRecord,
 )
-from tui_agent.core.projections.conversation import Entry, OperatorEntry, OutcomeEntry
+from tui_agent.core.projections.conversation import Entry, NoteEntry, OperatorEntry, OutcomeEntry
 from tui_agent.core.projections.metrics import Metrics, Usage
 from tui_agent.core.state import RunState, apply
 from tui_agent.formats.exporters.wording import rate, without_repeats
@@ -180,6 +180,8 @@ class _StoryBuilder:
         for entry in new:
             if isinstance(entry, OutcomeEntry) and self.runs:
                 self.runs[-1].outcome = entry
+            elif isinstance(entry, NoteEntry):
+                continue  # The note stands where it was written.
             elif not (isinstance(entry, OperatorEntry) and entry.iteration == 0 and self._is_task(entry)):
                 items.append(entry)
 
