@@ -219,7 +219,10 @@ class Executor:
             self._new_mask,
             self._recorder.state.known_files,
         )
-        found = await asyncio.to_thread(instructions.for_call, self._workspace, issued.tool, issued.arguments)
+        found: tuple[Instructions, ...] = ()
+        if instructions.concern(issued.tool, issued.arguments):
+            path = str(issued.arguments["path"])
+            found = await asyncio.to_thread(instructions.for_path, self._workspace, path)
         try:
             # Only here: what is recorded and shown keeps the placeholder.
             arguments = self._with_secrets(issued)

@@ -88,11 +88,13 @@ def personal(folder: Path) -> str:
     return ""
 
 
-def for_call(workspace: Workspace, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Instructions, ...]:
-    """The instructions of the folders below the root in which the call's path lies, the nearest last."""
-    named = arguments.get("path")
-    if tool.effect not in {Effect.READ, Effect.WRITE} or not isinstance(named, str):
-        return ()
+def concern(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    """Whether the call is about a file or folder of the workspace."""
+    return tool.effect in {Effect.READ, Effect.WRITE} and isinstance(arguments.get("path"), str)
+
+
+def for_path(workspace: Workspace, named: str) -> tuple[Instructions, ...]:
+    """The instructions of the folders below the root in which a path lies, the nearest last. Reads the disk."""
     try:
         path = workspace.resolve(named)
     except ToolError:
