@@ -438,6 +438,18 @@ async def test_the_options_of_the_model_are_choices_by_number() -> None:
         assert (raised.result().choice, raised.result().text) == ("answer", "long")
 
 
+async def test_a_budget_that_is_used_up_goes_on_to_another_limit() -> None:
+    async with live() as console:
+        options = ("go on, up to 2.00 USD", "without this limit")
+        raised = console.escalate(source="budget", tool="", input={}, options=options)
+        await console.card_appears()
+        assert "A budget is used up" in console.shown()
+        await console.grace_passes()
+        await console.press("down", "1")
+        await console.until(raised.done)
+        assert (raised.result().choice, raised.result().text) == ("answer", options[0])
+
+
 async def test_naming_another_model_retries_with_it() -> None:
     async with live() as console:
         raised = console.escalate(source="model", tool="", input={}, options=("openai/other",))
