@@ -63,7 +63,7 @@ async def session_with(
         await live.close()
 
 
-def row(live: LiveSession, name: str) -> Row:
+def standing(live: LiveSession, name: str) -> Row:
     """How a server stands."""
     assert live.session.servers is not None
     return next(row for row in live.session.servers.rows() if row.name == name)

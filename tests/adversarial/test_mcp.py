@@ -9,11 +9,12 @@ import sys
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.mcp.harness import call, connected, eventually, raw, row, session_with, turns
+from tests.adversarial.attack import Attack, attack, attacks
+from tests.mcp.conftest import own_configuration as own_configuration
+from tests.mcp.harness import call, connected, eventually, raw, session_with, standing, turns
 from tests.mcp.test_sdk_servers import results
 from tests.runtime.scripted import ScriptedOperator
 from tui_agent.config.settings import Settings
@@ -46,6 +47,11 @@ def commands_with(word: str) -> list[int]:
     return found
 
 
+@attack(
+    "Tools named with escapes, blanks, nothing or 200 characters; schemas with remote and circular references, "
+    "bottomless, invalid or huge",
+    "Names and schemas that every provider takes; nothing is fetched; what cannot be offered is named",
+)
 async def test_hostile_names_and_schemas_become_what_every_provider_takes(tmp_path: Path) -> None:
     script = turns(call("raw__recursive", p="a" * 40), call("raw__deep", d={}), call("raw__a_b", any=1))
     async with session_with(tmp_path, {"raw": raw("names")}, script) as live:
@@ -69,13 +75,21 @@ async def test_hostile_names_and_schemas_become_what_every_provider_takes(tmp_pa
         assert "key is left out" in notices
 
 
+@attack(
+    "A server with 1,000 tools",
+    "128 are offered, and a notice says so",
+)
 async def test_a_thousand_tools_are_bounded_and_the_operator_knows(tmp_path: Path) -> None:
     async with session_with(tmp_path, {"raw": raw("many")}, turns()) as live:
         await connected(live, "raw")
-        assert len(row(live, "raw").tools) == 128
+        assert len(standing(live, "raw").tools) == 128
         await eventually(lambda: any("first 128" in event.text for event in live.of(events.Notice)))
 
 
+@attack(
+    "A result of escape sequences, a picture, a link and an embedded file",
+    "Safe text, and a note for what is none",
+)
 async def test_every_kind_of_content_becomes_text(tmp_path: Path) -> None:
     async with session_with(tmp_path, {"raw": raw("bits")}, turns(call("raw__echo"))) as live:
         await connected(live, "raw")
@@ -85,20 +99,28 @@ async def test_every_kind_of_content_becomes_text(tmp_path: Path) -> None:
         )
 
 
-MISDEEDS: list[tuple[str, dict[str, Any], str]] = [
-    ("dies", {}, "ended during the tool echo"),
-    ("hang", {"timeout": 300}, "no answer"),
-    ("huge", {}, "more than 8,000,000 bytes"),
-    ("garbage", {}, "breaks the protocol"),
-    ("flood", {"timeout": 30_000}, ""),
-]
-
-
-@pytest.mark.parametrize(("how", "more", "says"), MISDEEDS, ids=[how for how, _, _ in MISDEEDS])
+@attacks(
+    *(
+        Attack(
+            how,
+            tried,
+            "The call fails with what is known; the run goes on; nothing of the server is left",
+            value=value,
+        )
+        for how, tried, value in (
+            ("dies", "A server that ends in the middle of a call", ({}, "ended during the tool echo")),
+            ("hang", "A call that is never answered", ({"timeout": 300}, "no answer")),
+            ("huge", "A result of 20 MB in one line", ({}, "more than 8,000,000 bytes")),
+            ("garbage", "Text that is no JSON, and a result of the wrong form", ({}, "breaks the protocol")),
+            ("flood", "Two million progress messages with escape sequences", ({"timeout": 30_000}, "")),
+        )
+    )
+)
 @pytest.mark.usefixtures("impatient")
 async def test_a_call_that_goes_wrong_is_an_error_for_the_model_and_no_more(
-    tmp_path: Path, how: str, more: dict[str, Any], says: str
+    tmp_path: Path, row: Attack
 ) -> None:
+    how, (more, says) = row.name, row.value
     script = turns(call("raw__echo"), call("list_dir"))
     async with session_with(tmp_path, {"raw": raw(how, **more)}, script) as live:
         await connected(live, "raw")
@@ -119,6 +141,10 @@ async def test_a_call_that_goes_wrong_is_an_error_for_the_model_and_no_more(
     await eventually(lambda: not commands_with(f"raw_server.py\0{how}"))
 
 
+@attack(
+    "A server that ends at once each time, and one whose program is not there",
+    "Its breaker opens with exit code and last words; the run goes on",
+)
 @pytest.mark.usefixtures("impatient")
 async def test_a_server_that_fails_again_and_again_is_given_up_and_tried_later(tmp_path: Path) -> None:
     script = turns(call("bad__echo"), call("list_dir"))
@@ -132,10 +158,14 @@ async def test_a_server_that_fails_again_and_again_is_given_up_and_tried_later(t
         assert live.state.servers["gone"].status == "failed"
         finished = await live.run()
         assert finished.outcome is events.Outcome.ANSWERED
-        tried = row(live, "bad")
+        tried = standing(live, "bad")
         assert tried.status in {Status.OPEN, Status.CONNECTING}
 
 
+@attack(
+    "A server that never answers, ignores SIGTERM and has started a process in a session of its own",
+    "The run waits no longer than it is told to; nothing of it is left",
+)
 async def test_a_mute_server_holds_up_nothing_and_nothing_of_it_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,8 +173,8 @@ async def test_a_mute_server_holds_up_nothing_and_nothing_of_it_stays(
     async with session_with(tmp_path, {"mute": raw("mute")}, turns(), patience=0.1) as live:
         finished = await live.run()
         assert finished.outcome is events.Outcome.ANSWERED
-        await eventually(lambda: row(live, "mute").status is Status.RETRYING)
-        assert "did not answer within 0.5 s" in row(live, "mute").why
+        await eventually(lambda: standing(live, "mute").status is Status.RETRYING)
+        assert "did not answer within 0.5 s" in standing(live, "mute").why
     await eventually(lambda: not commands_with("raw_server.py\0mute") and not commands_with("sleep\x00300"))
 
 
@@ -157,6 +187,10 @@ async def test_a_server_that_does_not_survive_the_newer_protocol_is_asked_in_the
         assert results(live.events)[0].startswith("tool_succeeded")
 
 
+@attack(
+    "200 questions to the operator at once",
+    "One card at a time, the others are cancelled",
+)
 async def test_a_server_has_one_question_at_a_time_however_many_it_asks(tmp_path: Path) -> None:
     operator = ScriptedOperator(consultations=deque([ServerReply("accept"), *[ServerReply("decline")] * 200]))
     async with session_with(
@@ -180,6 +214,10 @@ class Absent(ScriptedOperator):
         return ServerReply("accept")
 
 
+@attack(
+    "A question that stays when its call is interrupted",
+    "The card goes with the call",
+)
 async def test_a_question_goes_with_the_call_for_which_it_was_asked(tmp_path: Path) -> None:
     script = turns(call("raw__echo"))
     async with session_with(tmp_path, {"raw": raw("waits", timeout=200)}, script, operator=Absent()) as live:
@@ -227,9 +265,13 @@ async def test_without_the_package_the_operator_is_given_the_command_that_instal
         assert [
             event.text for event in live.of(events.Notice) if "pip install 'agent-tui[mcp]'" in event.text
         ]
-        assert row(live, "a").status is Status.FAILED
+        assert standing(live, "a").status is Status.FAILED
 
 
+@attack(
+    "A tool that would run under `--approve writes`",
+    "It asks like a command, with the server and its tool by their own names",
+)
 async def test_calls_ask_like_commands_and_a_session_approval_covers_the_tool(tmp_path: Path) -> None:
     operator = ScriptedOperator(approvals=deque([ApprovalReply("once"), ApprovalReply("deny", "no")]))
     script = turns(call("raw__echo", a=1), call("raw__echo", a=2))
@@ -245,25 +287,33 @@ async def test_calls_ask_like_commands_and_a_session_approval_covers_the_tool(tm
         assert operator.asked[0].covers == "raw__echo: every call of raw__echo"
 
 
+@attack(
+    "A checkout's `.mcp.json`, also one that was changed after it was agreed to",
+    "Nothing starts before the operator agreed to exactly that entry",
+)
 async def test_a_server_of_a_checkout_starts_only_after_exactly_its_entry_was_agreed_to(
     tmp_path: Path,
 ) -> None:
     refusing = ScriptedOperator(consultations=deque([ServerReply("decline")]))
     async with session_with(tmp_path, {"raw": raw()}, turns(), operator=refusing) as live:
         await eventually(lambda: live.of(events.ServerAnswered))
-        assert row(live, "raw").status is Status.UNTRUSTED
+        assert standing(live, "raw").status is Status.UNTRUSTED
         asked = refusing.consulted[0]
         assert "raw_server.py" in asked.message
     for entry, purposes in ((raw(), []), (raw("other"), ["trust"]), (raw("other"), [])):
         agreeing = ScriptedOperator(consultations=deque([ServerReply("accept")]))
         async with session_with(tmp_path, {"raw": entry}, turns(), operator=agreeing) as live:
             if entry == raw():
-                await eventually(lambda live=live: row(live, "raw").why)
+                await eventually(lambda live=live: standing(live, "raw").why)
             else:
                 await connected(live, "raw")
             assert [asked.purpose for asked in agreeing.consulted] == purposes
 
 
+@attack(
+    "A checkout's `.mcp.json` where nobody can be asked",
+    "Named and not started",
+)
 async def test_without_an_operator_a_server_of_a_checkout_is_named_and_not_started(tmp_path: Path) -> None:
     async with session_with(
         tmp_path, {"raw": raw()}, turns(), operator=ScriptedOperator(present=False)
@@ -277,6 +327,10 @@ async def test_without_an_operator_a_server_of_a_checkout_is_named_and_not_start
         assert not live.of(events.ServerChanged)
 
 
+@attack(
+    "A server that hands on its environment",
+    "It has no variable but harmless ones and its entry's; their values reach no journal",
+)
 async def test_secrets_reach_their_server_and_never_the_journal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
