@@ -9,7 +9,7 @@ import pytest
 from tests.console.real_session import real_live
 from tui_agent.console.editor import EditorError, edit
 from tui_agent.console.panes.styled_line import text_of
-from tui_agent.console.screens.history import HistoryScreen
+from tui_agent.console.screens.pick import PickScreen
 from tui_agent.console.screens.report import ReportPane, ReportScreen
 
 WRITE = {"calls": [{"tool": "write_file", "args": {"path": "cart.py", "content": "x = 1\n"}}]}
@@ -35,7 +35,7 @@ async def test_an_earlier_prompt_is_found_by_its_letters(tmp_path: Path) -> None
         for text in ("fix the cart", "write the docs", "fix the tests"):
             console.screen.prompt.recall.add(text)
         await console.press("ctrl+r")
-        await console.opens(HistoryScreen)
+        await console.opens(PickScreen)
         await console.press("c", "a", "r")
         await console.press("enter")
         await console.until(lambda: console.screen.prompt.text == "fix the cart")

@@ -103,14 +103,18 @@ def secret_key(where: str, key: str) -> Problem:
     )
 
 
-def missing_model(environ: Mapping[str, str]) -> ConfigError:
+class MissingModelError(ConfigError):
+    """No model was chosen."""
+
+
+def missing_model(environ: Mapping[str, str]) -> MissingModelError:
     """No model was chosen: which would go with the keys that are present."""
     present = models_with_keys(environ)
     if present:
         why = f"your environment has a key for {', '.join(present)}, but not which of its models to use."
     else:
         why = "no option, variable or file names one, and no provider's key is set either."
-    return ConfigError(
+    return MissingModelError(
         f"No model is chosen: {why}\n"
         'Name one with --model, AGENT_TUI_MODEL or `model = "…"` in the user configuration, for example\n'
         '  agent-tui "fix the tests" --model openai/gpt-5            (key in OPENAI_API_KEY)\n'

@@ -66,7 +66,11 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("stop", "End the run with a partial answer"),
     Command("policy", "Recovery policy of the next run", "NAME", POLICIES),
-    Command("model", "Model of the next call: its litellm name, a profile or an alias", "NAME"),
+    Command(
+        "model",
+        "Model of the next call: its litellm name, a profile or an alias; alone: choose one",
+        "[NAME]",
+    ),
     Command("profile", "Model profile of the next call", "NAME"),
     Command(
         "approve",

@@ -14,6 +14,7 @@ import sys
 import threading
 import tomllib
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,11 +124,19 @@ class ConsoleApp(SessionApp):
         if not isinstance(screen, LiveScreen):
             await self._open_replay()
             return
+        from tui_agent.config.errors import MissingModelError
         from tui_agent.console.startup import DASHBOARD_MODULES, LATE_MODULES, load_modules, open_live
 
         await load_modules(DASHBOARD_MODULES)
         await screen.complete()
-        self.opened = opened = await open_live(self.arguments, screen.operator)
+        try:
+            self.opened = opened = await open_live(self.arguments, screen.operator)
+        except MissingModelError:
+            chosen = await self._choose_model()
+            if chosen is None:
+                raise
+            self.arguments = chosen
+            self.opened = opened = await open_live(self.arguments, screen.operator)
         if opened.settings.theme in self.theme_names:
             self.theme = opened.settings.theme
         if self.arguments.demo is None:
@@ -144,6 +153,34 @@ class ConsoleApp(SessionApp):
         await self._learn_themes()
         await load_modules(LATE_MODULES)
         _collect_garbage_again()
+
+    async def _choose_model(self) -> ConsoleArguments | None:
+        """A first start: offer what was found, and the demo. None: the operator chose nothing."""
+        from tui_agent.config.settings import load_settings
+        from tui_agent.console.model_offers import DEMO, Offer, offers
+        from tui_agent.console.screens.pick import PickScreen, Row
+        from tui_agent.models.discovery import discover
+
+        arguments = self.arguments
+        settings = await asyncio.to_thread(load_settings, arguments.overrides, arguments.config)
+        found = list(offers(await discover(settings, os.environ)))
+        demo = Row("demo", "a scripted model with real tools in a throwaway folder: no key, no network", DEMO)
+        remark = 'No model is chosen yet. Keep one with `model = "…"` in config.toml, or --model NAME.'
+        if not found:
+            remark = (
+                "No model is chosen, and none was found: no provider's key is set and no server answers on this "
+                "machine.\nSet a key (OPENAI_API_KEY, ANTHROPIC_API_KEY, …) or start a server (ollama serve), and "
+                "start again; or look at the demo."
+            )
+        chosen = await self.push_screen_wait(PickScreen("Which model?", [*found, demo], remark))
+        if chosen == DEMO:
+            return replace(arguments, demo="recovery", task=None)
+        if not isinstance(chosen, Offer):
+            return None
+        overrides = {**arguments.overrides, "model": chosen.model}
+        if chosen.api_base:
+            overrides["api_base"] = chosen.api_base
+        return replace(arguments, overrides=overrides)
 
     async def _open_replay(self) -> None:
         from tui_agent.console.screens.replay import ReplayScreen

@@ -323,9 +323,11 @@ class LiveScreen(SessionScreen):
     @work(group="commands")
     async def action_history(self) -> None:
         """Choose an earlier prompt."""
-        from tui_agent.console.screens.history import HistoryScreen
+        from tui_agent.console.screens.pick import PickScreen, Row
 
-        chosen = await self.app.push_screen_wait(HistoryScreen(self.prompt.recall.entries))
+        texts = dict.fromkeys(reversed(self.prompt.recall.entries))
+        rows = [Row(text, "", text) for text in texts]
+        chosen = await self.app.push_screen_wait(PickScreen("Earlier prompts", rows))
         if chosen is not None:
             self.prompt.put(chosen)
         self.prompt.focus()

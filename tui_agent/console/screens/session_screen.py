@@ -7,6 +7,7 @@ are the live screen's.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -217,8 +218,34 @@ class SessionScreen(DashboardScreen):
         """Judge by another policy from the next run on."""
         self._with_session(lambda session: session.set_policy(name))
 
-    def action_model(self, name: str) -> None:
-        """Call another model from the next call on."""
+    @work(group="commands")
+    async def pick_model(self) -> None:
+        """Choose among the models that can be used now from this session."""
+        from tui_agent.console.model_offers import Offer, offers
+        from tui_agent.console.screens.pick import PickScreen
+        from tui_agent.models.discovery import discover
+
+        settings = self.settings
+        if settings is None:
+            self.say("The session is still being opened.")
+            return
+        self.say("Looking for models…")
+        found = await discover(settings, os.environ)
+        rows = [row for row in offers(found) if row.value.api_base in {"", settings.api_base}]
+        remark = (
+            ""
+            if rows
+            else "No profile, no server and no provider's key was found; /model NAME takes any name."
+        )
+        chosen = await self.app.push_screen_wait(PickScreen("Model of the next call", rows, remark))
+        if isinstance(chosen, Offer):
+            self.action_model(chosen.model)
+
+    def action_model(self, name: str = "") -> None:
+        """Call another model from the next call on; without a name, choose one."""
+        if not name:
+            self.pick_model()
+            return
         self._with_session(lambda session: session.set_model(name))
 
     def action_profile(self, name: str) -> None:

@@ -1,0 +1,46 @@
+"""The models that can be used now, as rows to pick from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui_agent.console.quantities import compact
+from tui_agent.console.screens.pick import Row
+
+if TYPE_CHECKING:
+    from tui_agent.models.catalogue import KnownModel
+    from tui_agent.models.discovery import Discovery
+
+DEMO = "demo"
+
+
+class Offer(NamedTuple):
+    """A model by the name that settings take, and the address that it needs ("" for none)."""
+
+    model: str
+    api_base: str = ""
+
+
+def offers(found: Discovery) -> Iterator[Row]:
+    """Profiles and aliases, then servers on this machine, then providers whose key is there."""
+    for named in (*found.profiles, *found.aliases):
+        if not named.lacks:
+            yield Row(named.name, f"{named.model.name}  {_facts(named.model)}".strip(), Offer(named.name))
+    for server in found.servers:
+        for served in server.models:
+            window = f"window {compact(served.window)}" if served.window else ""
+            about = " · ".join(part for part in (f"{server.make} on this machine", window) if part)
+            yield Row(served.name, about, Offer(served.name, server.api_base))
+    for provider in found.providers:
+        for model in provider.models:
+            yield Row(model.name, f"{provider.variable} is set · {_facts(model)}", Offer(model.name))
+
+
+def _facts(model: KnownModel) -> str:
+    """Window, and prices in USD per million tokens."""
+    window = f"window {compact(model.window)}" if model.window else ""
+    price = (
+        "" if model.input is None or model.output is None else f"${model.input:g} in, ${model.output:g} out"
+    )
+    return " · ".join(part for part in (window, price) if part)

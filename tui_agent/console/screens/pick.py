@@ -1,0 +1,105 @@
+"""A list to pick from, narrowed by what is typed: earlier prompts, models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui_agent.terminal_text import one_line
+
+SHOWN = 200
+"""Rows that are listed; more letters find the others."""
+
+
+class Row(NamedTuple):
+    """What can be picked: how it is shown, what is said about it, and what the screen is dismissed with."""
+
+    text: str
+    about: str
+    value: Any
+
+
+class PickScreen(ModalScreen[Any]):
+    """Dismissed with the value of a row, or None."""
+
+    DEFAULT_CSS = """
+    PickScreen { align: center middle; }
+    PickScreen Vertical {
+        width: 100; max-width: 98%; height: auto; max-height: 90%; padding: 0 1;
+        background: $surface; border: round $accent;
+        border-title-color: $accent; border-subtitle-color: $text-muted;
+    }
+    PickScreen OptionList { height: auto; max-height: 16; background: $surface; border: none; padding: 0; }
+    PickScreen Input { border: none; height: 1; padding: 0; background: $surface; margin-bottom: 1; }
+    PickScreen Static { margin-bottom: 1; color: $text-muted; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Back", show=False, priority=True),
+        Binding("down,ctrl+r", "move(1)", "Down", show=False, priority=True),
+        Binding("up", "move(-1)", "Up", show=False, priority=True),
+    ]
+
+    def __init__(self, title: str, rows: Sequence[Row], remark: str = "") -> None:
+        """`remark` stands above the list."""
+        super().__init__()
+        self._title = title
+        self._rows = rows
+        self._remark = remark
+        self._found: list[Row] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(self._title)
+            box.border_subtitle = Content("Enter takes · ↑ ↓ chooses · Esc closes")
+            if self._remark:
+                yield Static(Content(self._remark))
+            yield Input(placeholder="letters to look for")
+            yield OptionList(markup=False)
+
+    def on_mount(self) -> None:
+        """Everything is offered at first."""
+        self._search("")
+        self.query_one(Input).focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._search(event.value)
+
+    def on_input_submitted(self) -> None:
+        """Take the row that is marked."""
+        place = self.query_one(OptionList).highlighted
+        if place is not None and self._found:
+            self.dismiss(self._found[place].value)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """A click takes a row."""
+        self.dismiss(self._found[event.option_index].value)
+
+    def action_move(self, step: int) -> None:
+        options = self.query_one(OptionList)
+        if options.highlighted is not None:
+            options.highlighted = (options.highlighted + step) % len(self._found)
+
+    def _search(self, typed: str) -> None:
+        words = typed.lower().split()
+        matching = (
+            row for row in self._rows if all(word in f"{row.text} {row.about}".lower() for word in words)
+        )
+        self._found = list(matching)[:SHOWN]
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options(
+            Option(
+                Content.assemble(one_line(row.text, 200), (f"  {one_line(row.about, 120)}", "$text-muted"))
+            )
+            for row in self._found
+        )
+        options.highlighted = 0 if self._found else None
