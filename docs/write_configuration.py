@@ -19,7 +19,7 @@ from field_notes import field_notes
 
 from tui_agent.config.layers import IN_A_PROJECTS_PROFILE, LIMITS, PERSONAL
 from tui_agent.config.profiles import FallbackSettings, ModelParameters, ModelProfile
-from tui_agent.config.sections import HookSettings, WebSettings
+from tui_agent.config.sections import EnvironmentSettings, HookSettings, SandboxSettings, WebSettings
 from tui_agent.config.settings import Settings
 from tui_agent.core.recovery.policy import RecoveryPolicy
 
@@ -121,10 +121,23 @@ def page() -> str:
         '    ask   = ["bash(git push *)"]\n'
         '    deny  = ["bash(rm -rf *)", "read_file(**/.env)"]'
     )
+    sandbox = (
+        "The walls that commands run in; [PERMISSIONS.md](PERMISSIONS.md#the-sandbox) explains them.\n"
+        '`sandbox = "require"` (`--sandbox`, `AGENT_TUI_SANDBOX`) sets the mode alone.'
+    )
+    environment = "Commands and hooks are given no variable that is named like a secret, but for these."
     names = "".join(f"- `{field.alias}`\n" for field in HookSettings.model_fields.values())
     parts += ["## `[web]` †\n", _table(WebSettings)]
     parts += ["## `[format]` †, `[diagnostics]` †\n", files + "\n"]
-    parts += ["## `[permissions]`\n", permissions + "\n", "## `[hooks]` †\n", hooks + "\n", names]
+    parts += [
+        "## `[permissions]`\n",
+        permissions + "\n",
+        "## `[sandbox]` †\n",
+        sandbox + "\n",
+        _table(SandboxSettings),
+    ]
+    parts += ["## `[environment]` †\n", environment + "\n", _table(EnvironmentSettings)]
+    parts += ["## `[hooks]` †\n", hooks + "\n", names]
     return "\n".join(parts)
 
 
@@ -132,6 +145,8 @@ _SECTIONS = {
     "recovery",
     "hooks",
     "permissions",
+    "sandbox",
+    "environment",
     "parameters",
     "fallbacks",
     "format",
@@ -150,7 +165,7 @@ def _table(
     for name, field in model.model_fields.items():
         if name in _SECTIONS or name in without:
             continue
-        key = "print" if name == "print_only" else name
+        key = {"print_only": "print", "passed": "pass"}.get(name, name)
         mark = " †" if key in personal else ""
         rows.append(f"| `{key}`{mark} | {_default(name, field)} | {_said(notes.get(name, ''), field)} |")
     return "\n".join(rows) + "\n"

@@ -16,7 +16,7 @@ PACKAGE = "tui_agent"
 
 FLOORS = (
     {"", "globs", "rule_book", "secret_names", "shell_syntax", "terminal_text"},
-    {"core", "processes"},
+    {"core", "processes", "sandbox"},
     {"permissions"},
     {"config"},
     {"models", "tools"},

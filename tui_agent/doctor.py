@@ -6,6 +6,7 @@ only with an unauthenticated connection: the question is whether something liste
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import platform
@@ -13,9 +14,11 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -30,12 +33,13 @@ from tui_agent.config.settings import (
     user_config_file,
 )
 from tui_agent.models.discovery import missing_key
+from tui_agent.sandbox.choose import candidates, try_out
+from tui_agent.sandbox.walls import Walls
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.tools.mcp.servers import INSTALL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 Status = Literal["ok", "advice", "broken"]
 REACH_TIMEOUT = 3.0
@@ -86,6 +90,7 @@ def examine(
         _keys(settings, environ),
         _server(settings),
         _workspace(settings),
+        _sandbox(settings),
         _state_folder(settings),
         *_mcp_servers(settings, environ),
         _program("git"),
@@ -262,6 +267,30 @@ def _size(count: int) -> str:
             return f"{amount:.0f} {unit}"
         amount /= 1000
     return f"{amount:.1f} TB"
+
+
+def _sandbox(settings: Settings) -> Check:
+    """What holds walls around commands here, each mechanism really tried."""
+    chosen = settings.sandbox
+    if chosen.mode == "off":
+        return Check("sandbox", "advice", "off: commands can do what you can", "--sandbox auto")
+    with tempfile.TemporaryDirectory(prefix="agent-tui-") as scratch:
+        walls = Walls.around(settings.workspace, Path(scratch) / "tmp", network=chosen.network)
+        walls.scratch.mkdir()
+        trials = [asyncio.run(try_out(mechanism, walls)) for mechanism in candidates()]
+    working = [trial.mechanism for trial in trials if not trial.why]
+    others = "; ".join(f"{trial.mechanism}: {trial.why}" for trial in trials if trial.why)
+    if not working:
+        todo = "install bubblewrap (its program is bwrap)" if sys.platform.startswith("linux") else ""
+        status: Status = "broken" if chosen.mode == "require" else "advice"
+        return Check("sandbox", status, f"none works here ({others or sys.platform})", todo)
+    reach = "network" if chosen.network else "no network"
+    says = f"{working[0]}, {reach}" + (f"; also {', '.join(working[1:])}" if working[1:] else "")
+    if working[0] != trials[0].mechanism:
+        return Check(
+            "sandbox", "advice", f"{says} ({others})", "bubblewrap holds more: a /tmp of its own, processes"
+        )
+    return Check("sandbox", "ok", says)
 
 
 _PROGRAMS = {

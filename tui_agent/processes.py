@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from tui_agent.secret_names import named_like_a_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping, Sequence
+    from collections.abc import Collection, Coroutine, Mapping, Sequence
 
 PIPE, DEVNULL = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
 _STREAM_LIMIT = 1 << 16
@@ -26,9 +26,11 @@ _PIECE = 1 << 18
 T = TypeVar("T")
 
 
-def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that are not named like secrets."""
-    return {name: value for name, value in environment.items() if not named_like_a_secret(name)}
+def without_secrets(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
+    """The variables that are not named like secrets, and those that are `passed` by name."""
+    return {
+        name: value for name, value in environment.items() if name in passed or not named_like_a_secret(name)
+    }
 
 
 async def uncancelled(work: Coroutine[Any, Any, T]) -> T:

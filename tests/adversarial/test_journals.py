@@ -109,7 +109,8 @@ def test_folder_deleted(cli: CommandLine) -> None:
         '[[turns]]\ncalls = [{ tool = "bash", args = { command = "touch later" } }]\n' + ANSWER
     )
     done = cli(
-        "run", "go", "--model", cli.scenario(turns % cli.state), "--approve", "all", "--output", "json"
+        *("run", "go", "--model", cli.scenario(turns % cli.state), "--approve", "all", "--output", "json"),
+        *("--sandbox", "off"),
     )
     assert done.code == 1, done
     assert "Traceback" not in done.err

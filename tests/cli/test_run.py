@@ -185,7 +185,8 @@ def test_a_signal_ends_the_run_as_interrupted_with_everything_recorded(
         f'[[turns]]\ncalls = [{{ tool = "bash", args = {{ command = "echo up > {marker}; sleep 600" }} }}]\n'
     )
     process = cli.start(
-        "run", "do it", "--model", cli.scenario(turns), "--output", output, "--approve", "all"
+        *("run", "do it", "--model", cli.scenario(turns), "--output", output, "--approve", "all"),
+        *("--sandbox", "off"),  # the marker is outside the workspace
     )
     assert marker.read_text() == "up\n"  # blocks until the command runs
     process.send_signal(number)

@@ -120,6 +120,8 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "profiles": ("{own = {model = 'a/b', top_p = 0.5}}", '{"own": {"model": "a/b", "top_p": 0.5}}'),
     "aliases": ("{fast = 'a/b'}", '{"fast": "a/b"}'),
     "fallbacks": ("{quota = ['a/b', 'c/d']}", '{"quota": "a/b, c/d"}'),
+    "sandbox": ('"off"', "off"),
+    "environment": ('{pass = ["A_TOKEN"]}', '{"pass": ["A_TOKEN"]}'),
     "permissions": ('{deny = ["bash(rm -rf *)"]}', '{"deny": ["bash(rm -rf *)"]}'),
     "recovery": ("{stall_threshold = 4}", '{"stall_threshold": 4}'),
     "format": ('{"*.py" = ["ruff", "format", "{path}"]}', '{"*.py": ["ruff", "format", "{path}"]}'),

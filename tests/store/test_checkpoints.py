@@ -315,3 +315,38 @@ async def test_a_git_that_hangs_is_given_up(
 
 def test_limits_are_generous_enough_for_real_projects():
     assert module.Limits().files >= 20_000
+
+
+async def test_a_repository_where_a_file_was_is_neither_obeyed_nor_destroyed(
+    tmp_path: Path, workspace: Path, checkpoints: Checkpoints
+):
+    (workspace / "lib").write_text("a file")
+    first = await checkpoints.save("")
+    (workspace / "lib").unlink()
+    inner = workspace / "lib"
+    for arguments in (
+        ("init", "-q", inner),
+        ("-C", inner, "config", "core.fsmonitor", f"touch {tmp_path}/RAN"),
+    ):
+        subprocess.run(["git", *arguments], check=True)
+    (inner / "work.txt").write_text("weeks of it")
+    commit = (
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "-c",
+        "core.fsmonitor=",
+        "commit",
+        "-q",
+        "--allow-empty",
+    )
+    subprocess.run(["git", "-C", inner, *commit, "-m", "x"], check=True)
+    await checkpoints.save("")
+    await checkpoints.save("")
+    for going_back in (checkpoints.diff, checkpoints.restore):
+        with pytest.raises(CheckpointError, match="would delete the repository lib/"):
+            await going_back(first.ref)
+    assert (inner / "work.txt").read_text() == "weeks of it"
+    assert (inner / ".git" / "HEAD").exists()
+    assert not (tmp_path / "RAN").exists()

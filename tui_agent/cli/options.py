@@ -9,7 +9,7 @@ import argparse
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tui_agent.config.errors import nearest
-from tui_agent.core.names import APPROVALS, POLICIES, REASONING_EFFORTS
+from tui_agent.core.names import APPROVALS, POLICIES, REASONING_EFFORTS, SANDBOX_MODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -131,6 +131,12 @@ def add_run_options(parser: Parser) -> None:
         type=one_of(APPROVALS),
         metavar="MODE",
         help="ask: writes and commands ask (default); writes: file edits run; all: nothing asks",
+    )
+    group.add_argument(
+        "--sandbox",
+        type=one_of(SANDBOX_MODES),
+        metavar="MODE",
+        help="walls around commands: auto (what works here, default), off, or require",
     )
     group.add_argument(
         "--max-iterations", type=count, metavar="N", help="end with a partial answer after N (default 50)"

@@ -48,6 +48,21 @@ def show(store: SessionStore, namespace: argparse.Namespace) -> int:
     return 0
 
 
+def audit(store: SessionStore, namespace: argparse.Namespace) -> int:
+    """Every effect of one session, in the order of their happening."""
+    import json
+
+    from tui_agent.store.audit import effects_of, in_words
+    from tui_agent.store.journal import read_journal
+
+    effects = effects_of(read_journal(store.resolve(namespace.session)).events)
+    if namespace.json:
+        _write(*(json.dumps(effect, ensure_ascii=True) for effect in effects))
+    else:
+        _write(*in_words(effects))
+    return 0
+
+
 def export(store: SessionStore, namespace: argparse.Namespace) -> int:
     """Export one session to standard output or to a file."""
     from tui_agent.formats.exporters import export_session

@@ -102,6 +102,11 @@ def _show_arguments(made: Parser) -> None:
     made.add_argument("--json", action="store_true", help="one JSON object, for programs")
 
 
+def _audit_arguments(made: Parser) -> None:
+    made.add_argument("session", nargs="?", metavar="SESSION", help="default: the newest session")
+    made.add_argument("--json", action="store_true", help="one JSON object a line, for programs")
+
+
 def _export_arguments(made: Parser) -> None:
     _one_session(made)
     made.add_argument(
@@ -159,6 +164,12 @@ VERBS: dict[str, Verb] = {
         "agent-tui sessions show 20260102-101112",
         _show_arguments,
         session_verbs.show,
+    ),
+    "audit": Verb(
+        "list what one did: files with hashes, commands, hosts, and what let each happen",
+        "agent-tui sessions audit 20260102-101112 --json",
+        _audit_arguments,
+        session_verbs.audit,
     ),
     "search": Verb(
         "find words in all conversations",

@@ -35,6 +35,8 @@ PERSONAL: Mapping[str, str] = {
     "diagnostics": "checkers are commands that run unasked",
     "state_dir": "it decides where your sessions are written",
     "retention_days": "it decides when your sessions are deleted",
+    "sandbox": "it decides what commands may write and reach",
+    "environment": "it decides which of your secrets commands are given",
     "workspace": "the file is in the workspace it would choose",
 }
 """What only a person may set, and why."""

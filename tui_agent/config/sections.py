@@ -21,6 +21,7 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
+from tui_agent.core.names import SandboxMode
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.permissions.rules import Decision, parse_rule
 
@@ -134,6 +135,35 @@ class FileCommand(BaseModel):
 
 FileCommands = dict[Annotated[str, Field(min_length=1, max_length=200)], FileCommand]
 """By glob: without a `/` it is matched against the file's name, at any depth."""
+
+
+class SandboxSettings(BaseModel):
+    """The walls around commands (`[sandbox]`; `sandbox = "require"` sets the mode alone)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: SandboxMode = "auto"
+    """auto: what works here; off: no walls; require: nothing starts without them."""
+    network: bool = False
+    """Whether commands reach the network."""
+    hide: tuple[str, ...] = ()
+    """Files and folders that commands cannot read, beside the usual places of keys and passwords."""
+    writable: tuple[str, ...] = ()
+    """Files and folders outside the workspace that commands may write, as `~/.cache/uv`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _may_be_the_mode(cls, value: Any) -> Any:
+        return {"mode": value} if isinstance(value, str) else value
+
+
+class EnvironmentSettings(BaseModel):
+    """The variables that commands and hooks are given (`[environment]`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    passed: tuple[str, ...] = Field(default=(), alias="pass")
+    """Variables that are named like secrets and that commands and hooks get all the same."""
 
 
 class PermissionSettings(BaseModel):

@@ -48,10 +48,12 @@ from tui_agent.config.profiles import (
 )
 from tui_agent.config.sections import (
     Count,
+    EnvironmentSettings,
     FileCommands,
     HookSettings,
     PermissionSettings,
     RecoverySettings,
+    SandboxSettings,
     Seconds,
     WebSettings,
     listed_rules,
@@ -156,6 +158,8 @@ class Settings(BaseModel):
     diagnostics: FileCommands = {}
     """Commands that check a file after it was written, by glob; what they find joins the result of the edit."""
     permissions: PermissionSettings = PermissionSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    environment: EnvironmentSettings = EnvironmentSettings()
 
     _sources: dict[str, str] = PrivateAttr(default_factory=dict)
     _rule_origins: dict[tuple[str, str], str] = PrivateAttr(default_factory=dict)
@@ -230,6 +234,8 @@ def known_keys() -> dict[str, frozenset[str] | None]:
         "web": frozenset(WebSettings.model_fields),
         "hooks": frozenset(str(field.alias) for field in HookSettings.model_fields.values()),
         "permissions": frozenset(PermissionSettings.model_fields),
+        "sandbox": frozenset(SandboxSettings.model_fields),
+        "environment": frozenset({"pass"}),
     }
     return {_key_of(name): sections.get(name) for name in Settings.model_fields}
 
@@ -265,6 +271,8 @@ def load_settings(
         layers.insert(2, project)
     for layer in layers:
         _anchor_paths(layer, cwd)
+        if isinstance(mode := layer.values.get("sandbox"), str):
+            layer.values["sandbox"] = {"mode": mode}
     layers.append(Layer("default", {"workspace": cwd}))
     try:
         settings = Settings.model_validate(_merged(layers))

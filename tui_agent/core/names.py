@@ -32,6 +32,9 @@ OutputForm = Literal["text", "json", "jsonl"]
 OUTPUT_FORMS: tuple[OutputForm, ...] = get_args(OutputForm)
 """What `run` prints."""
 
+SandboxMode = Literal["auto", "off", "require"]
+"""`--sandbox`: what works here, none, or no start without one."""
+SANDBOX_MODES: tuple[SandboxMode, ...] = get_args(SandboxMode)
 OnEscalation = Literal["partial", "continue", "stop"]
 ON_ESCALATION: tuple[OnEscalation, ...] = get_args(OnEscalation)
 """What `run` does where an operator would be asked."""

@@ -139,6 +139,7 @@ class RunFacts:
     compact_at: float = 0.85
     tool_calls: ToolCallForm = "auto"
     operator_present: bool = True
+    sandbox: str = ""
     attempt: int = 0
     """Of the model call in this iteration, from 1."""
     retry_at: float = 0.0
@@ -327,6 +328,7 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
         compact_at=event.compact_at,
         tool_calls=event.tool_calls,
         operator_present=event.operator_present,
+        sandbox=event.sandbox,
     )
     session = evolve(
         state.session,

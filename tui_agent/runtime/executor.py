@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from tui_agent.runtime.hooks import HookName, HookRunner
 from tui_agent.runtime.instructions import Instructions
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.recorder import MaskedSecretError, Recorder
+from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.failure_hints import hint_for
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
@@ -64,6 +65,7 @@ class Executor:
         output_dir: Path,
         approvals: Approvals,
         hooks: HookRunner | None = None,
+        sandbox: Callable[[], Awaitable[Sandbox]] | None = None,
         checkpointer: Checkpointer | None = None,
         new_mask: Callable[[], TextMask | None] = lambda: None,
         restore: Callable[[dict[str, Any]], dict[str, Any]] = dict,
@@ -78,6 +80,7 @@ class Executor:
         self._workspace = workspace
         self._output_dir = output_dir
         self._approvals = approvals
+        self._sandbox = sandbox
         self._hooks = hooks
         self._checkpointer = checkpointer or NoCheckpoints()
         self._new_mask = new_mask
@@ -218,6 +221,7 @@ class Executor:
             progress.add,
             self._new_mask,
             self._recorder.state.known_files,
+            Sandbox() if self._sandbox is None else await self._sandbox(),
         )
         found: tuple[Instructions, ...] = ()
         if instructions.concern(issued.tool, issued.arguments):
@@ -328,6 +332,8 @@ class Executor:
                 diff=output.diff,
                 output_file=output.output_file,
                 files=dict(output.files),
+                before=dict(output.before),
+                exit_code=output.exit_code,
             )
         )
 
@@ -354,6 +360,7 @@ class Executor:
                 duration=time.monotonic() - issued.started_at,
                 failure=failure,
                 output_file=error.output_file,
+                exit_code=error.exit_code,
             )
         )
         await self.report_failure(failed)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -45,7 +46,11 @@ class Hook:
 class HookRunner:
     """Runs the hooks that match, one after another, each in its own process group."""
 
-    def __init__(self, hooks: Sequence[Hook], session_id: str, workspace: Path) -> None:
+    def __init__(
+        self, hooks: Sequence[Hook], session_id: str, workspace: Path, passed: Collection[str] = ()
+    ) -> None:
+        """`passed`: variables that are named like secrets and that hooks get all the same."""
+        self._passed = passed
         self._hooks = tuple(hooks)
         self._common = {"session_id": session_id, "cwd": str(workspace)}
         self._workspace = workspace
@@ -85,7 +90,11 @@ class HookRunner:
             )
 
         try:
-            child = await processes.start(["/bin/sh", "-c", hook.command], cwd=self._workspace)
+            child = await processes.start(
+                ["/bin/sh", "-c", hook.command],
+                cwd=self._workspace,
+                env=processes.without_secrets(os.environ, self._passed),
+            )
         except OSError as error:
             return report("failed", error=f"the hook could not be started: {error}")
         try:

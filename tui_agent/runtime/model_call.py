@@ -51,8 +51,11 @@ class ModelCaller:
         sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
         tools_ready: Callable[[], Awaitable[None]] | None = None,
+        server_of: Callable[[str], str] = lambda _: "",
     ) -> None:
-        """`tools_ready` is awaited before every call: bounded, for tools that are still being connected to."""
+        """`server_of`: the host that a model's calls go to. `tools_ready` is awaited before every
+        call: bounded, for tools that are still being connected to.
+        """
         self._recorder = recorder
         self._model = model
         self._tools = tools
@@ -62,6 +65,7 @@ class ModelCaller:
         self._wake = asyncio.Event()
         self._jitter = jitter
         self._tools_ready = tools_ready
+        self._server_of = server_of
         self._validator = Validator()
         self._offers: dict[tuple[int, frozenset[str]], _Offer] = {}
         self._left_out: set[tuple[str, tuple[str, ...]]] = set()
@@ -181,6 +185,7 @@ class ModelCaller:
                 dropped_groups=built.dropped_groups,
                 tools=offer.names,
                 note=step.note,
+                server=self._server_of(step.model),
             )
         )
         request = self._request(step.model, built.messages, ephemeral=1 if step.note else 0)

@@ -95,7 +95,9 @@ class Checkpoints:
         async with self._git.locked():
             await self._known(ref)
             tree, _ = await self._tree()
-            return await self._changes(tree, ref)
+            changes = await self._changes(tree, ref)
+            await asyncio.to_thread(self._spare_repositories, changes)
+            return changes
 
     async def restore(self, ref: str) -> Restored:
         """Bring the workspace back to `ref`. The state before is saved first and can be restored in its turn.
@@ -107,6 +109,7 @@ class Checkpoints:
             await self._known(ref)
             undo = await self._save(f"before going back to {ref[:10]}")
             changes = await self._changes(undo.ref, ref)
+            await asyncio.to_thread(self._spare_repositories, changes)
             in_the_way = await asyncio.to_thread(self._overwritten, changes)
             if in_the_way:
                 # Ignored now, but saved then: the file that is there now must be in the undo state.
@@ -191,7 +194,16 @@ class Checkpoints:
 
     async def _tree(self) -> tuple[str, tuple[str, ...]]:
         """The workspace as it is now, as a tree, and what was left out."""
-        out = await self._git.run("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+        out = await self._git.run(
+            *(
+                "status",
+                "--porcelain=v1",
+                "-z",
+                "--untracked-files=all",
+                "--no-renames",
+                "--ignore-submodules=all",
+            )
+        )
         paths = [entry[3:] for entry in out.split(b"\0") if entry and entry[1:2] != b" "]
         wanted, left_out, remarks, total = await asyncio.to_thread(self._fitting, paths)
         if len(wanted) > self._limits.files or total > self._limits.total:
@@ -223,6 +235,22 @@ class Checkpoints:
             for status, path in zip(fields[0::2], fields[1::2], strict=False)
             if status
         ]
+
+    def _spare_repositories(self, changes: Sequence[FileChange]) -> None:
+        """Refuse to put a file where a repository is now: no checkpoint holds one, so nothing could bring it back."""
+        for change in changes:
+            full = self._git.workspace / change.path
+            if (
+                change.action == "create"
+                and not full.is_symlink()
+                and full.is_dir()
+                and _holds_repository(full)
+            ):
+                raise CheckpointError(
+                    f"Going back would delete the repository {change.path}/",
+                    f"{change.path} was a file then, and checkpoints do not hold repositories inside the workspace",
+                    "Move it out of the workspace first, or go back in the conversation alone.",
+                )
 
     def _overwritten(self, changes: Sequence[FileChange]) -> list[str]:
         """Files that are where others would be created, and that the undo state does not hold."""
@@ -256,6 +284,10 @@ class Checkpoints:
             except OSError:
                 wanted.append(path)  # gone: its removal is saved
                 continue
+            if stat.S_ISDIR(found.st_mode):
+                # Added, a repository would become a submodule, and git would obey its configuration.
+                left_out.append(path)
+                continue
             why = self._left_out(full, found)
             if why:
                 left_out.append(path)
@@ -272,6 +304,10 @@ class Checkpoints:
         if stat.S_ISREG(found.st_mode) and not os.access(full, os.R_OK):
             return "not readable"
         return ""
+
+
+def _holds_repository(folder: Path) -> bool:
+    return any(".git" in (*folders, *files) for _, folders, files in os.walk(folder))
 
 
 def _listed(paths: list[str]) -> bytes:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from tui_agent import __version__
 from tui_agent.config.sections import HookEvent, HookSettings
@@ -31,6 +33,9 @@ from tui_agent.runtime.hooks import Hook, HookRunner
 from tui_agent.runtime.model_call import ModelCaller
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.system_prompt import system_prompt
+from tui_agent.sandbox.choose import choose
+from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.sandbox.walls import Walls
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
 from tui_agent.store.fork_outputs import OUTPUT_FOLDER
@@ -57,6 +62,10 @@ SERVERS_PATIENCE = 5.0
 """Seconds that the first model call waits for MCP servers, from their start on; what comes later joins later calls."""
 
 
+SCRATCH_FOLDER = "tmp"
+"""In a session's folder: what commands in a sandbox see as their temporary folder, for as long as it is open."""
+
+
 def sessions_folder(state_dir: Path) -> Path:
     """Where the sessions lie, one folder each."""
     return state_dir / SESSIONS_FOLDER
@@ -81,8 +90,10 @@ async def open_session(
     """A new session, or the saved one in the folder `resume`, ready for `submit`.
 
     `listener` hears every event from the first one on, as if it had subscribed before the session was there.
-    Raises `sessions.errors.SessionError` where the journal cannot be opened.
+    Raises `sessions.errors.SessionError` where the journal cannot be opened, or a sandbox is required and none works.
     """
+    if settings.sandbox.mode == "require":
+        await _require_sandbox(settings)
     redactor = Redactor.from_environment(os.environ if environment is None else environment)
     if resume is None:
         folder = sessions_folder(settings.state_dir) / new_session_id(clock())
@@ -173,7 +184,8 @@ class Session:
             Workspace(workspace),
             output_dir,
             Approvals(workspace, settings.permission_rules(), kept.rules, kept.add),
-            HookRunner(_hooks(settings.hooks), self.id, workspace),
+            HookRunner(_hooks(settings.hooks), self.id, workspace, settings.environment.passed),
+            self.sandbox,
             self._checkpointer,
             recorder.new_mask,
             recorder.restore,
@@ -186,11 +198,13 @@ class Session:
             self._tools,
             tools_ready=self._tools_ready,
             api_base=settings.api_base,
+            server_of=lambda name: urlsplit(settings.called(name).api_base or "").netloc.rpartition("@")[2],
             silence_timeout=settings.model_timeout,
         )
         self._driver = Driver(recorder, caller, executor, operator, self._checkpointer)
         self._run: asyncio.Task[events.RunFinished | None] | None = None
         self._warming: asyncio.Task[None] | None = None
+        self._sandbox: asyncio.Task[Sandbox] | None = None
         self._servers_until = 0.0
         self._bad_skills: set[BadSkill] = set()
 
@@ -211,11 +225,23 @@ class Session:
     def warm_up(self) -> None:
         """Get the model ready in the background, so that the first call need not wait for it."""
         self._warming = asyncio.get_running_loop().create_task(self._start_model(), name="warm-up")
+        self._start_sandbox()
 
     async def _start_model(self) -> None:
         # What is wrong with the model is said when it is called.
         with suppress(ModelFault):
             await self._model.start()
+
+    async def sandbox(self) -> Sandbox:
+        """The walls that commands run in, found out once."""
+        return await asyncio.shield(self._start_sandbox())
+
+    def _start_sandbox(self) -> asyncio.Task[Sandbox]:
+        if self._sandbox is None:
+            walls = _walls(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
+            choosing = choose(self.settings.sandbox.mode, walls, self.settings.environment.passed)
+            self._sandbox = asyncio.get_running_loop().create_task(choosing, name="sandbox")
+        return self._sandbox
 
     def connect_servers(self, patience: float = SERVERS_PATIENCE) -> None:
         """Start the MCP servers in the background; the first model call waits `patience` seconds for them."""
@@ -376,6 +402,9 @@ class Session:
                 closing.push_async_callback(self.background.close)
                 if self._warming is not None:
                     self._warming.cancel()
+                if self._sandbox is not None:
+                    self._sandbox.cancel()
+                    await asyncio.to_thread(shutil.rmtree, self.folder / SCRATCH_FOLDER, True)
 
     def _start(self, work: Coroutine[Any, Any, events.RunFinished | None]) -> None:
         self._run = asyncio.get_running_loop().create_task(self._run_all(work), name=f"run-{self.id}")
@@ -460,7 +489,30 @@ class Session:
                 compact_at=settings.compact_at,
                 tool_calls=settings.tool_calls,
                 operator_present=self._operator.present,
+                sandbox=(await self.sandbox()).description,
             )
+        )
+
+
+def _walls(settings: Settings, workspace: Path, scratch: Path) -> Walls:
+    chosen = settings.sandbox
+    return Walls.around(
+        workspace,
+        scratch,
+        network=chosen.network,
+        hide=chosen.hide,
+        writable=chosen.writable,
+        state_dir=settings.state_dir,
+    )
+
+
+async def _require_sandbox(settings: Settings) -> None:
+    found = await choose("require", _walls(settings, settings.workspace, settings.state_dir / SCRATCH_FOLDER))
+    if found.mechanism is None:
+        raise SessionError(
+            "A sandbox is required (--sandbox require), and none works here",
+            found.why,
+            "Install bubblewrap, or start with --sandbox auto; `agent-tui doctor` says what was tried.",
         )
 
 

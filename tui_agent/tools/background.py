@@ -146,15 +146,23 @@ class BackgroundCommands:
             BackgroundStarted(id=name, command=command, call_id=context.call_id, output_file=str(file))
         )
         one.task = asyncio.get_running_loop().create_task(
-            self._run(one, argv, context.workspace.root, seconds), name=f"background-{name}"
+            self._run(one, argv, context, seconds), name=f"background-{name}"
         )
         await asyncio.wait({one.task}, timeout=_FIRST_LOOK)
         return name
 
-    async def _run(self, one: _Command, argv: list[str], cwd: Path, seconds: float | None) -> None:
+    async def _run(self, one: _Command, argv: list[str], context: ToolContext, seconds: float | None) -> None:
         code = None
         try:
-            ended = await run_command(argv, cwd, seconds, _GRACE, one.output, lambda _: None)
+            ended = await run_command(
+                argv,
+                context.workspace.root,
+                seconds,
+                _GRACE,
+                one.output,
+                lambda _: None,
+                sandbox=context.sandbox,
+            )
             code, one.how = ended.code, "timed_out" if ended.timed_out else one.how
         except ToolError as error:
             one.output.feed(error.message.encode())

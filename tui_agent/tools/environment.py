@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tui_agent.processes import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 _SET = {
     "TERM": "dumb",
@@ -30,9 +30,9 @@ _SET = {
 _UNSET = ("FORCE_COLOR", "CLICOLOR_FORCE", "BASH_ENV", "ENV", "PROMPT_COMMAND")
 
 
-def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a command gets of `environment`: no provider key or other secret, no colours, no pager, no
-    questions.
+def command_environment(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:
+    """What a command gets of `environment`: no provider key or other secret but those `passed` by name, no
+    colours, no pager, no questions.
     """
-    kept = {name: value for name, value in without_secrets(environment).items() if name not in _UNSET}
+    kept = {name: value for name, value in without_secrets(environment, passed).items() if name not in _UNSET}
     return kept | _SET

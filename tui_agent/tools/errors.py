@@ -11,10 +11,17 @@ class ToolError(Exception):
     """
 
     def __init__(
-        self, message: str, *, transient: bool = False, unknown_effect: bool = False, output_file: str = ""
+        self,
+        message: str,
+        *,
+        transient: bool = False,
+        unknown_effect: bool = False,
+        output_file: str = "",
+        exit_code: int | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.transient = transient
         self.unknown_effect = unknown_effect
         self.output_file = output_file
+        self.exit_code = exit_code

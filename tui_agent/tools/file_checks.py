@@ -130,7 +130,13 @@ async def _run(command: FileCommand, path: str, context: ToolContext) -> tuple[s
     capture = Capture(context.output_dir, "check", _SHOWN, mask=context.new_mask())
     try:
         ended = await run_command(
-            _argv(command, path), context.workspace.root, command.timeout, _GRACE, capture, lambda _: None
+            _argv(command, path),
+            context.workspace.root,
+            command.timeout,
+            _GRACE,
+            capture,
+            lambda _: None,
+            sandbox=context.sandbox,
         )
     except ToolError as error:
         await asyncio.to_thread(capture.discard)

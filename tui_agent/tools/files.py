@@ -244,7 +244,9 @@ class _Change:
     def output(self, content: str, diff: str) -> ToolOutput:
         """The result of the change."""
         files = {self.shown: _digest(self.after)}
-        return ToolOutput(content, changed=(self.shown,), diff=bounded_diff(diff), files=files)
+        before = {} if self.before is None else {self.shown: _digest(self.before)}
+        changed = (self.shown,)
+        return ToolOutput(content, changed=changed, diff=bounded_diff(diff), files=files, before=before)
 
 
 _FORMATTED = 6_000

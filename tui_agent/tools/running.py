@@ -29,6 +29,7 @@ from tui_agent.tools.workspace import os_failure, quoted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tui_agent.sandbox.mechanisms import Sandbox
 
 _SWEEPING = 10.0
 """Seconds beyond the grace in which the supervisor must be done."""
@@ -65,6 +66,8 @@ async def run_command(
     grace: float,
     capture: Sink,
     progress: Callable[[str], None],
+    *,
+    sandbox: Sandbox,
 ) -> Ended:
     """Run to the end, for `seconds` (None: as long as it takes), or until cancelled; in each case nothing of the
     command runs afterwards.
@@ -79,14 +82,14 @@ async def run_command(
             child = await processes.start(
                 [
                     *(sys.executable, "-I", "-S", os.fspath(_SUPERVISOR), str(grace)),
-                    *(str(status_end.fileno()), *argv),
+                    *(str(status_end.fileno()), *sandbox.wrap(argv)),
                 ],
                 stdin=leash_end,
                 stdout=output_end,
                 stderr=output_end,
                 pass_fds=(status_end.fileno(),),
                 cwd=cwd,
-                env={**command_environment(os.environ), _MARK: mark},
+                env={**command_environment(os.environ, sandbox.passed), **sandbox.environment(), _MARK: mark},
             )
         except OSError as error:
             raise os_failure(error, f"start a command in {quoted(os.fspath(cwd))}") from None

@@ -117,7 +117,13 @@ class Bash:
         capture = Capture(context.output_dir, self.name, self.output_limit, mask=mask)
         try:
             ended = await run_command(
-                argv, context.workspace.root, timeout, self.grace, capture, context.progress
+                argv,
+                context.workspace.root,
+                timeout,
+                self.grace,
+                capture,
+                context.progress,
+                sandbox=context.sandbox,
             )
         except BaseException:
             await asyncio.to_thread(capture.discard)
@@ -143,11 +149,12 @@ class Bash:
                 f"The command failed with exit code {ended.code}{_meaning(ended.code)}.\n"
                 f"{text or '(no output)'}"
             )
+            walls = context.sandbox.remark(text)
             found = nothing_found_by(str(arguments["command"]), message)
             if not found:
-                raise ToolError(message, output_file=whole)
+                raise ToolError(f"{message}\n{walls}".rstrip(), output_file=whole, exit_code=ended.code)
             text = f"exit code {ended.code}: {in_words(found)}\n{text}".rstrip()
-        return ToolOutput(text or "(no output)", output_file=whole)
+        return ToolOutput(text or "(no output)", output_file=whole, exit_code=ended.code)
 
 
 def _shell_argv(command: str) -> list[str]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tui_agent.sandbox.mechanisms import Sandbox
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
@@ -52,6 +54,8 @@ class ToolContext:
     """Makes what masks the secrets in an output that is kept in a file."""
     known_files: Mapping[str, str] = field(default_factory=dict)
     """Workspace files as the model last read or wrote them: SHA-256 of their bytes, by path."""
+    sandbox: Sandbox = field(default_factory=Sandbox)
+    """The walls that commands run in."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,10 @@ class ToolOutput:
     """The tool's own output, where `content` frames it (line numbers); None: `content` is it."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Workspace files that the model knows by this call: SHA-256 of their bytes, by path."""
+    before: Mapping[str, str] = field(default_factory=dict)
+    """Of those that the call wrote, the ones that had been there: SHA-256 of their bytes before, by path."""
+    exit_code: int | None = None
+    """Of a command."""
 
 
 class Tool(Protocol):

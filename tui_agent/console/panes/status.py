@@ -106,6 +106,8 @@ class StatusLine(LineWidget):
             _context(state),
             *_sums(state, now),
         ]
+        if run.sandbox:
+            fields.append(_walls(run.sandbox))
         if state.background.running:
             fields.append(_Field(7, [f"⚙ {len(state.background.running)}"], "accent"))
         if run.number:
@@ -116,6 +118,16 @@ class StatusLine(LineWidget):
             urgent = str(state.phase) in ("backoff", "approval", "escalation")
             fields.insert(0, _Field(10 if urgent else 3, [activity[0].text], activity[0].style))
         return _fitted(badge, [field for field in fields if field.forms], width)
+
+
+def _walls(sandbox: str) -> _Field:
+    """What commands run in."""
+    if sandbox == "off":
+        return _Field(3, ["no sandbox"], "warn")
+    mechanism, _, network = sandbox.partition(", ")
+    if network == "network":
+        return _Field(3, [f"⛨ {mechanism} + network", "⛨ + network"], "warn")
+    return _Field(2, [f"⛨ {mechanism}", "⛨"], "muted")
 
 
 class _Field(NamedTuple):

@@ -26,6 +26,8 @@ class ModelCallStarted(Event):
     """Groups of the history that the window left out."""
     tools: tuple[str, ...] = ()
     note: str | None = None
+    server: str = ""
+    """Host and port that it goes to, where an address is configured; empty: the provider's own."""
 
 
 class ReplyDelta(Event):

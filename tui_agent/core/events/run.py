@@ -44,6 +44,8 @@ class RunStarted(Event):
     compact_at: float = 0.85
     """Share of the window from which on a summary replaces the older part of the history; 0: never by itself."""
     operator_present: bool = True
+    sandbox: str = ""
+    """The walls that commands run in: the mechanism and whether there is a network; "off": none; empty: not known."""
 
 
 class MessageQueued(Event):

@@ -56,6 +56,10 @@ class ToolSucceeded(ToolResult):
     """Where the whole output lies, when `content` was cut."""
     files: dict[str, str] = {}
     """Workspace files that the call read or wrote: SHA-256 of their bytes then, by path."""
+    before: dict[str, str] = {}
+    """Of those that it wrote, the ones that had been there: SHA-256 of their bytes before."""
+    exit_code: int | None = None
+    """Of a command; None: no command, or nobody saw it."""
 
 
 class ToolFailed(ToolResult):
@@ -64,6 +68,8 @@ class ToolFailed(ToolResult):
     type: Literal["tool_failed"] = "tool_failed"
     failure: Failure
     output_file: str = ""
+    exit_code: int | None = None
+    """Of a command; None: no command, it did not start, or nobody saw it end."""
 
 
 class ToolRefused(ToolResult):

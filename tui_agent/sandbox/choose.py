@@ -1,0 +1,102 @@
+"""Which mechanism holds the walls here: the first that works when it is really tried."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent import processes
+from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
+
+if TYPE_CHECKING:
+    from tui_agent.core.names import SandboxMode
+    from tui_agent.sandbox.walls import Walls
+
+TRIAL_TIMEOUT = 10.0
+"""Seconds in which a trial must have ended."""
+_TRIAL = '(: > "$1") 2>/dev/null; cd "$0" && [ -w . ] && echo inside'
+"""Tries to make a file outside, which is looked for afterwards, and whether the workspace can be written."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of trying one mechanism; `why` is empty where it works."""
+
+    mechanism: Mechanism
+    why: str = ""
+
+
+def candidates() -> tuple[Mechanism, ...]:
+    """The mechanisms of this operating system, the best first."""
+    if sys.platform == "darwin":
+        return ("sandbox-exec",)
+    return ("bubblewrap", "landlock") if sys.platform.startswith("linux") else ()
+
+
+async def try_out(mechanism: Mechanism, walls: Walls) -> Trial:
+    """Run a command inside, really."""
+    program = {"bubblewrap": "bwrap", "sandbox-exec": "/usr/bin/sandbox-exec"}.get(mechanism)
+    if program is not None and shutil.which(program) is None:
+        return Trial(mechanism, f"{program} is not installed")
+    outside = walls.scratch.with_name(f"{walls.scratch.name}-outside")
+    argv = Sandbox(mechanism, walls).wrap(
+        ["/bin/sh", "-c", _TRIAL, os.fspath(walls.workspace), os.fspath(outside)]
+    )
+    try:
+        child = await processes.start(argv, stdin=processes.DEVNULL)
+    except OSError as error:
+        return Trial(mechanism, f"it cannot be started ({error})")
+    out = errors = b""
+    try:
+        async with asyncio.timeout(TRIAL_TIMEOUT):
+            out, errors = await child.output(limit=4_000)
+    except TimeoutError:
+        return Trial(mechanism, f"it did not answer within {TRIAL_TIMEOUT:g} s")
+    finally:
+        await child.end()
+    reached = outside.exists()
+    with suppress(OSError):
+        outside.unlink()
+    if reached:
+        return Trial(mechanism, "a file outside could be written")
+    if child.code != 0 or out.strip() != b"inside":
+        said = errors.decode("utf-8", "replace").strip().splitlines()
+        return Trial(mechanism, said[-1] if said else f"exit code {child.code}")
+    return Trial(mechanism)
+
+
+async def choose(mode: SandboxMode, walls: Walls, passed: tuple[str, ...] = ()) -> Sandbox:
+    """The walls that commands run in from now on. A sandbox without a mechanism says why there is none."""
+    if mode == "off":
+        return Sandbox(why="it is switched off", passed=passed)
+    if walls.workspace == Path(os.sep):
+        return Sandbox(why="the workspace is the whole file system", passed=passed)
+    await asyncio.to_thread(walls.scratch.mkdir, 0o700, True, True)
+    reasons = []
+    for mechanism in candidates():
+        trial = await _tried(mechanism, walls)
+        if not trial.why:
+            return Sandbox(mechanism, walls, passed=passed)
+        reasons.append(f"{mechanism}: {trial.why}")
+    return Sandbox(why="; ".join(reasons) or f"there is none for {sys.platform}", passed=passed)
+
+
+_TRIALS: dict[tuple[Mechanism, bool, int], Trial] = {}
+
+
+async def _tried(mechanism: Mechanism, walls: Walls) -> Trial:
+    """One trial a process for what decides its outcome."""
+    try:
+        owner = walls.workspace.stat().st_uid
+    except OSError as error:
+        return Trial(mechanism, f"the workspace cannot be looked at ({error})")
+    key = (mechanism, walls.network, owner)
+    if key not in _TRIALS:
+        _TRIALS[key] = await try_out(mechanism, walls)
+    return _TRIALS[key]

@@ -1,0 +1,162 @@
+"""How operating systems hold the walls: bubblewrap and Landlock on Linux, sandbox-exec on macOS.
+
+Each mechanism turns a command line into one that runs inside. Which one is used is decided in `choose`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tui_agent.sandbox.walls import Walls
+
+Mechanism = Literal["bubblewrap", "landlock", "sandbox-exec"]
+_LANDLOCK = Path(__file__).with_name("landlock.py")
+_TRACES = (
+    "Read-only file system", "Operation not permitted", "Permission denied", "Network is unreachable",
+    "Could not resolve host", "Temporary failure in name resolution", "Name or service not known",
+    "Address family not supported", "Device or resource busy", "EROFS", "EACCES", "EPERM", "ENETUNREACH", "EAI_AGAIN",
+    "No address associated with hostname", "Failed to establish a new connection", "unable to access 'http",
+)  # fmt: skip
+"""What programs print when they meet a wall."""
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """The walls that commands run in; without a mechanism there are none. `why` says then why not."""
+
+    mechanism: Mechanism | None = None
+    walls: Walls | None = None
+    why: str = ""
+    passed: tuple[str, ...] = ()
+    """Variables that are named like secrets and that commands get all the same."""
+
+    @property
+    def description(self) -> str:
+        """What holds, in a few words; "off" where nothing does."""
+        if self.mechanism is None or self.walls is None:
+            return "off"
+        return f"{self.mechanism}, {'network' if self.walls.network else 'no network'}"
+
+    def wrap(self, argv: Sequence[str]) -> list[str]:
+        """The command line that runs `argv` inside."""
+        if self.mechanism is None or self.walls is None:
+            return list(argv)
+        return [*_WRAPPERS[self.mechanism](self.walls), *argv]
+
+    def environment(self) -> dict[str, str]:
+        """Variables that commands need inside."""
+        if self.mechanism is None or self.walls is None:
+            return {}
+        temporary = "/tmp" if self.mechanism == "bubblewrap" else os.fspath(self.walls.scratch)  # noqa: S108 - its own
+        return {"TMPDIR": temporary, "GOCACHE": f"{temporary}/go-build"}
+
+    def remark(self, output: str) -> str:
+        """What to add to the output of a command that failed, where the walls may be why; "" elsewhere."""
+        if self.walls is None or self.mechanism is None or not any(trace in output for trace in _TRACES):
+            return ""
+        network = "" if self.walls.network else " and no network"
+        return (
+            f"This command ran in a sandbox ({self.mechanism}): it can write only the workspace and its temporary "
+            f"folder, sees no secrets of the user{network}. If that is why it failed, it will fail again unchanged; do "
+            "without, or say what the operator would have to allow (`network` or `writable` in [sandbox])."
+        )
+
+
+def _bubblewrap(walls: Walls) -> list[str]:
+    program = shutil.which("bwrap") or "bwrap"
+    argv = [
+        program,
+        "--unshare-all",
+        "--unshare-user",
+        "--cap-drop",
+        "ALL",
+        *(("--share-net",) if walls.network else ()),
+    ]
+    argv += [
+        "--die-with-parent",
+        "--ro-bind",
+        "/",
+        "/",
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--tmpfs",
+        "/run",
+    ]
+    if walls.network:
+        # Where the names of hosts are looked up.
+        for place in ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"):
+            argv += ["--ro-bind-try", place, place]
+    for place in ("/tmp", "/var/tmp"):  # noqa: S108 - the sandbox's own
+        argv += ["--bind", os.fspath(walls.scratch), place]
+    outside = [path for path in walls.hidden if not walls.within(path)]
+    for path in outside:
+        argv += _hidden(path)
+    for path in (*walls.writable, walls.workspace):
+        argv += ["--bind", os.fspath(path), os.fspath(path)]
+    for path in walls.hidden:
+        if walls.within(path) and path != walls.workspace:
+            argv += _hidden(path)
+    git = walls.workspace / ".git"
+    if git.is_dir() and not git.is_symlink():
+        # A mount cannot be renamed, so what is protected in it stays where it is.
+        argv += ["--bind", os.fspath(git), os.fspath(git)]
+    for path in walls.protected:
+        argv += ["--ro-bind", os.fspath(path), os.fspath(path)]
+    return [*argv, "--chdir", os.fspath(walls.workspace), "--"]
+
+
+def _hidden(path: Path) -> list[str]:
+    if path.is_dir():
+        return ["--tmpfs", os.fspath(path), "--remount-ro", os.fspath(path)]
+    return ["--ro-bind", os.devnull, os.fspath(path)]
+
+
+def _landlock(walls: Walls) -> list[str]:
+    rules = {
+        "write": [os.fspath(path) for path in (walls.workspace, walls.scratch, *walls.writable)],
+        "hidden": [os.fspath(path) for path in walls.hidden if path != walls.workspace],
+        "network": walls.network,
+    }
+    return [sys.executable, "-I", "-S", os.fspath(_LANDLOCK), json.dumps(rules)]
+
+
+def _sandbox_exec(walls: Walls) -> list[str]:
+    def paths(kind: str, places: Sequence[Path]) -> str:
+        return " ".join(f"({kind} {json.dumps(os.fspath(place), ensure_ascii=False)})" for place in places)
+
+    writable = paths("subpath", (walls.workspace, walls.scratch, *walls.writable))
+    lines = [
+        "(version 1)",
+        "(allow default)",
+        "(deny file-write*)",
+        f'(allow file-write* {writable} (regex #"^/dev/(null|zero|tty|fd/|std(in|out|err)|ptmx|ttys)"))',
+    ]
+    if walls.protected:
+        lines.append(f"(deny file-write* {paths('subpath', walls.protected)})")
+    if walls.hidden:
+        lines.append(f"(deny file-read* file-write* {paths('subpath', walls.hidden)})")
+        # The state folder is hidden, and the temporary folder is in it.
+        lines.append(f"(allow file-read* file-write* {paths('subpath', (walls.scratch, walls.workspace))})")
+    lines.append("(deny process-info* (target others))")
+    lines.append("(deny signal (target others))(allow signal (target same-sandbox))")
+    if not walls.network:
+        lines.append("(deny network*)")
+    return ["/usr/bin/sandbox-exec", "-p", "\n".join(lines)]
+
+
+_WRAPPERS: dict[Mechanism, Callable[[Walls], list[str]]] = {
+    "bubblewrap": _bubblewrap,
+    "landlock": _landlock,
+    "sandbox-exec": _sandbox_exec,
+}

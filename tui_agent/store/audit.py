@@ -1,0 +1,138 @@
+"""What a session did to the world, from its journal alone: files, commands, hosts, and what let each of them happen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tui_agent.core import events
+from tui_agent.terminal_text import one_line
+
+Effect = dict[str, Any]
+"""`seq`, `at` (seconds since 1970), `kind`, `run`, and what the kind has; plain values for JSON.
+
+file: path, sha256_before, sha256, tool, allowed_by · command: command, exit_code, outcome, sandbox, allowed_by ·
+background: id, command, exit_code, outcome · model: server, model · network: address, outcome, allowed_by ·
+call: tool, input, outcome, allowed_by · refused: tool, input, reason · hook: hook, command, outcome ·
+server: server, status · changed: paths (the workspace after an iteration) · rewound: paths · approval: mode
+"""
+
+_READS = frozenset({"read_file", "list_dir", "glob", "grep", "finish", "ask_operator", "update_plan"})
+"""Tools without an effect."""
+_SHORT_HASH = 12
+
+
+def effects_of(journal: Iterable[events.Event]) -> list[Effect]:
+    """Every effect, in the order of their happening. Calls to a model are one for each server and model."""
+    return list(_Audit().read(journal))
+
+
+class _Audit:
+    def __init__(self) -> None:
+        self._run = 0
+        self._sandbox = ""
+        self._allowed: dict[str, str] = {}
+        self._servers: set[tuple[str, str]] = set()
+
+    def read(self, journal: Iterable[events.Event]) -> Iterator[Effect]:
+        for event in journal:
+            for kind, facts in self._effects(event):
+                yield {"seq": event.seq, "at": event.at, "run": self._run, "kind": kind, **facts}
+
+    def _effects(self, event: events.Event) -> Iterator[tuple[str, Effect]]:
+        match event:
+            case events.RunStarted():
+                self._run, self._sandbox = event.run, event.sandbox
+                self._servers.clear()
+                yield "approval", {"mode": str(event.approve)}
+            case events.SettingChanged(setting="approve"):
+                yield "approval", {"mode": event.value}
+            case events.ModelCallStarted() if (event.server, event.model) not in self._servers:
+                self._servers.add((event.server, event.model))
+                yield "model", {"server": event.server, "model": event.model}
+            case events.ToolStarted():
+                self._allowed[event.call_id] = event.allowed_by
+            case events.ToolSucceeded() | events.ToolFailed() | events.ToolCancelled():
+                yield from self._call(event)
+            case events.ToolRefused():
+                yield "refused", {"tool": event.tool, "input": event.input, "reason": event.reason}
+            case events.BackgroundEnded():
+                facts = {"id": event.id, "command": event.command, "exit_code": event.code}
+                yield "background", {**facts, "outcome": event.how}
+            case events.CheckpointSaved() if event.files:
+                yield "changed", {"paths": list(event.files)}
+            case events.Rewound() if event.files:
+                yield "rewound", {"paths": list(event.files)}
+            case events.HookReported():
+                yield "hook", {"hook": event.hook, "command": event.command, "outcome": event.status}
+            case events.ServerChanged():
+                yield "server", {"server": event.server, "status": event.status}
+
+    def _call(
+        self, event: events.ToolSucceeded | events.ToolFailed | events.ToolCancelled
+    ) -> Iterator[tuple[str, Effect]]:
+        allowed = self._allowed.pop(event.call_id, None)
+        if allowed is None or event.tool in _READS:
+            return  # it never ran, or did nothing
+        outcome = {"tool_succeeded": "ok", "tool_failed": "failed"}.get(event.type, "cancelled")
+        done: Effect = {"outcome": outcome, "allowed_by": allowed}
+        if isinstance(event, events.ToolSucceeded) and event.changed:
+            for path in event.changed:
+                hashes = {"sha256_before": event.before.get(path), "sha256": event.files.get(path)}
+                yield "file", {"path": path, **hashes, "tool": event.tool, "allowed_by": allowed}
+        elif "command" in event.input:
+            code = getattr(event, "exit_code", None)
+            command = {"command": event.input["command"], "exit_code": code, "sandbox": self._sandbox}
+            yield "command", command | done
+        elif "url" in event.input:
+            yield "network", {"address": event.input["url"]} | done
+        else:
+            yield "call", {"tool": event.tool, "input": event.input} | done
+
+
+def in_words(effects: Iterable[Effect]) -> list[str]:
+    """A line for each effect, and what let it happen below it."""
+    lines: list[str] = []
+    run = None
+    for effect in effects:
+        if effect["run"] != run:
+            run = effect["run"]
+            lines += [*([""] if lines else []), f"run {run}" if run else "before the first run"]
+        clock = time.strftime("%H:%M:%S", time.gmtime(effect["at"]))
+        lines.append(f"  {clock}  {effect['seq']:>5}  {effect['kind']:<10}  {one_line(_said(effect), 160)}")
+        if effect.get("allowed_by"):
+            lines.append(f"  {'':<8}  {'':<5}  {'':<10}  let by {one_line(effect['allowed_by'], 160)}")
+    return lines or ["It did nothing."]
+
+
+def _said(effect: Effect) -> str:
+    match effect["kind"]:
+        case "file":
+            before, after = (str(effect[key] or "none")[:_SHORT_HASH] for key in ("sha256_before", "sha256"))
+            return f"{effect['path']} sha256 {before} -> {after} ({effect['tool']})"
+        case "command":
+            walls = {"off": "no sandbox", "": "sandbox not known"}.get(effect["sandbox"], effect["sandbox"])
+            return f"{effect['command']} -> {_code(effect)} ({walls})"
+        case "background":
+            return f"{effect['id']}: {effect['command']} -> {_code(effect)}"
+        case "model":
+            return f"{effect['model']} at {effect['server'] or 'the address of its provider'}"
+        case "network":
+            return f"{effect['address']}  ({effect['outcome']})"
+        case "refused":
+            return f"{effect['tool']} {effect['input']}: {effect['reason']}"
+        case "call":
+            return f"{effect['tool']} {effect['input']}  ({effect['outcome']})"
+        case "changed" | "rewound":
+            return ", ".join(effect["paths"])
+        case "hook":
+            return f"{effect['hook']}: {effect['command']}  ({effect['outcome']})"
+        case "server":
+            return f"{effect['server']}: {effect['status']}"
+        case _:
+            return f"--approve {effect['mode']}"
+
+
+def _code(effect: Effect) -> str:
+    return str(effect["outcome"]) if effect["exit_code"] is None else f"exit code {effect['exit_code']}"
