@@ -16,7 +16,8 @@ PACKAGE = "tui_agent"
 
 FLOORS = (
     {"", "globs", "rule_book", "secret_names", "shell_syntax", "terminal_text"},
-    {"core", "processes", "sandbox"},
+    {"core", "processes"},
+    {"sandbox"},
     {"permissions"},
     {"config"},
     {"models", "tools"},
