@@ -208,7 +208,7 @@ def _what_then(entry: conversation.FaultEntry, context: BlockContext) -> list[Sp
                 return [
                     Span("▰" * done + "▱" * (10 - done), "warn"),
                     Span(f" {tried} failed, next in {seconds(left)}", "warn"),
-                    Span("  F9 calls now, Esc stops the wait", "muted"),
+                    Span("  F8 calls now, Esc stops the wait", "muted"),
                 ]
             went = f"tried again after {seconds(max(0.0, entry.until - entry.at))}"
             return [Span(f"{tried} failed, {went}", "muted")]
