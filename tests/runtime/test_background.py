@@ -50,6 +50,9 @@ async def test_a_command_runs_on_and_its_output_comes_in_pieces(tmp_path: Path) 
     assert second.content.partition("\n")[2] == "two"
     (ended,) = live.of(events.BackgroundEnded)
     assert (ended.how, ended.code) == ("exited", 3)
+    messages = [message for group in live.state.history.groups for message in group.messages]
+    roles = [(message["role"], "b1" in str(message["content"])) for message in messages]
+    assert roles.index(("tool", True)) < roles.index(("user", True)), "the end is told after the start"
     assert Path(ended.output_file).read_text() == "one\ntwo\n"
     await live.close()
     assert replayed(live.session) == live.state

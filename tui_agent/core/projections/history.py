@@ -64,6 +64,8 @@ class History:
     run: int = 0
     reply: events.ReplyFinished | None = None
     results: tuple[events.ToolResult, ...] = ()
+    news: tuple[str, ...] = ()
+    """What happened beside the exchange that is under way; the model reads it after it."""
     cut: events.WindowCut | None = None
     """The newest cut of the window: what requests leave out."""
     summaries: tuple[Summary, ...] = ()
@@ -106,6 +108,11 @@ class History:
     def _said(self, kind: GroupKind, text: str, seq: int) -> History:
         group = Group(kind, ({"role": "user", "content": text},), estimate_tokens(text), self.run, seq)
         return evolve(self, groups=self.groups.append(group))
+
+    def _closed(self, seq: int) -> History:
+        """The exchange is over; what happened beside it comes after it."""
+        closed = self._exchange(seq)
+        return evolve(closed._said("news", "\n".join(self.news), seq), news=()) if self.news else closed
 
     def _exchange(self, seq: int) -> History:
         """Close the exchange: the assistant message and its results in the order of its calls."""
@@ -153,7 +160,7 @@ def _function(call: events.ToolCall) -> Message:
 
 
 def _run_started(history: History, event: events.RunStarted) -> History:
-    started = evolve(history, run=event.run, reply=None, results=(), rewound_from=None)
+    started = evolve(history, run=event.run, reply=None, results=(), news=(), rewound_from=None)
     return started._said("task", event.task, event.seq)
 
 
@@ -171,7 +178,12 @@ def _background_ended(history: History, event: events.BackgroundEnded) -> Histor
     command = event.command if len(event.command) <= 200 else f"{event.command[:200]}..."
     kept = f" What it wrote is in {event.output_file}." if event.how == "process_ended" else ""
     text = f"[The background command {event.id} (`{command}`) {in_words(event)}.{kept}]"
-    return history._said("news", text, event.seq)
+    # What an open reply started cannot end before it.
+    return (
+        history._said("news", text, event.seq)
+        if history.reply is None
+        else evolve(history, news=(*history.news, text))
+    )
 
 
 def _reply_finished(history: History, event: events.ReplyFinished) -> History:
@@ -183,7 +195,7 @@ def _tool_ended(history: History, event: events.ToolResult) -> History:
 
 
 def _iteration_finished(history: History, event: events.IterationFinished) -> History:
-    return history._exchange(event.seq)
+    return history._closed(event.seq)
 
 
 def _window_cut(history: History, event: events.WindowCut) -> History:
@@ -212,6 +224,7 @@ def _rewound(history: History, event: events.Rewound) -> History:
         groups=history.groups.prefix(length),
         reply=None,
         results=(),
+        news=(),
         cut=history.cut if history.cut is not None and history.cut.seq <= event.to_seq else None,
         summaries=tuple(summary for summary in history.summaries if summary.seq <= event.to_seq),
         rewound_from=(event.seq, history),
