@@ -21,7 +21,7 @@ from tui_agent.core.recovery.engine import was_cut
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.streak import exceeded_message
 from tui_agent.core.request import compaction, window
-from tui_agent.core.state import ASK_OPERATOR, FINISH, RunFacts, RunState, counted
+from tui_agent.core.state import ASK_OPERATOR, FINISH, SUMMARY_TRIES, RunFacts, RunState, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -372,7 +372,10 @@ def _compaction(state: RunState, model: str, text: str | None) -> Step | None:
         return LearnWindow(model)
     room = room_for_history(state, text, model)
     if asked is None:
-        if room is None or not run.compact_at or state.compaction_failed:
+        failures = state.compaction_failures
+        if failures >= SUMMARY_TRIES or (failures and state.compaction_failed_in == run.iteration):
+            return None
+        if room is None or not run.compact_at:
             return None
         if window.tokens_of(window.messages_in_window(state.history, run.number)) <= room * run.compact_at:
             return None

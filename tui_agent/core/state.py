@@ -77,6 +77,10 @@ FINISH, ASK_OPERATOR = "finish", "ask_operator"
 """Tools that the loop itself carries out: the answer that ends the run, and a question to the operator."""
 
 
+SUMMARY_TRIES = 3
+"""An iteration each; a failure that does not pass by itself counts as all of them."""
+
+
 class Phase(StrEnum):
     """What the run is doing now."""
 
@@ -181,8 +185,10 @@ class RunState:
     """The operator wants a summary, and none was tried since."""
     compacting: CompactionStarted | None = None
     """The summary that a model is asked for now."""
-    compaction_failed: bool = False
-    """No summary is tried again by itself until the window was cut."""
+    compaction_failures: int = 0
+    """Summaries that failed in a row, until the window was cut."""
+    compaction_failed_in: int = 0
+    """The iteration in which the last of them failed."""
     note: str | None = None
     """The note that will go with the next model call."""
     note_edited: bool = False
@@ -358,7 +364,7 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
         "unpriced_noticed": False,
         "budget_answer": None,
         "warned": frozenset(),
-        "compaction_failed": False,
+        "compaction_failures": 0,
         "stop": None,
     }
 
@@ -524,15 +530,22 @@ def _compaction_ended(state: RunState, event: Compacted | CompactionFailed) -> C
     changes: Changes = {
         "compacting": None,
         "compaction_asked": None,
-        "compaction_failed": isinstance(event, CompactionFailed),
+        "compaction_failures": _failures(state, event),
+        "compaction_failed_in": state.run.iteration,
     }
     if state.running:
         changes["phase"] = Phase.READY
     return changes
 
 
+def _failures(state: RunState, event: Compacted | CompactionFailed) -> int:
+    if isinstance(event, Compacted):
+        return 0
+    return state.compaction_failures + 1 if event.transient else SUMMARY_TRIES
+
+
 def _window_cut(_: RunState, __: WindowCut) -> Changes:
-    return {"compaction_failed": False}
+    return {"compaction_failures": 0}
 
 
 def _tool_succeeded(state: RunState, event: ToolSucceeded) -> Changes:

@@ -13,6 +13,7 @@ from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from tui_agent.core import decide, events
+from tui_agent.core.recovery.model_faults import TRANSIENT
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
 from tui_agent.core.request import compaction, text_calls
@@ -119,6 +120,7 @@ class ModelCaller:
             reply = await self._whole(request)
         except ModelFault as raised:
             made: events.Compacted | str = raised.fault.message
+            usage["transient"] = raised.fault.kind in TRANSIENT
         else:
             usage = {
                 "model": reply.model or step.model,

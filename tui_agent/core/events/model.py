@@ -150,6 +150,8 @@ class CompactionFailed(Event):
 
     type: Literal["compaction_failed"] = "compaction_failed"
     reason: str
+    transient: bool = False
+    """The model's server was at fault, which passes: the next iteration tries again."""
     model: str = ""
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
