@@ -6,6 +6,7 @@ import json
 import os
 from collections import deque
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from tests.mcp.harness import raw as raw_server
 from tests.openai_server import Answer, OpenAIServer
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import assert_coherent, replayed
+from tests.servers import ModelServer, Said
+from tests.servers.anthropic import Anthropic
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.projections.conversation import CallEntry, FaultEntry
@@ -388,3 +391,33 @@ async def test_tools_of_a_server_go_out_with_the_request_and_its_result_comes_ba
         offered = [tool["function"]["name"] for tool in provider.requests[0].body["tools"]]
         assert offered[-1] == "raw__echo"
         assert provider.requests[1].body["messages"][-1]["content"] == 'echo {"a": 1}'
+
+
+# --- prompt caching ------------------------------------------------------------------------------------------
+
+
+def cached_order(body: dict[str, Any]) -> tuple[list[str], list[int]]:
+    """Tools, system prompt and blocks of a request to Claude in the order of its cache, and where the marks stand."""
+    blocks = [*body["tools"], *body["system"]]
+    for message in body["messages"]:
+        blocks += [{"role": message["role"], **block} for block in message["content"]]
+    marks = [at for at, block in enumerate(blocks) if block.pop("cache_control", None)]
+    return [json.dumps(block) for block in blocks], marks
+
+
+async def test_each_request_finds_all_that_the_one_before_wrote_to_claudes_cache(
+    host: KeptModel, tmp_path: Path
+) -> None:
+    said = [
+        Said(f"Step {n}.", calls=(("list_dir", {}),) if n % 3 else (("read_file", {"path": f"no-{n}"}),))
+        for n in range(8)
+    ]
+    async with ModelServer(Anthropic(), *said, Said("done")) as provider:
+        session, _ = await run_with(host, tmp_path, model=Anthropic.model, api_base=provider.url)
+    requests = [cached_order(request.body) for request in provider.requests]
+    assert session.state.metrics.failures
+    assert len(requests) > 5
+    for (before, written), (now, marks) in pairwise(requests):
+        assert len(marks) <= 4
+        assert written[-1] in marks
+        assert now[: written[-1] + 1] == before[: written[-1] + 1]
