@@ -54,6 +54,7 @@ class CardHost(Vertical):
         self._shown_at = 0.0
         self._typed_at = float("-inf")
         self._timer: Timer | None = None
+        self._left: Card | None = None
         self.card: Card | None = None
 
     async def show(self, questions: Sequence[AnyQuestion], state: RunState) -> None:
@@ -79,6 +80,7 @@ class CardHost(Vertical):
         card = self.card
         if card is None:
             return
+        self._left = None
         if at_once:
             card.arm()
         else:
@@ -89,8 +91,9 @@ class CardHost(Vertical):
         card.entrance().focus()
 
     def leave(self) -> None:
-        """The operator went back to the prompt."""
+        """The operator went back to the prompt; the card does not take the focus again by itself."""
         if self.card is not None:
+            self._left = self.card
             self.card.hint(ENTER_HINT)
 
     def settle(self) -> None:
@@ -105,7 +108,7 @@ class CardHost(Vertical):
         card.arm()
         if not card.wants_focus or card.has_focus_within:
             return
-        if self._prompt_busy():
+        if card is self._left or self._prompt_busy():
             card.hint(ENTER_HINT)
         else:
             self.enter()
@@ -122,7 +125,7 @@ class CardHost(Vertical):
 
     async def _take_away(self, card: Card) -> None:
         had_focus = card.has_focus_within
-        self.card = None
+        self.card = self._left = None
         await card.remove()
         self.remove_class("-open")
         self.post_message(self.Changed())
