@@ -144,6 +144,7 @@ COMMANDS: tuple[Command, ...] = (
         "[FORMAT] [FILE]",
         replay=True,
     ),
+    Command("copy", "Copy the newest reply, and say how", replay=True),
     Command("suspend", "Back to the shell for a while; fg returns here", key="ctrl+z", replay=True),
     Command("quit", "Leave; the session is kept", key="ctrl+q", hint="quit", replay=True),
 )

@@ -92,7 +92,7 @@ class OptionRow(Widget, can_focus=True):
                 lines.append(Content(""))
             gap = " " * (place.start - lines[-1].cell_length)
             if option.value in self._off:
-                chip = _chip(option).stylize("$faint")
+                chip = _chip(option).stylize("$muted")
             elif option.value == self.value:
                 ground = "$primary" if self.has_focus or not self.can_focus else "$surface-active"
                 chip = _chip(option).stylize(f"bold $text on {ground}")

@@ -43,6 +43,7 @@ class Prompt(TextArea):
         scrollbar-size-vertical: 1;
         &:focus { border: round $accent; }
         & .text-area--cursor-line { background: transparent; }
+        & .text-area--placeholder { color: $text-muted; }
     }
     """
 

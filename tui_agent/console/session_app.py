@@ -39,6 +39,22 @@ class SessionApp(App[None]):
             state_dir = settings.state_dir
             self.run_worker(lambda: preferences.save(state_dir, **values), group="remember", thread=True)
 
+    def copy(self, text: str, what: str) -> None:
+        """Copy a text, made safe, and say what was copied and how. `what`: "the block", …"""
+        self.run_worker(self._copy(text, what), group="copy")
+
+    async def _copy(self, text: str, what: str) -> None:
+        from tui_agent.console.clipboard import TERMINAL_LIMIT, copied, copy_by_tool
+        from tui_agent.terminal_text import sanitize_between_tabs
+
+        text = sanitize_between_tabs(text)
+        if not text:
+            self.notify("There is nothing to copy.", markup=False)
+            return
+        if len(text.encode()) <= TERMINAL_LIMIT:
+            self.copy_to_clipboard(text)
+        self.notify(copied(text, what, await copy_by_tool(text)), timeout=4, markup=False)
+
     async def leave(self, code: int = 0) -> None:
         """Close the session, then the screen."""
         if self._leaving:

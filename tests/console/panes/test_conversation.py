@@ -376,18 +376,6 @@ async def test_a_new_theme_changes_the_colours_of_what_is_drawn_already() -> Non
         assert rows_of(pane) == texts
 
 
-async def test_copying_a_block_gives_its_safe_text() -> None:
-    story = Story().run("Go.")
-    story.ask_model()
-    story.reply("answer \x1b]52;c;x\x07 here")
-    story.judge()
-    async with Stage(ConversationPane).run_test(size=(80, 24)) as pilot:
-        pane = await shown(pilot, story)
-        pane.focus()
-        await pilot.press("up", "c")
-        assert pilot.app.clipboard == "answer  here"
-
-
 @pytest.mark.parametrize(
     ("kind", "says"),
     [

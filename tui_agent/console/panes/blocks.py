@@ -133,7 +133,7 @@ def _reasoning(reasoning: str, width: int, expanded: bool, thinking: bool) -> li
     more = "+" if len(reasoning) > _REASONING_WORDS else ""
     label = f"reasoned in {words}{more} words"
     first = one_line(reasoning, 2 * width)
-    return [clip((Span("∴ ", "muted bold"), Span(f"{label}  ", "muted"), Span(first, "faint italic")), width)]
+    return [clip((Span("∴ ", "muted bold"), Span(f"{label}  ", "muted"), Span(first, "muted italic")), width)]
 
 
 def _reply(entry: conversation.ReplyEntry, width: int, context: BlockContext) -> list[Line]:
@@ -168,7 +168,7 @@ def _fault(entry: conversation.FaultEntry, width: int, context: BlockContext) ->
         for number, line in enumerate(lines)
     ]
     then = _what_then(entry, context)
-    rule = (Span("  "), Span(one_line(entry.rule, 60), "faint")) if entry.rule else ()
+    rule = (Span("  "), Span(one_line(entry.rule, 60), "muted")) if entry.rule else ()
     shown.append(clip((Span("  "), *then, *rule), width))
     if context.expanded:
         shown.extend(_try(earlier, width) for earlier in entry.earlier)
@@ -194,7 +194,7 @@ def _try(entry: conversation.FaultEntry, width: int) -> Line:
     waited = seconds(max(0.0, entry.until - entry.at))
     then = f"falling back to {one_line(entry.next_model)}" if entry.next_model else f"waited {waited}"
     words = f"  try {entry.attempt}: {_fault_name(entry)}, {then}  "
-    return clip((Span(words, "muted"), Span(one_line(entry.fault.message, 300), "faint")), width)
+    return clip((Span(words, "muted"), Span(one_line(entry.fault.message, 300), "muted")), width)
 
 
 def _what_then(entry: conversation.FaultEntry, context: BlockContext) -> list[Span]:
@@ -235,7 +235,7 @@ def _note(entry: conversation.NoteEntry, width: int, context: BlockContext) -> l
     """What is new in the note, and what the model did next; opened: the whole of it."""
     sign, blank = Span("→ ", "note bold"), Span("  ")
     if context.expanded:
-        head = clip((sign, Span("note to the model  ", "note"), Span(", ".join(entry.rules), "faint")), width)
+        head = clip((sign, Span("note to the model  ", "note"), Span(", ".join(entry.rules), "muted")), width)
         body: list[Line] = [
             (Span(line, "muted"),) for line in wrap(sanitize(entry.text).strip("\n"), width - 4)
         ]
@@ -312,7 +312,7 @@ def _escalation(entry: conversation.EscalationEntry, width: int, context: BlockC
 def _summary(entry: conversation.SummaryEntry, width: int, context: BlockContext) -> list[Line]:
     sign = TIMELINE["window"]
     steps = counted(entry.groups, "step")
-    rule = Span(f"  {one_line(entry.rule, 60)}" if entry.rule else "", "faint")
+    rule = Span(f"  {one_line(entry.rule, 60)}" if entry.rule else "", "muted")
     if entry.failed:
         title = Span("no summary ", "warn bold"), Span(f"of {steps}" if entry.groups else "", "warn"), rule
         body: list[Line] = [(Span(text),) for text in wrap(sanitize(entry.failed), width - 2)]
@@ -330,7 +330,7 @@ def _summary(entry: conversation.SummaryEntry, width: int, context: BlockContext
     more = Span("  (Enter or click)", "muted")
     return [
         *lines,
-        (Span("  "), *clip((Span(first, "faint italic"),), max(1, width - 2 - len(more.text))), more),
+        (Span("  "), *clip((Span(first, "muted italic"),), max(1, width - 2 - len(more.text))), more),
     ]
 
 

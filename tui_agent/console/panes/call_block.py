@@ -226,7 +226,7 @@ def with_rule(lines: list[Line], rule: str, width: int) -> list[Line]:
     """The id of a rule behind the last line, or below it where both do not fit."""
     if not rule:
         return lines
-    span = Span(one_line(rule, 60), "faint")
+    span = Span(one_line(rule, 60), "muted")
     if lines and width_of(lines[-1]) + width_of((span,)) + 2 <= width:
         return [*lines[:-1], (*lines[-1], Span("  "), span)]
     return [*lines, clip((span,), width)]

@@ -6,6 +6,8 @@ The widget scrolls, follows the end, and holds the operator's cursor among the b
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.segment import Segment
@@ -19,7 +21,6 @@ from tui_agent.console.panes.glyphs import SPINNER
 from tui_agent.console.panes.pane import Asked, LinePane, highlighted
 from tui_agent.console.panes.styled_line import Line, Palette, Span, text_of, to_strip
 from tui_agent.console.panes.transcript import Transcript
-from tui_agent.terminal_text import sanitize
 
 if TYPE_CHECKING:
     from textual.events import Click, Resize
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
     from tui_agent.core.projections.conversation import Conversation
     from tui_agent.core.state import RunState
+
+_BARS = frozenset("│┊▎▏")
+_SIGNS = frozenset({"  ", "◆ ", "» ", "∴ ", "→ ", "i ", "! ", "✗ ", "≈ "})
+_DRAWN = re.compile(r"[\s─━┈┼┄╌▌]*|.*\(Enter or click\)\s*|[\s▌]*── (?:step )?\d+ ─*\s*")
 
 _FRAME_SECONDS = 0.1
 _MARGIN = 1
@@ -41,6 +46,12 @@ class ConversationPane(LinePane):
     DEFAULT_CSS = """
     ConversationPane { height: 1fr; min-height: 2; padding: 0; }
     """
+
+    @dataclass
+    class Copied(Message):
+        """A block is to be copied."""
+
+        text: str
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "Previous block", show=False),
@@ -285,9 +296,12 @@ class ConversationPane(LinePane):
         texts: list[str] = []
         for row in range(start.y, min(end.y, last) + 1):
             place = self._transcript.locate(row)
-            texts.append(text_of(self._with_margin(*place)).rstrip() if place else "")
-        moved = Selection(Offset(start.x, 0), Offset(end.x, end.y - start.y))
-        return moved.extract("\n".join(texts)), "\n"
+            line = self._with_margin(*place) if place else ()
+            if is_decoration(line):
+                continue
+            first = max(start.x if row == start.y else 0, margin_of(line))
+            texts.append(text_of(line)[first : end.x if row == end.y else None].rstrip())
+        return "\n".join(texts), "\n"
 
     # --- keys and mouse --------------------------------------------------------------------------------------
 
@@ -375,8 +389,7 @@ class ConversationPane(LinePane):
             return
         names = ("text", "content", "question", "answer", "reason")
         text = next((value for name in names if (value := getattr(entry, name, ""))), "")
-        self.app.copy_to_clipboard(sanitize(text))
-        self.notify("The block was copied.", timeout=2, markup=False)
+        self.post_message(self.Copied(text))
 
     def subject(self) -> Asked | None:
         """The block under the cursor."""
@@ -413,3 +426,20 @@ class ConversationPane(LinePane):
         text = text_of(self._transcript.line(*place))
         if "(Enter or click)" in text or not text.startswith("  "):
             self._toggle(place[0])
+
+
+def is_decoration(line: Line) -> bool:
+    """Whether the line was drawn only: a rule, a fold. An empty line of the text is none."""
+    text = text_of(line)
+    return bool(text.strip()) and _DRAWN.fullmatch(text) is not None
+
+
+def margin_of(line: Line) -> int:
+    """Characters before the text: the cursor's gutter, the block's sign, a bar."""
+    spans = [span.text for span in line[1:4]]
+    margin = len(line[0].text) if line else 0
+    if spans and spans[0] in _SIGNS:
+        margin += len(spans.pop(0))
+    if spans and spans[0].strip() in _BARS:
+        margin += len(spans[0])
+    return margin

@@ -63,7 +63,7 @@ def _rows(diff: str) -> list[tuple[str, str, str]]:
 
 def _draw(kind: str, number: str, text: str, width: int) -> list[Line]:
     if kind == "@":
-        return [(Span(fit(f"{' ' * len(number)} ⋯ {text}".rstrip(), width), "faint"),)]
+        return [(Span(fit(f"{' ' * len(number)} ⋯ {text}".rstrip(), width), "muted"),)]
     role, back = {
         "+": ("diff-add", "on:diff-add-background"),
         "-": ("diff-remove", "on:diff-remove-background"),
@@ -75,7 +75,7 @@ def _draw(kind: str, number: str, text: str, width: int) -> list[Line]:
         sign = kind if not position else " "
         lines.append(
             (
-                Span(f"{margin} ", f"{'faint' if not back else role} {back}".strip()),
+                Span(f"{margin} ", f"{'muted' if not back else role} {back}".strip()),
                 Span(f"{sign} ", f"{role} bold {back}".strip()),
                 Span(piece, f"{role} {back}".strip()),
                 Span("", back),

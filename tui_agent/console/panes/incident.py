@@ -240,7 +240,7 @@ def _ladder(state: RunState, incident: Incident, width: int) -> Line:
         elif level in reached:
             spans.append(Span(f"{rung.word} ✓", "muted"))
         else:
-            spans.append(Span(rung.word, "faint"))
+            spans.append(Span(rung.word, "muted"))
     then = next_words(state, incident)
     return justified(spans, (Span(f"if it fails again: {then}", "muted"),) if then else (), width, 2)
 

@@ -31,7 +31,7 @@ class RingPane(LinePane):
     DEFAULT_CSS = """
     RingPane { height: 7; min-height: 3; }
     RingPane.-tripped { border: heavy $error; border-title-color: $error; border-subtitle-color: $error; }
-    RingPane.-tripped.-flash { border: heavy $warning; border-title-color: $warning; background: $error 25%; }
+    RingPane.-tripped.-flash { border: heavy $warning; border-title-color: $warning; background: $error 12%; }
     RingPane.-tripped.-flash:ansi { background: ansi_default; border: heavy ansi_bright_yellow; }
     """
 
@@ -107,10 +107,10 @@ class RingPane(LinePane):
     def _slot(self, number: int, slot: RingSlot | None, width: int, rows: int) -> list[Line]:
         if slot is None:
             empty: Line = (
-                Span(f"{number} ", "faint"),
+                Span(f"{number} ", "muted"),
                 Span(EMPTY, "faint"),
                 Span("   "),
-                Span(fit("empty", width - 6), "faint"),
+                Span(fit("empty", width - 6), "muted"),
             )
             return [clip(empty, width), *[()] * (rows - 1)]
         same = self._identical > 1 and number > self._filled - self._identical

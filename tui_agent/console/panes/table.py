@@ -1,42 +1,70 @@
-"""A Markdown table as aligned columns that fit the width."""
+"""A Markdown table within a width: aligned columns whose cells wrap, or a line a cell where columns get too narrow."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui_agent.console.panes.styled_line import Line, Span, clip, width_of
+from tui_agent.console.panes.styled_line import Line, Span, width_of, wrap_spans
 
-_LEAST = 3
+_LEAST = 8
+"""Cells of a column in which words still fit; a column of shorter words may be narrower."""
 
 
 def draw_table(rows: Sequence[Sequence[Line]], width: int) -> list[Line]:
-    """The rows with their columns aligned, and a rule below the first, which is the header."""
+    """The rows, the first of which is the header, in lines of at most `width` cells. Nothing is cut off."""
     columns = max(len(row) for row in rows)
     cells = [[*row, *[()] * (columns - len(row))] for row in rows]
-    widths = [max(width_of(row[at]) for row in cells) for at in range(columns)]
-    _shrink(widths, width - 3 * (columns - 1))
+    natural = [max(width_of(row[at]) for row in cells) for at in range(columns)]
+    widths = _shrunk(natural, width - 3 * (columns - 1))
+    return _records(cells, width) if widths is None else _columns(cells, widths)
+
+
+def _columns(cells: Sequence[Sequence[Line]], widths: Sequence[int]) -> list[Line]:
+    wrapped = any(width_of(cell) > size for row in cells for cell, size in zip(row, widths, strict=True))
     lines: list[Line] = []
     for number, row in enumerate(cells):
-        spans: list[Span] = []
-        for at, cell in enumerate(row):
-            if at:
-                spans.append(Span(" │ ", "faint"))
-            shown = clip(cell, widths[at])
-            spans += [*shown, Span(" " * (widths[at] - width_of(shown)))]
-        lines.append(clip(spans, width))
+        if wrapped and number > 1:
+            lines.append(_rule(widths, "┈┼┈", "┈"))
+        pieces = [wrap_spans(cell, size) for cell, size in zip(row, widths, strict=True)]
+        for at in range(max(map(len, pieces))):
+            spans: list[Span] = []
+            for column, (parts, size) in enumerate(zip(pieces, widths, strict=True)):
+                shown = parts[at] if at < len(parts) else ()
+                spans += [Span(" │ ", "faint")] if column else []
+                spans += [*shown, Span(" " * (size - width_of(shown)))]
+            lines.append(tuple(spans))
         if not number:
-            lines.append(clip((Span("─┼─".join("─" * size for size in widths), "faint"),), width))
+            lines.append(_rule(widths, "─┼─", "─"))
     return lines
 
 
-def _shrink(widths: list[int], room: int) -> None:
-    """Take cells from the widest columns until all fit or all are as narrow as may be."""
+def _rule(widths: Sequence[int], cross: str, dash: str) -> Line:
+    return (Span(cross.join(dash * size for size in widths), "faint"),)
+
+
+def _records(cells: Sequence[Sequence[Line]], width: int) -> list[Line]:
+    """Each row as a list of `header: cell`."""
+    header, *rows = cells
+    lines: list[Line] = []
+    for number, row in enumerate(rows or [header]):
+        if number:
+            lines.append((Span("┈" * min(width, 12), "faint"),))
+        for name, cell in zip(header, row, strict=True):
+            label = () if not rows else (*name, Span(": ", "muted"))
+            lines += wrap_spans((*label, *cell), width) if cell or label else []
+    return lines
+
+
+def _shrunk(natural: Sequence[int], room: int) -> list[int] | None:
+    """Widths that fit: cells are taken from the widest columns. None where one would be too narrow for words."""
+    widths = list(natural)
     excess = sum(widths) - room
     while excess > 0:
         widest = max(range(len(widths)), key=lambda at: widths[at])
         if widths[widest] <= _LEAST:
-            return
+            return None
         rest = [size for at, size in enumerate(widths) if at != widest]
         step = max(1, min(excess, widths[widest] - max([_LEAST, *rest])))
         widths[widest] -= step
         excess -= step
+    return widths

@@ -68,7 +68,7 @@ def _row(trend: Trend, width: int) -> Line:
     known = [value for value in trend.values if value is not None]
     label = (Span(pad(trend.label, 10), "muted"),)
     if not known:
-        return clip((*label, Span("unknown", "faint")), width)
+        return clip((*label, Span("unknown", "muted")), width)
     right = (Span(trend.said(known[-1]), "bold"),)
     room = max(0, width - 10 - 9)
     top = trend.highest or max(known)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.dashboard import Dashboard
-    from tui_agent.console.panes import StatusLine
+    from tui_agent.console.panes import ConversationPane, StatusLine
     from tui_agent.console.panes.pane import Asked
     from tui_agent.console.panes.styled_line import Line
     from tui_agent.console.session_app import SessionApp
@@ -389,6 +389,22 @@ class DashboardScreen(Screen[None]):
         chosen = await self.app.push_screen_wait(SessionsScreen(store, self.session_id))
         if chosen is not None:
             await self.open_session(chosen.session_id, chosen.what)
+
+    def on_conversation_pane_copied(self, event: ConversationPane.Copied) -> None:
+        """Copy the block under the cursor."""
+        self.app.copy(event.text, "the block")
+
+    def action_copy(self) -> None:
+        """Copy the newest reply, whole and as the model wrote it."""
+        state = self.shown_state()
+        entries = () if state is None else state.conversation.entries
+        for entry in reversed(entries):
+            text = getattr(entry, "text", "") if type(entry).__name__ == "ReplyEntry" else ""
+            answer = getattr(entry, "answer", "") if type(entry).__name__ == "OutcomeEntry" else ""
+            if text or answer:
+                self.app.copy(text or answer, "the newest reply")
+                return
+        self.say("No reply has come yet.")
 
     def action_suspend(self) -> None:
         """Stop the process, as a shell's job; a run stands still until it is continued."""

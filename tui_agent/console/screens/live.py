@@ -171,7 +171,7 @@ class LiveScreen(SessionScreen):
         focused = self.focused
         chosen = getattr(focused, "selected_text", "") or self.get_selected_text()
         if chosen:
-            self.app.copy_to_clipboard(chosen)
+            self.app.copy(chosen, "the selection")
         elif self.running:
             self.interrupt()
         else:

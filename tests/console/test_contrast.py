@@ -1,0 +1,94 @@
+"""Every text on the screen stands off its real ground by 4.5:1 (WCAG AA), in every theme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from rich.color import Color as RichColor
+from textual.color import Color
+
+from tests.console.live_harness import LiveSession, live
+from tests.console.panes.stories import Story, answered, backing_off, streaming, tripped, troubled
+from tests.console.test_themes import OURS, THEMES
+from tui_agent.console.screens.help import HelpPane, HelpScreen
+from tui_agent.core.events import Mode, ModeChanged
+
+LEAST = 4.5
+FULL_COLOUR = [name for name in OURS if not THEMES[name].ansi]
+
+
+def channel(value: int) -> float:
+    share = value / 255
+    return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+
+
+def luminance(colour: RichColor) -> float:
+    red, green, blue = colour.get_truecolor()
+    return 0.2126 * channel(red) + 0.7152 * channel(green) + 0.0722 * channel(blue)
+
+
+def ratio(one: RichColor, other: RichColor) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def weak(console: LiveSession) -> Iterator[str]:
+    """What is on the screen and too faint: the text, its colours, the ratio. What lies below a modal screen is not
+    meant to be read."""
+    ground = Color.parse(console.app.current_theme.background or "black").rich_color
+    strips = console.app.screen._compositor.render_strips()
+    if console.app.screen.is_modal:
+        region = console.app.screen.query_one(HelpPane).region
+        strips = [strip.crop(region.x, region.right) for strip in strips[region.y : region.bottom]]
+    for strip in strips:
+        for text, style, _ in strip:
+            if style is None or not any(character.isalnum() for character in text):
+                continue
+            front, back = style.color, style.bgcolor or ground
+            assert front is not None, text
+            if style.reverse:
+                front, back = back, front
+            if style.dim or ratio(front, back) < LEAST:
+                yield f"{text.strip()!r} {front.name} on {back.name}: {ratio(front, back):.1f}"
+
+
+async def faint(console: LiveSession, what: str) -> list[str]:
+    """What is too faint now, in any theme."""
+    await console.until(lambda: set(FULL_COLOUR) <= set(console.app.theme_names))
+    found = set()
+    for theme in FULL_COLOUR:
+        console.app.theme = theme
+        await console.pilot.pause()
+        await console.pilot.pause()
+        found |= {f"{theme}, {what}: {fault}" for fault in weak(console)}
+    return sorted(found)
+
+
+@pytest.mark.parametrize("story", [answered, backing_off, tripped, troubled, streaming])
+async def test_the_text_of_a_run_is_legible_on_its_real_ground(story: Callable[[], Story]) -> None:
+    async with live((160, 48)) as console:
+        console.session.state = story().state
+        console.screen.draw()
+        assert await faint(console, "run") == []
+
+
+@pytest.mark.parametrize("kind", ["ask", "escalate", "gate"])
+async def test_the_text_of_a_card_is_legible_on_its_real_ground(kind: str) -> None:
+    async with live() as console:
+        console.session.record(ModeChanged(mode=Mode.STEP))
+        getattr(console, kind)()
+        await console.card_appears()
+        waiting = await faint(console, "card that waits")
+        await console.press("f8")
+        assert [*waiting, *await faint(console, "card")] == []
+
+
+async def test_the_text_around_is_legible_on_its_real_ground() -> None:
+    async with live() as console:
+        console.screen.say("A remark.")
+        console.screen.say("A fault.", "error")
+        await console.type("/mo")
+        shown = await faint(console, "completion")
+        await console.app.push_screen(HelpScreen())
+        assert [*shown, *await faint(console, "help")] == []

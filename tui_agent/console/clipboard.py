@@ -1,0 +1,79 @@
+"""To the clipboard: by the platform's own tool where there is one, and by the terminal (OSC 52), which says nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+PATIENCE = 2.0
+"""Seconds for a tool to take the text."""
+
+TERMINAL_LIMIT = 74_000
+"""Bytes that terminals take by OSC 52; xterm takes the fewest."""
+
+
+def tools(env: Mapping[str, str]) -> list[Sequence[str]]:
+    """Commands that may take the text on their standard input, the most likely first."""
+    found: list[Sequence[str]] = []
+    if sys.platform == "darwin":
+        found.append(["pbcopy"])
+    if env.get("WAYLAND_DISPLAY"):
+        found.append(["wl-copy"])
+    if env.get("DISPLAY"):
+        found += [["xclip", "-selection", "clipboard"], ["xsel", "--input", "--clipboard"]]
+    if env.get("WSL_DISTRO_NAME") or sys.platform == "win32":
+        found.append(["clip.exe"])
+    if env.get("TMUX"):
+        found.append(["tmux", "load-buffer", "-"])
+    return found
+
+
+async def copy_by_tool(text: str, env: Mapping[str, str] = os.environ) -> str:
+    """Hand the text to the first tool that takes it: the tool's name, or "" where none did."""
+    for command in tools(env):
+        path = shutil.which(command[0], path=env.get("PATH"))
+        if path is not None and await _fed(path, *command[1:], text=text):
+            return command[0]
+    return ""
+
+
+async def _fed(*command: str, text: str) -> bool:
+    nothing = asyncio.subprocess.DEVNULL
+    with suppress(OSError):
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=nothing,
+            stderr=nothing,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await process.communicate(text.encode())
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        return process.returncode == 0
+    return False
+
+
+def copied(text: str, what: str, tool: str) -> str:
+    """What is said of it: how much, what, and by which way."""
+    lines = text.count("\n") + 1
+    size = (
+        f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters" if len(text) != 1 else "1 character"
+    )
+    by_terminal = len(text.encode()) <= TERMINAL_LIMIT
+    if tool:
+        ways = f"by {tool}{' and the terminal (OSC 52)' if by_terminal else ''}"
+    elif by_terminal:
+        ways = "sent to the terminal (OSC 52), which does not say whether it took it"
+    else:
+        what = what.capitalize()
+        return f"{what} was not copied: {size} are too much for the terminal, and there is no clipboard tool."
+    return f"Copied {what}, {size}: {ways}."
