@@ -125,18 +125,23 @@ class SessionServers:
 
         properties = question.schema.get("properties")
         fields = dict(list(properties.items())[:MOST_FIELDS]) if isinstance(properties, dict) else {}
+        # The server's names of its fields, by those that are shown.
+        names = {sanitize(name)[:80]: name for name in fields}
         required = question.schema.get("required")
         asked = events.ServerAsked(
             id=secrets.token_hex(4),
             server=question.server,
             purpose="elicitation",
             message=sanitize(question.message[:_LONGEST_MESSAGE]),
-            fields={sanitize(name)[:80]: _field(field) for name, field in fields.items()},
-            required=tuple(str(name) for name in required) if isinstance(required, list) else (),
+            fields={shown: _field(fields[name]) for shown, name in names.items()},
+            required=tuple(shown for shown, name in names.items() if name in required)
+            if isinstance(required, list)
+            else (),
             url=sanitize(question.url[:2_000]),
         )
         reply = await self._consult(asked)
-        return Reply(reply.decision, reply.content)
+        content = reply.content
+        return Reply(reply.decision, content and {names[shown]: value for shown, value in content.items()})
 
     async def _consult(self, asked: events.ServerAsked) -> ServerReply:
         self._recorder.record(asked)
