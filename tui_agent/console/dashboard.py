@@ -21,11 +21,14 @@ from tui_agent.console.cards.card_host import LOW
 from tui_agent.console.splash import LOW_HEIGHT, TINY_HEIGHT, UNFOLDED_HEIGHT, UNFOLDED_WIDTH, WIDE_WIDTH
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from textual import events
     from textual.geometry import Size
 
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.panes.pane import LinePane
+    from tui_agent.console.panes.styled_line import Line
     from tui_agent.core.state import RunState
 
 _logger = logging.getLogger(__name__)
@@ -148,6 +151,12 @@ class Dashboard(Vertical):
         self.plan = panes.PlanLine()
         await self.mount(self._strip, self.plan)
         self._fit(self.app.size)
+
+    def greet(self, lines: Sequence[Line]) -> None:
+        """Show these lines as long as nothing was said."""
+        if self._conversation is not None:
+            self._conversation.welcome = lines
+            self._conversation.refresh()
 
     @property
     def form(self) -> Form:

@@ -10,6 +10,7 @@ import asyncio
 import gc
 import os
 import signal
+import sqlite3
 import sys
 import threading
 import tomllib
@@ -38,7 +39,9 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.theme import Theme
 
+    from tui_agent.config.settings import Settings
     from tui_agent.console.arguments import ConsoleArguments
+    from tui_agent.console.panes.styled_line import Line
     from tui_agent.core.state import RunState
 
 WRONG_USAGE = 2
@@ -149,6 +152,8 @@ class ConsoleApp(SessionApp):
         self._attention = Attention(self.write_terminal, lambda: self.app_focus, opened.settings.notify)
         screen.watch_for_operator(self._attention)
         screen.use(await asyncio.to_thread(preferences.load, opened.settings.state_dir))
+        if screen.dashboard is not None:
+            screen.dashboard.greet(await asyncio.to_thread(_welcome, opened.settings))
         await asyncio.to_thread(screen.load_history, opened.settings.state_dir / HISTORY_FILE)
         await self._learn_themes()
         await load_modules(LATE_MODULES)
@@ -238,6 +243,17 @@ class ConsoleApp(SessionApp):
 
         self.exit_text = crash_text(sys.exc_info()[1])
         self._close_messages_no_wait()
+
+
+def _welcome(settings: Settings) -> list[Line]:
+    """The first lines of a new session. Reads the list of sessions."""
+    from tui_agent.console.welcome import welcome
+    from tui_agent.store.session_store import SessionStore
+
+    with suppress(OSError, sqlite3.Error):
+        rows = SessionStore(settings.state_dir).rows(settings.workspace)
+        return welcome(settings, [row for row in rows if row.runs])
+    return welcome(settings, [])
 
 
 def remarks_on(state: RunState) -> list[str]:

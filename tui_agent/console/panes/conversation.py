@@ -19,10 +19,12 @@ from textual.strip import Strip
 
 from tui_agent.console.panes.glyphs import SPINNER
 from tui_agent.console.panes.pane import Asked, LinePane, highlighted
-from tui_agent.console.panes.styled_line import Line, Palette, Span, text_of, to_strip
+from tui_agent.console.panes.styled_line import Line, Palette, Span, clip, text_of, to_strip
 from tui_agent.console.panes.transcript import Transcript
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from textual.events import Click, Resize
     from textual.timer import Timer
 
@@ -70,6 +72,8 @@ class ConversationPane(LinePane):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self.welcome: Sequence[Line] = ((Span(" ○ nothing said yet", "muted"),),)
+        """What stands here before anything was said."""
         self._transcript = Transcript()
         self._conversation: Conversation | None = None
         self.still = False
@@ -244,8 +248,8 @@ class ConversationPane(LinePane):
         base = self.rich_style
         place = self._transcript.locate(row)
         if place is None:
-            if not len(self._transcript) and y == 0:
-                return to_strip((Span(" ○ nothing said yet", "muted"),), Palette.of(self.app), base, width)
+            if not len(self._transcript) and y < len(self.welcome):
+                return to_strip(clip(self.welcome[y], width), Palette.of(self.app), base, width)
             return Strip.blank(max(0, width), base)
         index, number = place
         selection = self.text_selection

@@ -38,7 +38,9 @@ class PickScreen(ModalScreen[Any]):
         border-title-color: $accent; border-subtitle-color: $text-muted;
     }
     PickScreen OptionList { height: auto; max-height: 16; background: $surface; border: none; padding: 0; }
-    PickScreen Input { border: none; height: 1; padding: 0; background: $surface; margin-bottom: 1; }
+    PickScreen Input, PickScreen Input:focus {
+        border: none; height: 1; padding: 0; background: $surface; margin-bottom: 1;
+    }
     PickScreen Static { margin-bottom: 1; color: $text-muted; }
     """
 

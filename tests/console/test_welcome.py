@@ -1,0 +1,35 @@
+"""What stands on the screen before anything was said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tui_agent.config.settings import Settings
+from tui_agent.console.panes.styled_line import text_of
+from tui_agent.console.welcome import branch_of, welcome
+from tui_agent.store.summary import SessionRow
+
+
+def test_it_names_workspace_branch_model_approvals_and_the_last_sessions(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/topic/\x1b[2Jx\n", encoding="utf-8")
+    settings = Settings(workspace=tmp_path, model="openai/gpt-5")
+    row = SessionRow("s1", title="Fix the cart", runs=1, outcome="partial", failures=3, ended_at=1_000.0)
+    text = "\n".join(text_of(line) for line in welcome(settings, [row], now=lambda: 1_300.0))
+    for part in (str(tmp_path), "on topic/", "openai/gpt-5", "writes and commands ask you first", "F10"):
+        assert part in text
+    assert "5 min       Fix the cart  partial, 0 of 3 recovered" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("head", "branch"),
+    [("ref: refs/heads/main\n", "main"), ("a1b2c3d4e5f6a7b8\n", "a1b2c3d4e5"), (None, "")],
+)
+def test_the_branch_is_read_without_running_git(tmp_path: Path, head: str | None, branch: str) -> None:
+    if head is not None:
+        (tmp_path / ".git").mkdir()
+        (tmp_path / ".git" / "HEAD").write_text(head, encoding="utf-8")
+    assert branch_of(tmp_path / "deep" / "inside") == branch

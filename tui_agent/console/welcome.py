@@ -1,0 +1,76 @@
+"""What stands in the conversation before anything was said: where it would work, with what, and what can be done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.console.panes.styled_line import Line, Span, pad
+from tui_agent.console.quantities import age
+from tui_agent.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from tui_agent.config.settings import Settings
+    from tui_agent.store.summary import SessionRow
+
+SHOWN = 5
+"""Earlier sessions."""
+
+_TODO = (
+    ("Enter", "give a task; @ names a file, ! runs a command of your own, / is a command"),
+    ("F10", "step: every request waits, and its note can be edited"),
+    ("F1", "help: keys, commands, signs, strategies"),
+)
+
+
+def welcome(
+    settings: Settings, sessions: Sequence[SessionRow], now: Callable[[], float] = time.time
+) -> list[Line]:
+    """The lines; `sessions` are the newest of this workspace. Reads the name of the branch."""
+    branch = branch_of(settings.workspace)
+    facts = [
+        ("workspace", f"{settings.workspace}{f'  on {branch}' if branch else ''}"),
+        ("model", settings.model or "none chosen"),
+        ("approvals", _APPROVALS[str(settings.approve)]),
+        ("policy", str(settings.policy)),
+    ]
+    lines: list[Line] = [()]
+    lines += [_row(label, text) for label, text in facts]
+    lines += [(), *(_row(key, text, "accent bold") for key, text in _TODO)]
+    if sessions:
+        lines += [(), (Span(" Earlier here", "muted"), Span("   /sessions opens one", "faint"))]
+        lines += [_session(row, now()) for row in sessions[:SHOWN]]
+    return lines
+
+
+_APPROVALS = {
+    "ask": "writes and commands ask you first",
+    "writes": "file edits run, commands ask you first",
+    "all": "nothing asks",
+}
+
+
+def _row(label: str, text: str, style: str = "muted") -> Line:
+    return (Span(f" {pad(label, 12)}", style), Span(one_line(text, 300)))
+
+
+def _session(row: SessionRow, now: float) -> Line:
+    outcome = row.outcome.replace("_", " ") or "open"
+    recovered = f", {row.recoveries} of {row.failures} recovered" if row.failures else ""
+    when = Span(f" {pad(age(now - row.ended_at), 12)}", "muted")
+    return (when, Span(one_line(row.title, 60)), Span(f"  {outcome}{recovered}", "muted"))
+
+
+def branch_of(workspace: Path) -> str:
+    """The branch that is checked out, read from the repository's own file; empty where there is none."""
+    for folder in (workspace, *workspace.parents):
+        head = folder / ".git" / "HEAD"
+        try:
+            text = head.read_text(encoding="utf-8", errors="replace")[:300].strip()
+        except OSError:
+            continue
+        name = text.removeprefix("ref: refs/heads/")
+        return one_line(name if name != text else text[:10], 60)
+    return ""
