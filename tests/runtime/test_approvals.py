@@ -64,6 +64,22 @@ async def test_what_a_rule_denies_runs_under_no_mode(tmp_path: Path) -> None:
     await live.close()
 
 
+async def test_a_search_shows_nothing_of_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    search = {"calls": [{"tool": "grep", "args": {"pattern": "KEY"}}]}
+    live = await session(
+        tmp_path,
+        [search, DONE],
+        permissions=rules(deny=("read_file(*.env)",)),
+        files={"prod.env": "KEY=secret", "a.py": "KEY = 1"},
+    )
+    await live.run()
+    (found,) = live.of(events.ToolSucceeded)
+    assert "a.py" in found.content
+    assert "secret" not in found.content
+    assert "Matches in a file are left out" in found.content
+    await live.close()
+
+
 async def test_an_edited_call_that_a_rule_denies_does_not_run_either(tmp_path: Path) -> None:
     edited = ApprovalReply("once", input={"command": "rm keep.txt"})
     live = await session(

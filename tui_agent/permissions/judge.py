@@ -108,6 +108,15 @@ class Permissions:
             findings = [self._whole(tool, effect)]
         return self._joined(findings)
 
+    def may_read(self, path: str) -> bool:
+        """Whether no rule with a path denies reading this file, or makes it ask."""
+        names = self._names(path, self._root)
+        return not any(
+            rule.names("read_file") and not rule.covers_all and any(rule.matches_path(name) for name in names)
+            for decision in (Decision.DENY, Decision.ASK)
+            for rule in self._rules[decision]
+        )
+
     def suggestions(self, tool: str, arguments: Mapping[str, Any], judgement: Judgement) -> tuple[str, ...]:
         """The rules that would let this call run unasked; () where a rule says that it asks."""
         asking = [one for one in judgement.findings if one.decision is Decision.ASK]

@@ -40,6 +40,10 @@ class Approvals:
         """Decide on a call. Looks into the workspace: not for the event loop."""
         return self._permissions(state).judge(tool.name, tool.effect, arguments)
 
+    def may_read(self, state: RunState) -> Callable[[str], bool]:
+        """Which files of the workspace no rule keeps from being read."""
+        return self._permissions(state).may_read
+
     def suggestions(
         self, state: RunState, tool: Tool, arguments: Mapping[str, Any], judgement: Judgement
     ) -> tuple[str, ...]:

@@ -222,6 +222,7 @@ class Executor:
             self._new_mask,
             self._recorder.state.known_files,
             Sandbox() if self._sandbox is None else await self._sandbox(),
+            self._approvals.may_read(self._recorder.state),
         )
         found: tuple[Instructions, ...] = ()
         if instructions.concern(issued.tool, issued.arguments):

@@ -63,10 +63,10 @@ class Sandbox:
         """What to add to the output of a command that failed, where the walls may be why; "" elsewhere."""
         if self.walls is None or self.mechanism is None or not any(trace in output for trace in _TRACES):
             return ""
-        network = "" if self.walls.network else " and no network"
+        network = "" if self.walls.network else " and reaches no network"
         return (
             f"This command ran in a sandbox ({self.mechanism}): it can write only the workspace and its temporary "
-            f"folder, sees no secrets of the user{network}. If that is why it failed, it will fail again unchanged; do "
+            f"folder, reads no keys of the user{network}. If that is why it failed, it will fail again unchanged; do "
             "without, or say what the operator would have to allow (`network` or `writable` in [sandbox])."
         )
 

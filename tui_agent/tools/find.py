@@ -144,16 +144,24 @@ class Grep:
         size = 0
         found = await self.search.lines(place, pattern, only, _MATCHES)
         left = found.more
+        kept_back: set[str] = set()
         for match in found.items:
+            if not context.may_read(match.path):
+                kept_back.add(match.path)
+                continue
             line = _shown_line(match)
             if size + len(line) > self.output_limit:
                 left += 1
                 continue
             shown.append(line)
             size += len(line) + 1
+        remark = found.remark
+        if kept_back:
+            files = "a file" if len(kept_back) == 1 else f"{len(kept_back)} files"
+            remark = f"{remark} Matches in {files} are left out: a permission rule keeps that from being read.".strip()
         if not shown:
-            return ToolOutput(found.remark or "No matches.")
-        return ToolOutput(_with_rest(shown, left, "match", found.complete, found.remark))
+            return ToolOutput(remark or "No matches.")
+        return ToolOutput(_with_rest(shown, left, "match", found.complete, remark))
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,8 @@ class ToolContext:
     """Workspace files as the model last read or wrote them: SHA-256 of their bytes, by path."""
     sandbox: Sandbox = field(default_factory=Sandbox)
     """The walls that commands run in."""
+    may_read: Callable[[str], bool] = lambda _: True
+    """Whether no permission rule keeps a file of the workspace from being read, for tools that read many."""
 
 
 @dataclass(frozen=True)
