@@ -283,3 +283,74 @@ def test_configuration_that_breaks(cli: CommandLine) -> None:
     file.unlink()
     file.mkdir()
     assert "Traceback" not in cli("doctor").err
+
+
+COVERED = {
+    "assignment": ("PYTHONPATH=. pytest -q", "PYTHONPATH=. rm -rf victim"),
+    "locale": ("LANG=C ls", "LANG=C sh evil.sh"),
+    "wrapper": ("nice pytest -q", "nice rm -rf victim"),
+    "interpreter": ("python3.11 -m pytest", "python3.11 evil.py"),
+    "source": (". ./ok.sh", ". ./evil.sh"),
+    "chain": ("ls", "ls && rm -rf victim"),
+    "substitution": ("ls", "ls $(rm -rf victim)"),
+    "redirection": ("ls", "ls > .git/config"),
+    "line_break": ("ls", "ls\nrm -rf victim"),
+    "carriage_return": ("ls", "ls\rrm -rf victim"),
+    "background": ("ls", "ls & rm -rf victim"),
+    "option": ("git status", "git -c core.fsmonitor=evil status"),
+    "find": ("find . -name x", "find . -delete"),
+    "sort": ("sort a", "sort -o .git/config a"),
+    "env": ("env", "env rm -rf victim"),
+    "xargs": ("ls", "ls | xargs rm -rf"),
+    "process": ("cat a", "cat <(rm -rf victim)"),
+    "function": ("ls", "ls() { rm -rf victim; }; ls"),
+    "glob_names": ("busybox ls", "busybox rm -rf victim"),
+}
+
+
+@attacks(
+    *(
+        Attack(
+            f"session_{name}",
+            f"`{allowed}` is allowed for the session; then `{next_one}`".replace("\n", "⏎").replace(
+                "\r", "␍"
+            ),
+            "It is asked for",
+            fell="it ran unasked"
+            if name in {"assignment", "locale", "wrapper", "interpreter", "source"}
+            else "",
+            value=(allowed, next_one),
+        )
+        for name, (allowed, next_one) in COVERED.items()
+    )
+)
+async def test_for_this_session(row: Attack, tmp_path: Path) -> None:
+    allowed, next_one = row.value
+    live = await asked_for(
+        tmp_path, bash(allowed), bash(next_one), replies=[ApprovalReply("session", by="operator")]
+    )
+    assert next_one in [asked.input["command"] for asked in live.operator.asked]
+
+
+@attacks(
+    Attack(
+        "small_screen",
+        "A question on a screen of 20×5, and `y`",
+        "Nothing is accepted that was not on the screen",
+        fell="`y` accepted what nobody saw",
+        value=(20, 5),
+    ),
+    Attack(
+        "narrow_screen", "A question on a screen of 30×6, and `y`", "As above", fell="as above", value=(30, 6)
+    ),
+)
+async def test_accepting_unseen(row: Attack) -> None:
+    from tests.console.live_harness import live
+
+    async with live(size=row.value) as console:
+        command = "echo ok" + " " * 3_000 + "; touch PWNED"
+        question = console.ask(input={"command": command}, preview=command)
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("y")
+        assert not question.done() or "PWNED" in console.shown()

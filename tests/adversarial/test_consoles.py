@@ -103,7 +103,7 @@ def test_noise(row: Attack, start: Start) -> None:
     terminal.send("\x1b\\\x1b[201~")
     begun = time.monotonic()
     terminal.resize(90, 28)
-    if row.value != "noise":
+    if row.name != "key_noise":
         terminal.send("still-there")
         terminal.shows("still-there")
     else:
