@@ -7,13 +7,15 @@ import os
 import socket
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.adversarial.attack import Attack, attacks
+from tests.adversarial.attack import Attack, attack, attacks
 from tests.runtime.session_harness import start_session
 from tui_agent.store.checkpoints import Checkpoints
+from tui_agent.store.errors import CheckpointError
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -231,3 +233,35 @@ async def test_contents_that_break_snapshots(row: Attack, tmp_path: Path) -> Non
     await live.close()
     assert finished.outcome == "answered"
     assert (tmp_path / "workspace" / "f.txt").read_text() == "x\n"
+
+
+@attack(
+    "A file that was saved is replaced by a repository of the same name; then the file is restored",
+    "Refused, with the reason, and the repository stays; or it can be brought back whole",
+    fell="its `.git` was gone, and the plan spoke of one file",
+)
+async def test_repository_in_the_place_of_a_file(tmp_path: Path) -> None:
+    workspace = repository(tmp_path / "workspace")
+    (workspace / "lib").write_text("file\n")
+    checkpoints = Checkpoints(tmp_path / "state", workspace, "s1")
+    first = await checkpoints.save("")
+    (workspace / "lib").unlink()
+    repository(workspace / "lib")
+    git(
+        workspace / "lib",
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "precious",
+    )
+    with suppress(CheckpointError):
+        await checkpoints.restore(first.ref)
+    log = subprocess.run(
+        ["git", "-C", workspace / "lib", "log", "--format=%s"], capture_output=True, check=False
+    ).stdout
+    assert b"precious" in log

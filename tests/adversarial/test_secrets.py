@@ -289,3 +289,41 @@ def test_masking_is_linear() -> None:
             stream.feed(text[at : at + 1_000])
         stream.flush()
         assert time.process_time() - begun < 6, piece
+
+
+@attack(
+    "A command reads the environment of the program through /proc/<parent>/environ, encoded as base64 and reversed",
+    "The key is not there",
+    fell="it was, and masks do not know encoded keys",
+)
+def test_environment_of_the_program(cli: CommandLine) -> None:
+    up = "p=$(awk '/^PPid/{print $2}' /proc/$p/status)"
+    reading = f"p=$$; while [ $p -gt 1 ]; do base64 -w0 /proc/$p/environ; {up}; done"
+    turns = (
+        f"[[turns]]\ncalls = [{{ tool = 'bash', args = {{ command = {json.dumps(reading + ' > out.txt; true')} }} }}]\n"
+        '[[turns]]\ntext = "done"\n'
+    )
+    done = cli.process("run", "go", "--model", cli.scenario(turns), "--approve", "all", OPENAI_API_KEY=KEY)
+    assert done.code == 0, done
+    import base64
+
+    found = (cli.workspace / "out.txt").read_text() if (cli.workspace / "out.txt").exists() else ""
+    decoded = b"".join(base64.b64decode(part + "==") for part in found.split("=") if part)
+    assert b"PATH=" in decoded or not found
+    assert KEY.encode() not in decoded
+
+
+@attack(
+    "A workspace with an ignored and a tracked `.env` that hold keys, and a checkpoint of it",
+    "The store of checkpoints holds no key of this environment",
+    fell="git's objects held it in clear",
+)
+async def test_checkpoints_keep_no_key(tmp_path: Path) -> None:
+    live = await start_session(
+        tmp_path,
+        [{"calls": [{"tool": "write_file", "args": {"path": "f.txt", "content": "x"}}]}, "done"],
+        files={".env": f"ACME_API_KEY={KEY}\n", "notes.txt": "plain\n"},
+    )
+    await live.run()
+    await live.close()
+    assert holding(tmp_path / "state") == []

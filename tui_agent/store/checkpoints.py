@@ -19,7 +19,7 @@ from tui_agent.store.errors import CheckpointError
 from tui_agent.store.shadow_git import ShadowGit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 CHECKPOINTS_FOLDER = "checkpoints"
 
@@ -66,8 +66,14 @@ class Checkpoints:
     """The checkpoints of one session's workspace. Methods raise `CheckpointError` and can be cancelled."""
 
     def __init__(
-        self, state_dir: Path, workspace: Path, session_id: str, limits: Limits | None = None
+        self,
+        state_dir: Path,
+        workspace: Path,
+        session_id: str,
+        limits: Limits | None = None,
+        secrets: Iterable[bytes] = (),
     ) -> None:
+        """A file that holds one of `secrets` is left out."""
         try:
             workspace = workspace.resolve()
             self._reason = _unfit(workspace)
@@ -77,6 +83,7 @@ class Checkpoints:
         self._git = ShadowGit(state_dir / CHECKPOINTS_FOLDER / name, workspace)
         self._session = session_id
         self._limits = limits or Limits()
+        self._secrets = tuple(secrets)
 
     @property
     def unavailable(self) -> str | None:
@@ -301,9 +308,15 @@ class Checkpoints:
         """Why one file is not saved; empty where it is."""
         if found.st_size > self._limits.one_file:
             return f"larger than {self._limits.one_file // 2**20} MiB"
-        if stat.S_ISREG(found.st_mode) and not os.access(full, os.R_OK):
+        if not stat.S_ISREG(found.st_mode):
+            return ""
+        try:
+            data = full.read_bytes() if self._secrets else b""
+        except OSError:
             return "not readable"
-        return ""
+        if any(secret in data for secret in self._secrets):
+            return "holds a secret of this environment"
+        return "" if os.access(full, os.R_OK) else "not readable"
 
 
 def _holds_repository(folder: Path) -> bool:

@@ -86,6 +86,11 @@ class SessionRecorder:
         """Mask these values too from now on, by the names given."""
         self._redactor.learn(values)
 
+    @property
+    def secrets(self) -> tuple[bytes, ...]:
+        """The values that are masked, in every form in which they may stand in a file."""
+        return tuple(value.encode("utf-8", "surrogateescape") for value, _ in self._redactor.values)
+
     def new_mask(self) -> StreamRedactor:
         """What masks the secrets of a text that is kept beside the journal."""
         return self._redactor.stream()

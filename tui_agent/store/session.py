@@ -174,7 +174,7 @@ class Session:
         workspace = Path(recorder.state.session.workspace)
         output_dir = folder / OUTPUT_FOLDER
         self._workspace = workspace
-        self.checkpoints = Checkpoints(settings.state_dir, workspace, self.id)
+        self.checkpoints = Checkpoints(settings.state_dir, workspace, self.id, secrets=recorder.secrets)
         self._checkpointer = SessionCheckpointer(recorder, self.checkpoints)
         kept = KeptRules(settings.state_dir, workspace)
         executor = Executor(
