@@ -35,6 +35,7 @@ from tui_agent.core.events import (
     SessionStarted,
 )
 from tui_agent.core.state import RunState, apply
+from tui_agent.models.choose import NameCheck
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.tools.skills import Skills
 
@@ -109,6 +110,10 @@ class HandSession:
 
     def compact(self, instructions: str) -> None:
         self.done.append(("compact", instructions))
+
+    async def check_model(self, name: str) -> NameCheck:
+        usable = not name.startswith("nosuch/")
+        return NameCheck(usable, "" if usable else f"litellm knows no provider for {name!r}.")
 
     def set_model(self, name: str) -> None:
         self.done.append(("model", name))

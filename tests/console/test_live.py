@@ -482,3 +482,13 @@ def test_every_command_is_a_method_of_the_screens_that_offer_it() -> None:
         method = f"action_{command.action}"
         assert hasattr(LiveScreen, method), command.name
         assert hasattr(ReplayScreen, method) == command.replay, command.name
+
+
+async def test_a_model_that_cannot_be_is_refused_in_words() -> None:
+    async with live() as console:
+        await console.say("/model nosuch/thing")
+        await console.until(lambda: "knows no provider" in console.remarks())
+        assert ("model", "nosuch/thing") not in console.session.done
+        await console.say("/model openai/x")
+        await console.until(lambda: ("model", "openai/x") in console.session.done)
+        assert "The next call goes to openai/x." in console.remarks()

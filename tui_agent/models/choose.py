@@ -7,7 +7,7 @@ kind. A profile's parameters join the request here. Nothing heavy is imported be
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -34,6 +34,13 @@ def create_model(settings: ModelSettings, hosted: Model | None = None) -> ModelB
     `hosted` makes the calls through litellm in place of a host of its own.
     """
     return ModelByName(settings, hosted)
+
+
+class NameCheck(NamedTuple):
+    """What is known of a model's name: a remark where something is odd."""
+
+    usable: bool = True
+    remark: str = ""
 
 
 class ModelByName:
@@ -78,6 +85,29 @@ class ModelByName:
                 "total_timeout": profile.total_timeout or max(request.total_timeout, silence),
             }
         return request.model_copy(update=changes)
+
+    async def check(self, name: str) -> NameCheck:
+        """Whether a name can be used, as far as that is known without calling the model."""
+        from tui_agent.models.hosted import HostedModel
+        from tui_agent.models.scenario_checks import ScenarioError
+
+        means = self._settings.called(name)
+        try:
+            model = self.named(name)
+        except ScenarioError as error:
+            return NameCheck(usable=False, remark=str(error))
+        if means.profile is not None or not isinstance(model, HostedModel):
+            return NameCheck()
+        found = await model.look_up(means.model)
+        if found is None or found.listed:
+            return NameCheck()
+        near = f" The nearest in its list: {', '.join(found.nearest)}." if found.nearest else ""
+        if not found.provider:
+            remark = f"litellm knows no provider for {name!r}: name a model as provider/model.{near}"
+            return NameCheck(usable=False, remark=remark)
+        if means.api_base is not None:
+            return NameCheck()
+        return NameCheck(remark=f"litellm does not list {name!r}; it is called all the same.{near}")
 
     async def start(self) -> None:
         """See `protocol.Model`."""

@@ -66,6 +66,8 @@ class Host:
                 self._begin(command.id, self._call(command.id, command.request))
             case wire.AskBudget():
                 self._begin(command.id, self._budget(command))
+            case wire.AskName():
+                self._begin(command.id, self._name(command))
 
     def _begin(self, call_id: int, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -106,6 +108,15 @@ class Host:
             client = await asyncio.shield(self._client)
             tokens = await client.context_tokens(asked.model, asked.api_base, asked.api_key_variable)
         self._send(wire.Budget(id=asked.id, tokens=tokens))
+
+    async def _name(self, asked: wire.AskName) -> None:
+        try:
+            client = await asyncio.shield(self._client)
+        except ModelFault as unusable:
+            self._send(wire.Failed(id=asked.id, fault=unusable.fault))
+        else:
+            provider, listed, nearest = await asyncio.to_thread(client.look_up, asked.model)
+            self._send(wire.Named(id=asked.id, provider=provider, listed=listed, nearest=nearest))
 
 
 async def _client(load: Callable[[], Any]) -> LitellmClient:

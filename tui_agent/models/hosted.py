@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 _TAIL_LINES = 40
-_Queue = asyncio.Queue[wire.Piece | wire.Done | wire.Failed | wire.Budget]
+_Queue = asyncio.Queue[wire.Piece | wire.Done | wire.Failed | wire.Budget | wire.Named]
 
 
 class HostedModel:
@@ -108,6 +108,21 @@ class HostedModel:
         except ModelFault:
             return None
         return message.tokens if isinstance(message, wire.Budget) else None
+
+    async def look_up(self, model: str) -> wire.Named | None:
+        """What litellm knows of this name; None where the host cannot answer."""
+        try:
+            child = await self._running()
+            call_id = self._next_id()
+            queue = child.open(call_id)
+            try:
+                await child.send(wire.AskName(id=call_id, model=model))
+                message = await child.next(queue)
+            finally:
+                child.forget(call_id, cancel=False)
+        except ModelFault:
+            return None
+        return message if isinstance(message, wire.Named) else None
 
     async def close(self) -> None:
         """End the child. May be called twice; a later call raises `ModelFault`."""
@@ -200,7 +215,7 @@ class _Child:
         except ConnectionError as error:
             raise ModelFault(self._fault or self._died()) from error
 
-    async def next(self, queue: _Queue) -> wire.Piece | wire.Done | wire.Failed | wire.Budget:
+    async def next(self, queue: _Queue) -> wire.Piece | wire.Done | wire.Failed | wire.Budget | wire.Named:
         """The next report about a call. Raises `ModelFault` when the child is gone."""
         if self._fault is not None and queue.empty():
             raise ModelFault(self._fault)

@@ -90,6 +90,10 @@ class LitellmClient:
         """Without it a call with tools wants a package for MCP. Left out once a release refuses it."""
         self._habits: defaultdict[tuple[str, str | None], _Habits] = defaultdict(_Habits)
 
+    def look_up(self, name: str) -> tuple[bool, bool, tuple[str, ...]]:
+        """See `litellm_setup.look_up`."""
+        return litellm_setup.look_up(self._litellm, name)
+
     async def context_tokens(
         self, model: str, api_base: str | None = None, api_key_variable: str | None = None
     ) -> int | None:

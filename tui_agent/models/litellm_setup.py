@@ -167,6 +167,22 @@ def _missing_keys(litellm: Any, name: str) -> tuple[str, ...]:
     return plain if len(plain) == len(missing) else ()
 
 
+def look_up(litellm: Any, name: str) -> tuple[bool, bool, tuple[str, ...]]:
+    """Whether litellm knows the provider in `name`, whether it lists the model, and the nearest names that it lists."""
+    from difflib import get_close_matches
+
+    provider = ""
+    # An unknown provider raises one of litellm's own errors.
+    with suppress(Exception):
+        provider = litellm.get_llm_provider(model=name)[1]
+    known: dict[str, dict[str, Any]] = litellm.model_cost
+    bare = name.removeprefix(f"{provider}/")
+    if provider and (name in known or bare in known):
+        return True, True, ()
+    own = [listed for listed, facts in known.items() if facts.get("litellm_provider") == provider]
+    return bool(provider), False, tuple(get_close_matches(bare, own or known, n=3, cutoff=0.5))
+
+
 async def prompt_budget(litellm: Any, at: Route) -> int | None:
     """Tokens that a prompt may have: the window less room for a reply; None where nobody knows the window.
 

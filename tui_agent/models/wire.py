@@ -50,7 +50,15 @@ class AskBudget(_Message):
     api_key_variable: str | None = None
 
 
-Command = Annotated[Call | Cancel | AskBudget, Field(discriminator="type")]
+class AskName(_Message):
+    """Does litellm know this model?"""
+
+    type: Literal["ask_name"] = "ask_name"
+    id: int
+    model: str
+
+
+Command = Annotated[Call | Cancel | AskBudget | AskName, Field(discriminator="type")]
 
 
 class Alive(_Message):
@@ -92,10 +100,20 @@ class Budget(_Message):
     tokens: int | None
 
 
-Report = Annotated[Alive | Piece | Done | Failed | Budget, Field(discriminator="type")]
+class Named(_Message):
+    """The answer to `AskName`: whether the provider is one of litellm's, the model is in its list, and what is near."""
 
-commands: TypeAdapter[Call | Cancel | AskBudget] = TypeAdapter(Command)
-reports: TypeAdapter[Alive | Piece | Done | Failed | Budget] = TypeAdapter(Report)
+    type: Literal["named"] = "named"
+    id: int
+    provider: bool
+    listed: bool
+    nearest: tuple[str, ...] = ()
+
+
+Report = Annotated[Alive | Piece | Done | Failed | Budget | Named, Field(discriminator="type")]
+
+commands: TypeAdapter[Call | Cancel | AskBudget | AskName] = TypeAdapter(Command)
+reports: TypeAdapter[Alive | Piece | Done | Failed | Budget | Named] = TypeAdapter(Report)
 
 
 def line(message: BaseModel) -> bytes:

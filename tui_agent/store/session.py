@@ -24,7 +24,7 @@ from tui_agent.core.projections.background import lost
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.state import ASK_OPERATOR, Phase, RunState, fold
-from tui_agent.models.choose import create_model
+from tui_agent.models.choose import ModelByName, NameCheck, create_model
 from tui_agent.models.protocol import Model, ModelFault
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.driver import Driver
@@ -329,6 +329,10 @@ class Session:
         if not name.strip() or any(not character.isprintable() for character in name):
             raise ValueError(f"{name!r} cannot be the name of a model; name one as `provider/model`.")
         self._recorder.record(events.SettingChanged(setting="model", value=name))
+
+    async def check_model(self, name: str) -> NameCheck:
+        """Whether `set_model` would name a model that can be called; may take as long as the model host's start."""
+        return await self._model.check(name) if isinstance(self._model, ModelByName) else NameCheck()
 
     def set_profile(self, name: str) -> None:
         """Use a profile of the configuration from the next call on. Raises `ValueError` for one that is not there."""

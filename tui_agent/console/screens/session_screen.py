@@ -242,11 +242,28 @@ class SessionScreen(DashboardScreen):
             self.action_model(chosen.model)
 
     def action_model(self, name: str = "") -> None:
-        """Call another model from the next call on; without a name, choose one."""
+        """Call another model from the next call on, once its name was looked up; without a name, choose one."""
         if not name:
             self.pick_model()
             return
-        self._with_session(lambda session: session.set_model(name))
+
+        def act(session: Session) -> None:
+            self.run_worker(self._choose_model(session, name), group="commands")
+
+        self._with_session(act)
+
+    async def _choose_model(self, session: Session, name: str) -> None:
+        check = await session.check_model(name)
+        if check.usable:
+            try:
+                session.set_model(name)
+            except ValueError as error:
+                self.say(str(error), "warning")
+                return
+        if check.remark:
+            self.say(one_line(check.remark), "warning")
+        else:
+            self.say(f"The next call goes to {one_line(name)}.")
 
     def action_profile(self, name: str) -> None:
         """Call the model of a profile, with its parameters, from the next call on."""
