@@ -93,7 +93,11 @@ class Spending:
     def in_words(self) -> str:
         """One sentence."""
         kind = self.kind
-        more = f" ({self.unpriced} calls have no known price)" if self.unpriced else ""
+        more = (
+            f" ({self.unpriced} {'call has' if self.unpriced == 1 else 'calls have'} no known price)"
+            if self.unpriced
+            else ""
+        )
         return f"The {kind.whose} {kind.did} {kind.written(self.used)}{more}; its limit is {kind.written(self.limit)}."
 
     def raised(self) -> float:

@@ -70,6 +70,10 @@ class Timeline:
         return evolve(self, lines=self.lines.append(line), iteration=line.iteration, remark=remark)
 
 
+def _steps(number: int) -> str:
+    return "1 step" if number == 1 else f"{number} steps"
+
+
 def _recovered(incident: Incident) -> str:
     what = incident.tool or ("the model answers" if incident.key == MODEL else "the reply is in form")
     failures = "1 failure" if incident.times == 1 else f"{incident.times} failures"
@@ -106,7 +110,7 @@ def _rewound(event: events.Rewound) -> tuple[str, str]:
 def _compacted(event: events.Compacted) -> tuple[str, str]:
     return (
         "window",
-        f"{event.groups} steps summarised: {event.tokens_before:,} → {event.tokens_after:,} tokens",
+        f"{_steps(event.groups)} summarised: {event.tokens_before:,} → {event.tokens_after:,} tokens",
     )
 
 
@@ -131,7 +135,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
         "coherence",
         ", ".join(f"{kind} ×{count}" for kind, count in event.repairs.items()),
     ),
-    events.WindowCut: lambda event: ("window", f"{event.groups} steps left the window"),
+    events.WindowCut: lambda event: ("window", f"{_steps(event.groups)} left the window"),
     events.Compacted: _compacted,
     events.CompactionFailed: lambda event: ("window", f"no summary: {event.reason}"),
     events.WaitSkipped: lambda _: ("operator", "the wait was skipped"),
