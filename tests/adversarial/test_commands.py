@@ -170,6 +170,7 @@ async def test_flood(box: Box) -> None:
 @attack(
     "An endless flood, and one in a single line",
     "Ended at the time limit, in bounded memory",
+    slow=True,
 )
 async def test_endless_flood(box: Box) -> None:
     for command in ("yes", "tr '\\0' x < /dev/zero"):

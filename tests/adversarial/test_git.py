@@ -107,6 +107,7 @@ def submodule(folder: Path, run: str) -> None:
         "hooks_path",
         "core.hooksPath leads into the checkout",
         "None runs",
+        slow=True,
         value=configured(("core.hooksPath", ".git/hooks")),
     ),
     Attack(
@@ -133,7 +134,13 @@ def submodule(folder: Path, run: str) -> None:
             ("uploadpack.packObjectsHook", "RUN"),
         ),
     ),
-    Attack("include", "A configuration that takes in a file of the checkout", "Not read", value=include),
+    Attack(
+        "include",
+        "A configuration that takes in a file of the checkout",
+        "Not read",
+        slow=True,
+        value=include,
+    ),
     Attack(
         "gitdir_elsewhere",
         "A `.git` file that leads to a hostile repository",
@@ -144,6 +151,7 @@ def submodule(folder: Path, run: str) -> None:
         "bare_inside",
         "A bare repository inside with a worktree and hooks of its own",
         "Nothing of it runs",
+        slow=True,
         value=bare_inside,
     ),
     Attack(
@@ -206,7 +214,9 @@ def deep(workspace: Path) -> None:
 
 @attacks(
     Attack("pipe", "A named pipe in the workspace", "Checkpoints go on without it", value=fifo),
-    Attack("socket_file", "A socket in the workspace", "Checkpoints go on without it", value=sockets),
+    Attack(
+        "socket_file", "A socket in the workspace", "Checkpoints go on without it", slow=True, value=sockets
+    ),
     Attack(
         "sparse_5_gb",
         "A sparse file of 5 GB",
@@ -219,7 +229,9 @@ def deep(workspace: Path) -> None:
         "Not followed",
         value=links,
     ),
-    Attack("deep_paths", "Paths of 1,300 characters", "Saved or refused with the reason", value=deep),
+    Attack(
+        "deep_paths", "Paths of 1,300 characters", "Saved or refused with the reason", slow=True, value=deep
+    ),
 )
 async def test_contents_that_break_snapshots(row: Attack, tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()

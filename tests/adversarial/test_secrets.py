@@ -295,6 +295,7 @@ def test_masking_is_linear() -> None:
     "A command reads the environment of the program through /proc/<parent>/environ, encoded as base64 and reversed",
     "The key is not there",
     fell="it was, and masks do not know encoded keys",
+    slow=True,
 )
 def test_environment_of_the_program(cli: CommandLine) -> None:
     up = "p=$(awk '/^PPid/{print $2}' /proc/$p/status)"

@@ -118,6 +118,7 @@ BAD = FaultKind.BAD_OUTPUT
         "delta_of_2_mb",
         "One delta of 2 MB",
         "Taken whole",
+        slow=True,
         value=Sent(lambda: delta_of(2_000_000), lambda reply: len(reply.text) == 2_000_000),
     ),
     Attack(
@@ -139,6 +140,7 @@ BAD = FaultKind.BAD_OUTPUT
         "gzip_broken",
         "A reply that says it is compressed and is not",
         "A fault",
+        slow=True,
         value=Sent(lambda: zipped(b"data: {}\n\n"), BAD),
     ),
     Attack(
@@ -165,18 +167,21 @@ BAD = FaultKind.BAD_OUTPUT
         "calls_1000",
         "1,000 tool calls in one reply",
         "Taken, each by itself",
+        slow=True,
         value=Sent(lambda: many_calls(1_000), lambda reply: len(reply.calls) == 1_000),
     ),
     Attack(
         "ids_repeated",
         "50 tool calls that all have one id",
         "Taken, each by itself",
+        slow=True,
         value=Sent(lambda: many_calls(50, ids="same"), lambda reply: len(reply.calls) == 50),
     ),
     Attack(
         "index_far_off",
         "Indexes of calls that are negative, huge and no numbers",
         "Taken or a fault, never a host that dies",
+        slow=True,
         value=Sent(
             lambda: sse(
                 *(
@@ -203,6 +208,7 @@ BAD = FaultKind.BAD_OUTPUT
         "arguments_nested",
         "Arguments nested 100,000 deep",
         "Taken as text; refused as a call that does not fit",
+        slow=True,
         value=Sent(
             lambda: call_of('{"a":' * 100_000 + "1" + "}" * 100_000), lambda reply: len(reply.calls) == 1
         ),
@@ -211,6 +217,7 @@ BAD = FaultKind.BAD_OUTPUT
         "chunk_nested",
         "A piece of the stream that is nested 100,000 deep",
         "A fault",
+        slow=True,
         value=Sent(lambda: sse(b"data: " + b"[" * 100_000 + b"]" * 100_000 + b"\n\n", DONE), BAD),
     ),
     Attack(
@@ -231,6 +238,7 @@ BAD = FaultKind.BAD_OUTPUT
         "not_utf8",
         "A stream of bytes that are no UTF-8",
         "Taken or a fault, never a host that dies",
+        slow=True,
         value=Sent(
             lambda: sse(
                 b'data: {"choices":[{"index":0,"delta":{"content":"\xff\xfe\x80"}}]}\n\n',
@@ -244,6 +252,7 @@ BAD = FaultKind.BAD_OUTPUT
         "wrong_types",
         "Pieces whose fields are lists, numbers and null where others send text",
         "Taken or a fault, never a host that dies",
+        slow=True,
         value=Sent(
             lambda: sse(
                 b'data: {"choices":[{"index":0,"delta":{"content":[1,2]}}]}\n\n',
@@ -275,6 +284,7 @@ BAD = FaultKind.BAD_OUTPUT
         "headers_huge",
         "200 KB of headers",
         "A fault or a reply, at once",
+        slow=True,
         value=Sent(
             lambda: Answer(200, tuple((f"X-{n}", "y" * 1_000) for n in range(200)), b"{}"),
             FaultKind.CONNECTION,
@@ -305,7 +315,7 @@ async def test_what_is_sent(row: Attack, host: KeptHost) -> None:
 
 
 @attacks(
-    Attack("redirect_301", "301 to another host", "Nothing is sent there", value=301),
+    Attack("redirect_301", "301 to another host", "Nothing is sent there", slow=True, value=301),
     Attack(
         "redirect_307",
         "307 to another host",
@@ -330,6 +340,7 @@ async def test_redirected(row: Attack, host: KeptHost) -> None:
 @attack(
     "A stream that never ends: pieces of content, comments, and one byte at a time",
     "Ended by the total, the silence, or the size",
+    slow=True,
 )
 async def test_endless_streams(host: KeptHost) -> None:
     async with OpenAIServer(sse(*[chunk({"content": "word "})] * 20_000, Step.HANG)) as server:
@@ -344,6 +355,7 @@ async def test_endless_streams(host: KeptHost) -> None:
 @attack(
     "A server that sends one byte a moment, for ever: in the status line, in the headers, in a piece",
     "Ended by the silence that the call allows",
+    slow=True,
 )
 async def test_dripping(host: KeptHost) -> None:
     beginnings = (
@@ -396,6 +408,7 @@ async def test_retry_after(host: KeptHost) -> None:
 @attack(
     "A server that repeats the key, the prompt and a traceback in its error",
     "The fault shows no key and is one short text",
+    slow=True,
 )
 async def test_key_repeated(host: KeptHost) -> None:
     body = json.dumps({"error": {"message": "bad key sk-real-0123456789abcdef " + "trace\n" * 10_000}})
@@ -463,6 +476,7 @@ async def test_host_killed(host: KeptHost) -> None:
 @attack(
     "A compressed reply that is honest",
     "Taken whole: the guard refuses no server that compresses",
+    slow=True,
 )
 async def test_honest_compression(host: KeptHost) -> None:
     steps = served.text("hello there").steps
