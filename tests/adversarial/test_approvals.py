@@ -286,10 +286,10 @@ def test_configuration_that_breaks(cli: CommandLine) -> None:
 
 
 COVERED = {
-    "assignment": ("PYTHONPATH=. pytest -q", "PYTHONPATH=. rm -rf victim"),
+    "assignment": ("PYTHONPATH=. ls", "PYTHONPATH=. rm -rf victim"),
     "locale": ("LANG=C ls", "LANG=C sh evil.sh"),
-    "wrapper": ("nice pytest -q", "nice rm -rf victim"),
-    "interpreter": ("python3.11 -m pytest", "python3.11 evil.py"),
+    "wrapper": ("nice ls", "nice rm -rf victim"),
+    "interpreter": ("python3 --version", "python3 evil.py"),
     "source": (". ./ok.sh", ". ./evil.sh"),
     "chain": ("ls", "ls && rm -rf victim"),
     "substitution": ("ls", "ls $(rm -rf victim)"),

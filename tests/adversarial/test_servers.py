@@ -126,6 +126,7 @@ BAD = FaultKind.BAD_OUTPUT
         "A reply of 130 KB that unpacks to 130 MB of spaces",
         "A fault, in bounded memory",
         fell="2 GB of spaces took 6.4 GB",
+        slow=True,
         value=Sent(lambda: zipped(bomb(b" " * 1024, 1 << 17)), BAD),
     ),
     Attack(
@@ -148,6 +149,7 @@ BAD = FaultKind.BAD_OUTPUT
         "An error whose body has 54 MB",
         "The fault of its status, at once",
         fell="it stalled the call for 36 s",
+        slow=True,
         value=Sent(
             lambda: served.raw(
                 b'{"error": {"message": "' + b"x" * 54_000_000, status=400, content_type="application/json"
@@ -224,6 +226,7 @@ BAD = FaultKind.BAD_OUTPUT
         "lone_surrogates",
         "Text and arguments with halves of surrogate pairs, apart and in the wrong order",
         "Taken, with a replacement character for each",
+        slow=True,
         value=Sent(
             lambda: sse(
                 b'data: {"choices":[{"index":0,"delta":{"content":"a\\udc00\\ud800b\\ud83d"}}]}\n\n',
@@ -270,6 +273,7 @@ BAD = FaultKind.BAD_OUTPUT
         "usage_absurd",
         "Usage of minus five, of 10^30 and of text",
         "The reply is taken; nothing breaks on its numbers",
+        slow=True,
         value=Sent(
             lambda: sse(
                 chunk({"content": "hello"}),
@@ -321,9 +325,12 @@ async def test_what_is_sent(row: Attack, host: KeptHost) -> None:
         "307 to another host",
         "Nothing is sent there, and the fault names the place",
         fell="the whole prompt was sent there",
+        slow=True,
         value=307,
     ),
-    Attack("redirect_308", "308 to another host", "Nothing is sent there", fell="as 307", value=308),
+    Attack(
+        "redirect_308", "308 to another host", "Nothing is sent there", fell="as 307", slow=True, value=308
+    ),
 )
 async def test_redirected(row: Attack, host: KeptHost) -> None:
     async with OpenAIServer(served.text("stolen")) as thief:
@@ -390,6 +397,7 @@ async def test_dripping(host: KeptHost) -> None:
 @attack(
     "`Retry-After` of years, of minus one, of a date in the past, of text and of infinity",
     "A fault with a wait that the policy bounds, never a call that sleeps",
+    slow=True,
 )
 async def test_retry_after(host: KeptHost) -> None:
     for value in ("999999999", "-1", "Thu, 01 Jan 1970 00:00:00 GMT", "soon", "inf", "nan", "1e400"):

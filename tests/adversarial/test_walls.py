@@ -457,6 +457,7 @@ async def test_grep_without_ripgrep_in_bounded_memory(box: Box, monkeypatch: pyt
     "A search that is cancelled, or given up, while its output is not read",
     "It ends at once, and its process with it",
     fell="waiting for the end with a paused output never ended",
+    slow=True,
 )
 async def test_search_cancelled(box: Box) -> None:
     box.put("long.txt", "a" * 80_000_000)

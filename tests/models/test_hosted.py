@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import signal
@@ -261,6 +262,23 @@ async def test_a_burst_comes_in_few_pieces_and_whole(bench: Bench) -> None:
     heard = await ask(bench, served.stream(*steps, chunk(finish="stop"), served.DONE))
     assert heard.text == words
     assert len(heard.deltas) < 400
+
+
+async def test_a_redirect_is_refused_with_its_address_and_nothing_is_sent_there(bench: Bench) -> None:
+    async with OpenAIServer(served.text("stolen")) as elsewhere:
+        heard = await ask(bench, Answer(307, (("Location", f"{elsewhere.url}/chat/completions"),), b""))
+        assert heard.fault is not None
+        assert heard.fault.kind is FaultKind.BAD_REQUEST
+        assert elsewhere.url in heard.fault.message
+        assert elsewhere.requests == []
+
+
+async def test_a_reply_that_unpacks_without_end_is_given_up(bench: Bench) -> None:
+    body = gzip.compress(b" " * (12 << 20), 1)
+    headers = (("Content-Type", "text/event-stream"), ("Content-Encoding", "gzip"))
+    heard = await ask(bench, Answer(200, headers, body))
+    assert heard.fault is not None
+    assert "more than 8 MB" in heard.fault.message
 
 
 async def test_a_request_of_many_megabytes_goes_through(bench: Bench) -> None:
