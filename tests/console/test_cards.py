@@ -463,10 +463,10 @@ async def test_naming_another_model_retries_with_it() -> None:
 @pytest.mark.parametrize(
     ("source", "tool", "keys"),
     [
-        ("attempts", "bash", "respx"),
-        ("streak", "", "rspx"),
+        ("attempts", "bash", "respxw"),
+        ("streak", "", "rspxw"),
         ("ask_operator", "ask_operator", "spx"),
-        ("model", "", "rpx"),
+        ("model", "", "rpxw"),
     ],
 )
 def test_only_ways_out_that_make_sense_are_offered(source: str, tool: str, keys: str) -> None:
