@@ -40,7 +40,7 @@ def leave(terminal: Terminal) -> None:
 )
 def test_paste_of_a_megabyte(start: Start) -> None:
     terminal = start(*NOWHERE)
-    terminal.shows("AUTO")
+    terminal.shows("F1 help")
     lines = "\x1b[31mline of colour\x1b[0m and \x1b]0;title\x07\r" * 25_000
     begun = time.monotonic()
     terminal.send(f"\x1b[200~{lines}\x1b[201~")
@@ -96,7 +96,7 @@ def mouse(chance: random.Random) -> str:
 )
 def test_noise(row: Attack, start: Start) -> None:
     terminal = start(*NOWHERE)
-    terminal.shows("AUTO")
+    terminal.shows("F1 help")
     noise = row.value(random.Random(5))
     for at in range(0, len(noise), 4_096):
         terminal.send(noise[at : at + 4_096])
@@ -202,7 +202,7 @@ def test_poor_terminals(row: Attack, start: Start) -> None:
 )
 def test_hang_up(row: Attack, start: Start) -> None:
     terminal = start(*NOWHERE)
-    terminal.shows("AUTO")
+    terminal.shows("F1 help")
     if row.value:
         terminal.send("\x1b[200~" + "word " * 40_000)
     terminal.hang_up()
@@ -248,7 +248,7 @@ def test_signals_to_the_console(row: Attack, start: Start) -> None:
 )
 def test_idle(start: Start) -> None:
     terminal = start(*NOWHERE)
-    terminal.shows("AUTO")
+    terminal.shows("F1 help")
     time.sleep(2)
     before, handles = processor(terminal.pid), len(list(Path(f"/proc/{terminal.pid}/fd").iterdir()))
     time.sleep(3)
