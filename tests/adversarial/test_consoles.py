@@ -249,7 +249,7 @@ def test_signals_to_the_console(row: Attack, start: Start) -> None:
 def test_idle(start: Start) -> None:
     terminal = start(*NOWHERE)
     terminal.shows("F1 help")
-    time.sleep(2)
+    time.sleep(8)  # what is loaded after the first paint is there by then
     before, handles = processor(terminal.pid), len(list(Path(f"/proc/{terminal.pid}/fd").iterdir()))
     time.sleep(3)
     assert processor(terminal.pid) - before < 0.5
