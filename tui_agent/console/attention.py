@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.terminal_text import one_line
@@ -80,7 +81,7 @@ def describe(state: RunState) -> tuple[str, str]:
     if state.run.outcome is not None:
         word = str(state.run.outcome).replace("_", " ")
         return f"{'✓' if word == 'answered' else '■'} {word} — {task}", f"ended {state.run.number}"
-    return f"{NAME} — {one_line(os.path.basename(state.session.workspace), LONGEST)}", ""  # noqa: PTH119
+    return f"{NAME} — {one_line(Path(state.session.workspace).name, LONGEST)}", ""
 
 
 def notification(text: str, environment: Mapping[str, str]) -> str:
