@@ -281,7 +281,13 @@ async def test_the_compaction_demo_summarises_and_its_report_is_right(tmp_path: 
     assert "day-4: 8" in summary
 
 
-@pytest.mark.parametrize("policy", ["forge", "gigi", "funnelcanary", "hpd", "combined"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("forge", "gigi", "funnelcanary", "hpd")),
+        "combined",
+    ],
+)
 @pytest.mark.parametrize("name", scenario_names())
 async def test_every_demo_comes_to_an_end_under_every_policy(name: str, policy: str, tmp_path: Path) -> None:
     show = await play(name, tmp_path, [EscalationReply("retry")] * 20, policy=policy)

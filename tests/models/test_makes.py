@@ -39,6 +39,19 @@ LONGEST = 60.0
 """Seconds; what takes longer hangs."""
 
 
+QUICK = {"anthropic", "openai", "gemini", "llama.cpp"}
+"""Makes whose wire forms differ most; the others are tried in full by the slow tests."""
+
+
+def each(make: Make, *more: Any) -> Any:
+    """A row for a make."""
+    names = "-".join([make.name, *map(str, more)])
+    return pytest.param(make, *more, id=names, marks=() if make.name in QUICK else pytest.mark.slow)
+
+
+EACH = [each(make) for make in MAKES]
+
+
 def environment() -> dict[str, str]:
     """A key for every provider, and no proxy between us and the loopback."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
@@ -96,7 +109,7 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("said", REPLIES.values(), ids=REPLIES)
-@pytest.mark.parametrize("make", MAKES, ids=lambda make: make.name)
+@pytest.mark.parametrize("make", EACH)
 async def test_a_reply_is_read_whole(bench: Bench, make: Make, said: Said) -> None:
     streamed, reply = await bench.ask(make, said)
     assert isinstance(reply, Reply), reply
@@ -123,7 +136,7 @@ def _faults() -> Iterator[Any]:
     for make in MAKES:
         for name in FAULTS:
             if name == "cut" or make.fault(name) is not None:
-                yield pytest.param(make, name, id=f"{make.name}-{name}")
+                yield each(make, name)
 
 
 @pytest.mark.parametrize(("make", "name"), _faults())
@@ -154,7 +167,7 @@ async def test_a_refusal_is_the_model_s_words_or_the_filter_s_fault_and_never_an
         assert end.kind is FaultKind.CONTENT_POLICY
 
 
-@pytest.mark.parametrize("make", MAKES, ids=lambda make: make.name)
+@pytest.mark.parametrize("make", EACH)
 async def test_a_stream_without_a_byte_is_asked_for_once_more_without_streaming(
     bench: Bench, make: Make
 ) -> None:
@@ -256,7 +269,7 @@ async def test_claude_gets_marks_for_its_cache_before_what_no_later_request_hold
     assert "cache_control" not in str(bench.server.requests[-1].body)
 
 
-@pytest.mark.parametrize("make", MAKES[1:], ids=lambda make: make.name)
+@pytest.mark.parametrize("make", EACH[1:])
 async def test_a_provider_that_caches_by_itself_gets_no_marks(bench: Bench, make: Make) -> None:
     _, reply = await bench.ask(make, Said("ok"), messages=CONVERSATION, ephemeral=1)
     assert isinstance(reply, Reply), reply

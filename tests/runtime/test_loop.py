@@ -505,3 +505,21 @@ async def test_the_users_own_repository_is_not_touched_by_checkpoints(fly: TakeO
     live = await fly([*(turn(call("bash", command=command)) for command in ("git init -q .", look)), "ok"])
     await live.run()
     assert (Path(live.state.session.workspace) / "seen").read_text() == "0\n"
+
+
+async def test_a_run_that_is_stopped_before_it_began_does_not_begin(fly: TakeOff) -> None:
+    live = await fly(["one"])
+    begun = asyncio.Event()
+
+    async def slow_sandbox() -> Any:
+        begun.set()
+        await asyncio.sleep(0.05)
+        return await sandbox()
+
+    sandbox = live.session.sandbox
+    live.session.sandbox = slow_sandbox  # type: ignore[method-assign]
+    await live.session.submit("go")
+    await begun.wait()
+    await live.session.stop()
+    assert live.of(events.RunStarted) == []
+    assert not live.session.running

@@ -273,7 +273,7 @@ class Session:
         if self.running:
             self._recorder.record(events.MessageQueued(id=secrets.token_hex(4), text=text))
         else:
-            self._start(self._new_run(text))
+            self._start(self._new_run(text, self.state.seq))
 
     def go_on(self) -> bool:
         """Go on with an unfinished run of a resumed session; False where there is none."""
@@ -428,7 +428,7 @@ class Session:
         ):
             message = self.state.queue[0]
             self._recorder.record(events.MessageUnqueued(id=message.id))
-            finished = await self._new_run(message.text)
+            finished = await self._new_run(message.text, self.state.seq)
         if self.state.stop is None:
             await self._driver.summarise()
         return finished
@@ -460,7 +460,11 @@ class Session:
         self._tools.put("skills", [ReadSkill(found)] if found.skills else [])
         return found
 
-    async def _new_run(self, task: str) -> events.RunFinished:
+    async def _new_run(self, task: str, asked_at: int) -> events.RunFinished | None:
+        """A run of its own; None where it was stopped before it began. `asked_at`: the last event before."""
+        sandbox = await self.sandbox()
+        if self.state.stop is not None and self.state.stop.seq > asked_at:
+            return None
         skills = self.find_skills()
         session, settings = self.state.session, self.settings
         name = session.policy or settings.policy
@@ -493,7 +497,7 @@ class Session:
                 compact_at=settings.compact_at,
                 tool_calls=settings.tool_calls,
                 operator_present=self._operator.present,
-                sandbox=(await self.sandbox()).description,
+                sandbox=sandbox.description,
             )
         )
 

@@ -16,7 +16,7 @@ from tui_agent.console.panes.transcript import Transcript
 from tui_agent.core.state import RunState, apply
 from tui_agent.terminal_text import is_safe
 
-SIZES = [(20, 3), (20, 40), (26, 5), (34, 8), (45, 10), (60, 12), (80, 22), (120, 40)]
+SIZES = [(20, 3), (20, 40), (34, 8), (60, 12), (120, 40)]
 
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
@@ -44,7 +44,7 @@ async def test_an_empty_state_says_so_in_words(kind: type) -> None:
         assert any(row.strip() for row in rows_of(app.query_one(kind)))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(events=event_sequences(), size=st.tuples(st.integers(20, 120), st.integers(3, 40)))
 async def test_any_sequence_of_events_can_be_shown_by_all_panes(events: list, size: tuple[int, int]) -> None:
     app = Stage(*ALL)
@@ -62,7 +62,7 @@ async def test_any_sequence_of_events_can_be_shown_by_all_panes(events: list, si
         assert pilot.app.return_code in (None, 0)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(events=event_sequences(), back=st.integers(0, 40), width=st.integers(8, 90))
 def test_a_transcript_sought_back_and_forth_equals_one_drawn_afresh(
     events: list, back: int, width: int
