@@ -237,7 +237,8 @@ def _counts(
         if text or record is not None:
             yield _count(detector, text, record)
     for detector, record in said.items():
-        yield _count(detector, "", record)
+        if record.reason:
+            yield _count(detector, "", record)
 
 
 def _count(detector: str, stands: str, record: events.VerdictRecord | None) -> Count:

@@ -229,20 +229,30 @@ def _ladder(state: RunState, incident: Incident, width: int) -> Line:
         reached.add("withhold")
     newest = incident.newest.level
     here = "escalate" if state.escalation is not None else "" if newest is None else str(newest)
+    then = next_words(state, incident)
+    beside = (Span(f"if it fails again: {then}", "muted"),) if then else ()
+    spans = _rungs(reached, here, whole=True)
+    if width_of(spans) + width_of(beside) + 2 > width:
+        spans = _rungs(reached, here, whole=False)
+    return justified(spans, beside, width, 2)
+
+
+def _rungs(reached: set[str], here: str, *, whole: bool) -> list[Span]:
+    """The ladder; without `whole`, only as far as it was climbed."""
     spans: list[Span] = [Span("  ")]
-    for number, (level, rung) in enumerate(LADDER.items()):
-        if number:
+    for level, rung in LADDER.items():
+        if not whole and level != here and level not in reached:
+            continue
+        if len(spans) > 1:
             spans.append(Span(" › ", "faint"))
         if level == here:
-            spans.append(
-                Span(f"[{rung.word.upper()}]", "operator bold" if level == "escalate" else "warn bold")
-            )
+            role = "operator bold" if level == "escalate" else "warn bold"
+            spans.append(Span(f"[{rung.word.upper()}]", role))
         elif level in reached:
             spans.append(Span(f"{rung.word} ✓", "muted"))
         else:
-            spans.append(Span(rung.word, "muted"))
-    then = next_words(state, incident)
-    return justified(spans, (Span(f"if it fails again: {then}", "muted"),) if then else (), width, 2)
+            spans.append(Span(rung.word, "faint"))
+    return spans
 
 
 def next_words(state: RunState, incident: Incident) -> str:

@@ -126,8 +126,8 @@ def _walls(sandbox: str) -> _Field:
         return _Field(3, ["no sandbox"], "warn")
     mechanism, _, network = sandbox.partition(", ")
     if network == "network":
-        return _Field(3, [f"⛨ {mechanism} + network", "⛨ + network"], "warn")
-    return _Field(2, [f"⛨ {mechanism}", "⛨"], "muted")
+        return _Field(3, [f"▣ {mechanism} + network", "▣ + network"], "warn")
+    return _Field(2, [f"▣ {mechanism}", "▣"], "muted")
 
 
 class _Field(NamedTuple):

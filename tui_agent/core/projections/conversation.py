@@ -290,7 +290,9 @@ def _model_call_started(
     if conversation.note_sent and before is not None and before.text == event.note:
         return evolve(conversation, reply=reply)
     known = set(before.text.split("\n\n")) if before is not None else set()
-    fresh = next((part for part in event.note.split("\n\n") if part not in known), "")
+    # A paragraph that ends so only leads to the next one.
+    told = (part for part in event.note.split("\n\n") if not part.endswith(":"))
+    fresh = next((part for part in told if part not in known), "")
     note = NoteEntry(
         event.seq,
         event.at,
