@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -13,8 +13,11 @@ from tests.console.panes.stories import STORIES
 from tui_agent.console.panes import ConversationPane
 from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.panes.transcript import Transcript
+from tui_agent.core.events import Compacted
 from tui_agent.core.state import RunState, apply
 from tui_agent.terminal_text import is_safe
+
+SUMMARY_OF_NOTHING = Compacted(to_seq=1, groups=1, summary="", remark="", tokens_before=9000, tokens_after=1)
 
 SIZES = [(20, 3), (20, 40), (34, 8), (60, 12), (120, 40)]
 
@@ -46,6 +49,7 @@ async def test_an_empty_state_says_so_in_words(kind: type) -> None:
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(events=event_sequences(), size=st.tuples(st.integers(20, 120), st.integers(3, 40)))
+@example(events=[SUMMARY_OF_NOTHING], size=(20, 3))
 async def test_any_sequence_of_events_can_be_shown_by_all_panes(events: list, size: tuple[int, int]) -> None:
     app = Stage(*ALL)
     async with app.run_test(size=(size[0], max(size[1] * 4, 24))) as pilot:

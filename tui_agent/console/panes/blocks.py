@@ -328,10 +328,8 @@ def _summary(entry: conversation.SummaryEntry, width: int, context: BlockContext
         return [*lines, *prefixed(Prose(width - 2).finish(entry.summary), *_INDENT)]
     first = one_line(entry.summary, 4 * width)
     more = Span("  (Enter or click)", "muted")
-    return [
-        *lines,
-        (Span("  "), *clip((Span(first, "muted italic"),), max(1, width - 2 - len(more.text))), more),
-    ]
+    shown = clip((Span(first, "muted italic"),), max(1, width - 2 - len(more.text)))
+    return [*lines, clip((Span("  "), *shown, more), width)]
 
 
 _INDENT = Span("  "), Span("  ")

@@ -249,9 +249,9 @@ def _rungs(reached: set[str], here: str, *, whole: bool) -> list[Span]:
             role = "operator bold" if level == "escalate" else "warn bold"
             spans.append(Span(f"[{rung.word.upper()}]", role))
         elif level in reached:
-            spans.append(Span(f"{rung.word} ✓", "muted"))
+            spans.append(Span(f"{rung.word} ✓"))
         else:
-            spans.append(Span(rung.word, "faint"))
+            spans.append(Span(rung.word, "muted"))
     return spans
 
 
