@@ -28,7 +28,7 @@ def links(text: str) -> set[str]:
 
 
 def paths(text: str) -> set[str]:
-    """Code that looks like a path of this project: `core/decide.py`, `tests/cases/`."""
+    """Code that looks like a path of this project: `core/decision/decide.py`, `tests/cases/`."""
     return set(
         re.findall(
             r"`((?:tui_agent|tests|docs|core|runtime|store|models|formats|console|cli|tools)/[\w./]*)`", text

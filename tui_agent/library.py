@@ -19,14 +19,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from tui_agent.core import events
-from tui_agent.core.decide import (
-    NO_CALL,
-    Record,
-    as_error,
-    decide,
-    escalation_answered,
-    model_faulted,
-)
+from tui_agent.core.decision.answers import escalation_answered
+from tui_agent.core.decision.decide import NO_CALL, decide
+from tui_agent.core.decision.model_calls import model_faulted
+from tui_agent.core.decision.steps import Record
+from tui_agent.core.decision.tool_calls import as_error
 from tui_agent.core.recovery.note import compose
 from tui_agent.core.recovery.policy import RecoveryPolicy, preset
 from tui_agent.core.recovery.rules import Rule

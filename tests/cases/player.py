@@ -25,9 +25,12 @@ from tests.cases import (
     Task,
 )
 from tests.cases.view import View, broken
-from tui_agent.core import decide as steps
 from tui_agent.core import events
-from tui_agent.core.decide import decide
+from tui_agent.core.decision import steps
+from tui_agent.core.decision.answers import escalation_answered
+from tui_agent.core.decision.decide import decide
+from tui_agent.core.decision.model_calls import model_faulted
+from tui_agent.core.decision.tool_calls import as_error
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
@@ -132,7 +135,7 @@ class Player:
                             self._feed(*self._result(call))
                 case steps.Ask(question) if self.case.operator == "absent":
                     choice = self.case.on_escalation
-                    self._feed(steps.escalation_answered(question, choice, by="policy"))
+                    self._feed(escalation_answered(question, choice, by="policy"))
                 case steps.Finish(finished):
                     self._feed(finished)
                 case demand:
@@ -227,7 +230,7 @@ class Player:
         happened = events.Fault(
             kind=fault.kind, message=message, retry_after=fault.retry_after, window=fault.limit
         )
-        self._feed(steps.model_faulted(self.state, happened, call.model, 0.5))
+        self._feed(model_faulted(self.state, happened, call.model, 0.5))
 
     def _summary(self, step: steps.Summarise) -> None:
         plan = step.plan
@@ -267,7 +270,7 @@ class Player:
         if failure is None:
             done = {**place, "content": call.text, "changed": call.changed}
             return [started, events.ToolSucceeded.model_validate(done)]
-        failed = {**place, "content": steps.as_error(failure.message), "failure": failure}
+        failed = {**place, "content": as_error(failure.message), "failure": failure}
         result: list[events.Event] = [started, events.ToolFailed.model_validate(failed)]
         if self._hook:
             hook = {"hook": "PostToolUseFailure", "command": "explain", "status": "ok", "context": self._hook}
@@ -303,7 +306,7 @@ class Player:
         if answer.call is not None:
             edited = answer.call.input
             self._calls = {f"operator-{self.state.run.iteration + 1}": answer.call}
-        self._feed(steps.escalation_answered(asked.question, answer.choice, answer.says, edited))
+        self._feed(escalation_answered(asked.question, answer.choice, answer.says, edited))
 
     # --- requests -------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.recovery.player import TOOLS, Player
 from tui_agent.core import partial_answer
-from tui_agent.core.decide import decide
+from tui_agent.core.decision.decide import decide
 from tui_agent.core.events import (
     BreakerSet,
     EscalationAnswered,

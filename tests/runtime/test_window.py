@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.cases import Call, Case, Fault, Reply
 from tests.cases.player import Player
 from tui_agent.core.append_log import AppendLog
-from tui_agent.core.decide import CallModel
+from tui_agent.core.decision.steps import CallModel
 from tui_agent.core.events import FaultKind
 from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.history import Group, GroupKind, History

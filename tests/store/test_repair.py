@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.store.session_events import iteration, run_started, stamp, start
-from tui_agent.core.decide import Ask, decide, escalation_answered
+from tui_agent.core.decision.answers import escalation_answered
+from tui_agent.core.decision.decide import decide
+from tui_agent.core.decision.steps import Ask
 from tui_agent.core.events import (
     EscalationRaised,
     Event,

@@ -11,9 +11,11 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from tui_agent.core import decide as steps
 from tui_agent.core import events
-from tui_agent.core.decide import decide
+from tui_agent.core.decision import steps
+from tui_agent.core.decision.answers import escalation_answered
+from tui_agent.core.decision.decide import decide
+from tui_agent.core.decision.endings import warning_before
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request import compaction
 from tui_agent.core.state import Phase, RunState
@@ -116,7 +118,7 @@ class Driver:
             case steps.Ask():
                 await self._interruptible(self._ask(step.question))
             case steps.Finish():
-                warning = steps.warning_before(self._state, step.finished)
+                warning = warning_before(self._state, step.finished)
                 if warning is not None:
                     self._record(warning)
                 return self._record(step.finished)
@@ -131,7 +133,7 @@ class Driver:
 
     async def _ask(self, question: events.EscalationRaised) -> None:
         reply = await self._operator.answer(question)
-        self._record(steps.escalation_answered(question, reply.choice, reply.text, reply.input, reply.by))
+        self._record(escalation_answered(question, reply.choice, reply.text, reply.input, reply.by))
 
     def interrupt(self) -> None:
         """Cut short the model call, tool, question or summary that is under way; a run pauses and can go on."""

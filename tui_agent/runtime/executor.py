@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.core import events
-from tui_agent.core.decide import as_error
+from tui_agent.core.decision.tool_calls import as_error
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.permissions.judge import Judgement
 from tui_agent.permissions.rules import Decision

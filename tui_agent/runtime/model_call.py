@@ -12,13 +12,16 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from tui_agent.core import decide, events
+from tui_agent.core import events
+from tui_agent.core.decision.model_calls import model_faulted
+from tui_agent.core.decision.steps import CallModel, Summarise
 from tui_agent.core.recovery.model_faults import TRANSIENT
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
-from tui_agent.core.request import compaction, text_calls
+from tui_agent.core.request import compaction, text_calls, tokens
 from tui_agent.core.request.build import BuiltRequest, build
 from tui_agent.core.request.coherence import Validator
+from tui_agent.core.request.text_calls import writes_calls
 from tui_agent.models.protocol import Model, ModelFault, ModelRequest, Reply
 from tui_agent.runtime.coalesce import ReplyStream
 from tui_agent.runtime.operator import RequestOutline
@@ -81,7 +84,7 @@ class ModelCaller:
             state.run.iteration + 1,
             state.run.model,
             len(built.messages),
-            round(built.tokens * decide.scale(state, state.run.model)),
+            round(built.tokens * tokens.scale(state, state.run.model)),
             built.dropped_groups,
             self._offered().names,
             state.note,
@@ -95,19 +98,19 @@ class ModelCaller:
             tokens = None  # the call itself says what is wrong
         self._recorder.record(events.ModelWindowLearned(model=model, tokens=tokens))
 
-    async def summarise(self, step: decide.Summarise) -> None:
+    async def summarise(self, step: Summarise) -> None:
         """Ask for a summary, and record it, or why there is none."""
         state, began = self._recorder.state, time.monotonic()
         groups = compaction.request(state, step.plan.to_seq)
         messages, _ = self._validator.messages(groups)
         asking = compaction.instruction(step.plan.longest, step.instructions)
-        tokens = step.plan.tokens + decide.overhead(state, None)
+        size = step.plan.tokens + tokens.overhead(state, None)
         started = self._recorder.record(
             events.CompactionStarted(
                 model=step.model,
                 to_seq=step.plan.to_seq,
                 groups=step.plan.groups,
-                tokens=round(tokens * decide.scale(state, step.model)),
+                tokens=round(size * tokens.scale(state, step.model)),
                 instructions=step.instructions,
                 rule=step.rule,
             )
@@ -139,7 +142,7 @@ class ModelCaller:
         else:
             self._recorder.record(made.model_copy(update=usage))
 
-    async def call(self, step: decide.CallModel) -> Mapping[str, ParsedCall]:
+    async def call(self, step: CallModel) -> Mapping[str, ParsedCall]:
         """The reply's calls by their ids, with exact arguments: in the recorded ones secrets are masked. None where
         the call failed.
         """
@@ -151,7 +154,7 @@ class ModelCaller:
             return await self._attempt(step)
         except ModelFault as raised:
             state = self._recorder.state
-            self._recorder.record(decide.model_faulted(state, raised.fault, step.model, self._jitter()))
+            self._recorder.record(model_faulted(state, raised.fault, step.model, self._jitter()))
             return {}
 
     def skip_wait(self) -> None:
@@ -168,10 +171,10 @@ class ModelCaller:
             for task in either:
                 task.cancel()
 
-    async def _attempt(self, step: decide.CallModel) -> Mapping[str, ParsedCall]:
+    async def _attempt(self, step: CallModel) -> Mapping[str, ParsedCall]:
         state = self._recorder.state
         built, offer = self._built(step.note), self._offered()
-        iteration, scale = state.run.iteration, decide.scale(state, step.model)
+        iteration, scale = state.run.iteration, tokens.scale(state, step.model)
         if built.repairs:
             self._recorder.record(events.CoherenceRepaired(iteration=iteration, repairs=dict(built.repairs)))
         began = time.monotonic()
@@ -183,7 +186,7 @@ class ModelCaller:
                 messages=len(built.messages),
                 tokens=round(built.tokens * scale),
                 calibration=scale,
-                budget=decide.budget(state, step.model),
+                budget=tokens.budget(state, step.model),
                 dropped_groups=built.dropped_groups,
                 tools=offer.names,
                 note=step.note,
@@ -192,7 +195,7 @@ class ModelCaller:
         )
         request = self._request(step.model, built.messages, ephemeral=1 if step.note else 0)
         reply = await self._stream(request)
-        if not request.tools and not reply.calls and decide.writes_calls(state, step.model):
+        if not request.tools and not reply.calls and writes_calls(state, step.model):
             reply = _with_written_call(reply, offer.names)
         if not reply.text and not reply.calls and not state.recovery.rejects_text(""):
             raise ModelFault(
@@ -241,7 +244,7 @@ class ModelCaller:
 
     def _request(self, model: str, messages: list[dict[str, Any]], *, ephemeral: int) -> ModelRequest:
         state, offered = self._recorder.state, self._offered().specifications
-        as_text = decide.writes_calls(state, model)
+        as_text = writes_calls(state, model)
         return ModelRequest.model_construct(
             model=model,
             messages=text_calls.as_text(messages, offered) if as_text else messages,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from tui_agent.core.decide import escalation_answered
+from tui_agent.core.decision.answers import escalation_answered
 from tui_agent.core.events import (
     Event,
     NotePrepared,

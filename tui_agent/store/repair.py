@@ -8,7 +8,8 @@ asked again. Nothing here writes; the caller records what it is given, in order.
 from __future__ import annotations
 
 from tui_agent.core import events
-from tui_agent.core.decide import Finish, Record, Step, decide
+from tui_agent.core.decision.decide import decide
+from tui_agent.core.decision.steps import Finish, Record, Step
 from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState, apply
 

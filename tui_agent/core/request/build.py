@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_agent.core.decide import overhead
 from tui_agent.core.projections.history import Message
 from tui_agent.core.recovery.note import tagged
 from tui_agent.core.request import window
+from tui_agent.core.request.tokens import overhead
 
 if TYPE_CHECKING:
     from tui_agent.core.request.coherence import Validator

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from tui_agent.core.decide import budget, scale
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.note import tagged
+from tui_agent.core.request.tokens import budget, scale
 from tui_agent.core.request.window import messages_in_window
 
 if TYPE_CHECKING:

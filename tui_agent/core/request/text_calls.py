@@ -10,11 +10,14 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import CallProblem, FailureKind
 from tui_agent.core.projections.history import Message
 from tui_agent.core.recovery.rules import Rule
+
+if TYPE_CHECKING:
+    from tui_agent.core.state import RunState
 
 FORM = (
     'Write exactly one call, last in the reply: ```tool_call, then {"name": …, "arguments": {…}}, then ```.'
@@ -36,6 +39,12 @@ class TextReply:
     problem: CallProblem | None = None
     """Why the call cannot be executed."""
     called: bool = False
+
+
+def writes_calls(state: RunState, model: str) -> bool:
+    """Whether the model writes its tool calls as text."""
+    chosen = state.run.tool_calls
+    return model in state.text_models if chosen == "auto" else chosen == "text"
 
 
 def instructions(tools: Sequence[dict[str, Any]]) -> str:

@@ -12,7 +12,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from tui_agent.core import events
-from tui_agent.core.decide import Finish, Record, arguments_of, as_error, decide
+from tui_agent.core.decision.decide import decide
+from tui_agent.core.decision.steps import Finish, Record
+from tui_agent.core.decision.tool_calls import arguments_of, as_error
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule

@@ -1,0 +1,160 @@
+"""What comes next: the one place where the loop decides.
+
+`decide(state)` is pure. The live loop carries its steps out; the repair of a torn journal, resume, forks and the
+judging of recorded runs ask the same function, so that no judgement is written twice.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tui_agent.core import events
+from tui_agent.core.decision.endings import answered, close_what_is_open, ended_by, partial, stopped
+from tui_agent.core.decision.limits import before_iteration
+from tui_agent.core.decision.model_calls import before_reply, compaction_due
+from tui_agent.core.decision.steps import Ask, Finish, Record, StartIteration, Step
+from tui_agent.core.decision.tool_calls import after_reply
+from tui_agent.core.recovery import note
+from tui_agent.core.recovery.answers import choice_of
+from tui_agent.core.recovery.engine import was_cut
+from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.request import compaction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic import JsonValue
+
+    from tui_agent.core.state import RunState
+
+
+NO_CALL = "The reply has no tool call."
+
+
+def decide(state: RunState) -> Step:
+    """The next step of the run that goes on in `state`; between runs, of the summary that was asked for."""
+    if state.compacting is not None:
+        return Record((compaction.failed(state, compaction.CUT_SHORT),))
+    if state.compaction_asked is not None and not state.running:
+        step = compaction_due(state, state.session.model or state.run.model, None)
+        if step is not None:
+            return step
+    if state.stop is not None:
+        closing = tuple(close_what_is_open(state))
+        return Record(closing) if closing else Finish(stopped(state, state.stop))
+    if state.interrupted:
+        closing = tuple(close_what_is_open(state))
+        if closing:
+            return Record(closing)
+    if state.escalation is not None:
+        return Ask(state.escalation)
+    return _within_iteration(state) if state.iteration_open else _between_iterations(state)
+
+
+def _between_iterations(state: RunState) -> Step:
+    if state.text_answer is not None:
+        return Finish(answered(state, state.text_answer))
+    if not state.judged:
+        last = state.recovery.last
+        if last is None or not last.cancelled:
+            return Record((_verdict(state),))
+    reached = state.verdict
+    if reached is not None and reached.iteration == state.run.iteration and state.judged:
+        step = _after_verdict(state, reached)
+        if step is not None:
+            return step
+    written = note.compose(state.recovery, state.answer, state.hook_context)
+    if written.text != state.note and not state.note_edited and state.recovery.last is not None:
+        fresh = state.recovery.last.number == state.run.iteration and not state.recovery.last.cancelled
+        if fresh:
+            return Record((events.NotePrepared(text=written.text, rules=written.rules),))
+    return before_iteration(state) or StartIteration(state.run.iteration + 1)
+
+
+def _verdict(state: RunState) -> events.VerdictReached:
+    recovery = state.recovery
+    strongest = recovery.strongest()
+    return events.VerdictReached(
+        iteration=state.run.iteration,
+        level=strongest.level,
+        detector=strongest.detector,
+        reason=strongest.reason,
+        rule=strongest.rule,
+        verdicts=recovery.last_verdicts,
+    )
+
+
+def _after_verdict(state: RunState, reached: events.VerdictReached) -> Step | None:
+    """What the strongest verdict demands; None where the run just goes on."""
+    match reached.level:
+        case events.Level.STOP | events.Level.DEGRADE:
+            return Finish(ended_by(state, reached))
+        case events.Level.ESCALATE:
+            if state.answer is None:
+                return Record((_question(state, reached),))
+            return _after_answer(state, reached, state.answer)
+        case _:
+            return None
+
+
+def _question(state: RunState, reached: events.VerdictReached) -> events.EscalationRaised:
+    subject = state.recovery.subject()
+    return events.EscalationRaised(
+        id=f"escalation-{state.seq + 1}",
+        question=reached.reason,
+        source=reached.detector,
+        rule=reached.rule,
+        tool="" if subject is None else subject.tool,
+        input={} if subject is None else dict(subject.input),
+        key="" if subject is None else subject.key,
+    )
+
+
+def _after_answer(
+    state: RunState, reached: events.VerdictReached, answer: events.EscalationAnswered
+) -> Step | None:
+    match choice_of(answer):
+        case "partial":
+            rule = Rule.OPERATOR_PARTIAL if answer.by == "operator" else Rule.OPERATOR_ABSENT
+            return Finish(partial(state, events.Outcome.PARTIAL, reached.reason, reached.detector, rule))
+        case "stop":
+            rule = Rule.OPERATOR_STOP if answer.by == "operator" else Rule.OPERATOR_ABSENT
+            return Finish(partial(state, events.Outcome.ESCALATED, reached.reason, reached.detector, rule))
+        case "edit" if answer.tool and answer.input is not None:
+            return Record(tuple(_operators_iteration(state, answer.tool, answer.input)))
+        case _:
+            return None
+
+
+def _operators_iteration(
+    state: RunState, tool: str, arguments: dict[str, JsonValue]
+) -> Iterator[events.Event]:
+    """An iteration whose reply the operator wrote: the edited call is executed itself (`operator.edit`)."""
+    number = state.run.iteration + 1
+    call = events.ToolCall(
+        id=f"operator-{number}",
+        name=tool,
+        arguments=json.dumps(arguments, ensure_ascii=False),
+        key=state.recovery.key(tool, arguments),
+    )
+    yield events.IterationStarted(iteration=number)
+    yield events.ReplyFinished(calls=(call,), finish_reason="tool_calls", model="operator", by="operator")
+
+
+def _within_iteration(state: RunState) -> Step:
+    reply = state.recovery.reply
+    if reply is None:
+        return before_reply(state)
+    if reply.calls:
+        return after_reply(state, reply)
+    if not was_cut(reply) and state.recovery.rejected is None and state.recovery.rejects_text(reply.text):
+        return Record((_rejection(state),))
+    return Record((events.IterationFinished(iteration=state.run.iteration),))
+
+
+def _rejection(state: RunState) -> events.ReplyRejected:
+    failure = events.Failure(
+        kind=events.FailureKind.NO_TOOL_CALL, message=NO_CALL, iteration=state.run.iteration
+    )
+    return events.ReplyRejected(failure=failure, rule=Rule.REPLY_REJECTED)

@@ -1,0 +1,76 @@
+"""How a run ends: what is still open is closed, and the outcome says by which rule and with which answer."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tui_agent.core import events
+from tui_agent.core.decision.answers import INTERRUPTED, escalation_answered
+from tui_agent.core.decision.tool_calls import cancel_open_calls
+from tui_agent.core.partial_answer import compose as compose_partial_answer
+from tui_agent.core.recovery import verdict
+from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.recovery.streak import exceeded_message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tui_agent.core.state import RunState
+
+
+def close_what_is_open(state: RunState) -> Iterator[events.Event]:
+    """What closes all that is open: a question without an answer, calls without a result, the iteration."""
+    asked = state.escalation
+    if asked is not None:
+        yield escalation_answered(asked, "skip", INTERRUPTED, by="policy")
+    if state.iteration_open:
+        cancelled = tuple(cancel_open_calls(state))
+        yield from cancelled
+        reply = state.recovery.reply
+        if state.stop is not None or reply is None or cancelled:
+            yield events.IterationFinished(iteration=state.run.iteration, cancelled=True)
+
+
+def answered(state: RunState, answer: str) -> events.RunFinished:
+    nothing = state.metrics.tool_calls and not state.metrics.tool_successes
+    reason = "Answered without a single successful tool call." if nothing else ""
+    return events.RunFinished(outcome=events.Outcome.ANSWERED, answer=answer, reason=reason)
+
+
+def ended_by(state: RunState, reached: events.VerdictReached) -> events.RunFinished:
+    stop = reached.level is events.Level.STOP
+    outcome = events.Outcome.STOPPED if stop else events.Outcome.PARTIAL
+    fault = state.recovery.faults.last
+    if reached.detector == verdict.MODEL and fault is not None:
+        overflow = fault.fault.kind is events.FaultKind.CONTEXT_OVERFLOW
+        outcome = events.Outcome.PARTIAL if overflow else events.Outcome.MODEL_FAILED
+    return partial(state, outcome, reached.reason, reached.detector, reached.rule)
+
+
+def stopped(state: RunState, stop: events.StopRequested) -> events.RunFinished:
+    return partial(state, stop.outcome, stop.reason, "", stop.rule or Rule.RUN_INTERRUPTED)
+
+
+def partial(
+    state: RunState, outcome: events.Outcome, reason: str, detector: str, rule: str
+) -> events.RunFinished:
+    question = ""
+    if outcome not in {events.Outcome.INTERRUPTED, events.Outcome.ERROR, events.Outcome.MODEL_FAILED}:
+        asked = state.recovery.subject()
+        about = f" ({json.dumps(dict(asked.input), ensure_ascii=False)})" if asked is not None else ""
+        question = f"{reason.rstrip('.')}{about}. How should I go on?"
+    return events.RunFinished(
+        outcome=outcome,
+        reason=reason,
+        answer=compose_partial_answer(reason, state, question),
+        detector=detector,
+        rule=rule,
+    )
+
+
+def warning_before(state: RunState, finished: events.RunFinished) -> events.Notice | None:
+    """HPD-Agent's own warning, which it shows when its limit is exceeded."""
+    if finished.rule != Rule.STREAK_STOP:
+        return None
+    return events.Notice(severity="warning", text=exceeded_message(state.recovery.streak.limit))

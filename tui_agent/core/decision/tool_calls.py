@@ -1,0 +1,203 @@
+"""What becomes of the calls of a reply: results that are known already, groups that run, questions to the operator."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from tui_agent.core import events
+from tui_agent.core.decision.answers import INTERRUPTED
+from tui_agent.core.decision.steps import Record, RunCalls, Step
+from tui_agent.core.recovery.rules import Rule
+from tui_agent.core.state import ASK_OPERATOR, FINISH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pydantic import JsonValue
+
+    from tui_agent.core.recovery.engine import Permit
+    from tui_agent.core.state import RunState
+
+
+UNKNOWN_EFFECT = (
+    "The call was interrupted before it ended. Whether it had an effect is unknown: "
+    "verify before repeating it."
+)
+
+
+NOT_STARTED = "The call was not started: the iteration was interrupted before its turn."
+
+
+RUN_OVER = "The call was not started: the run ended with an earlier call of the same reply."
+
+
+NOBODY_ANSWERED = (
+    "Nobody can answer now. Decide by yourself, say which assumption you made, and go on with the task."
+)
+
+
+def after_reply(state: RunState, reply: events.ReplyFinished) -> Step:
+    """Results that are known already, then what can run up to the next call of the loop itself."""
+    open_calls = state.history.open_calls()
+    if not open_calls:
+        return Record((events.IterationFinished(iteration=state.run.iteration),))
+    if state.text_answer is not None:
+        return Record(tuple(cancel_open_calls(state, RUN_OVER)))
+    decided = tuple(_decided(state, open_calls))
+    if decided:
+        return Record(decided)
+    index, first = open_calls[0]
+    if _is_dialogue(first):
+        return _dialogue(state, index, first)
+    groups: list[list[events.ToolCall]] = []
+    for _, call in open_calls:
+        if _is_dialogue(call):
+            break
+        if call.effect == "read" and groups and groups[-1][0].effect == "read":
+            groups[-1].append(call)
+        else:
+            groups.append([call])
+    return RunCalls(tuple(tuple(group) for group in groups), approved=reply.by == "operator")
+
+
+def _is_dialogue(call: events.ToolCall) -> bool:
+    """Carried out by the loop itself; journals of version 1 say no effect."""
+    return call.effect == "dialogue" or (not call.effect and call.name in {FINISH, ASK_OPERATOR})
+
+
+def _decided(state: RunState, open_calls: list[tuple[int, events.ToolCall]]) -> Iterator[events.Event]:
+    """Results of calls that are not executed: wrong ones, and those that recovery refuses."""
+    earlier: Counter[str] = Counter()
+    reply = state.recovery.reply
+    by_operator = reply is not None and reply.by == "operator"
+    for result in state.history.results:
+        if isinstance(result, events.ToolSucceeded | events.ToolFailed):
+            earlier.update((result.key, result.tool))
+    for index, call in open_calls:
+        if call.problem is not None:
+            yield wrong_call(state, index, call, call.problem)
+            continue
+        permit = state.recovery.permit(call.name, call.key, earlier)
+        if permit.allowed or by_operator:
+            earlier.update((call.key, call.name))
+        else:
+            yield _refused(index, call, permit)
+
+
+def wrong_call(
+    state: RunState, index: int, call: events.ToolCall, problem: events.CallProblem
+) -> events.ToolFailed:
+    failure = events.Failure(
+        kind=problem.kind,
+        message=problem.message,
+        tool=call.name,
+        input=problem.input,
+        iteration=state.run.iteration,
+        rule=problem.rule,
+    )
+    return events.ToolFailed(
+        call_id=call.id,
+        tool=call.name,
+        input=problem.input,
+        index=index,
+        key=call.key,
+        content=as_error(problem.message),
+        failure=failure,
+    )
+
+
+def _refused(index: int, call: events.ToolCall, permit: Permit) -> events.ToolRefused:
+    content = permit.reason
+    if permit.earlier_result:
+        content = f"{permit.reason}\n\nThe earlier result:\n{permit.earlier_result}"
+    return events.ToolRefused(
+        call_id=call.id,
+        tool=call.name,
+        input=arguments_of(call),
+        index=index,
+        key=call.key,
+        content=content,
+        refusal=permit.refusal or "blocked",
+        reason=permit.reason,
+        rule=permit.rule,
+    )
+
+
+def _dialogue(state: RunState, index: int, call: events.ToolCall) -> Step:
+    """The calls that the loop carries out itself: the final answer, and a question to the operator."""
+    arguments = arguments_of(call)
+    place = {"call_id": call.id, "tool": call.name, "input": arguments, "index": index, "key": call.key}
+    started = events.ToolStarted.model_validate(place)
+    if call.name == FINISH:
+        done = events.ToolSucceeded.model_validate({**place, "content": "The run ends with this answer."})
+        return Record((started, done))
+    if call.name != ASK_OPERATOR:
+        failed = events.CallProblem(
+            kind=events.FailureKind.UNKNOWN_TOOL, message=f"There is no tool {call.name!r} here."
+        )
+        return Record((wrong_call(state, index, call, failed),))
+    question, answer = str(arguments.get("question", "")), state.answer
+    asked = f"ask-{call.id}"
+    if answer is None or answer.id != asked:
+        options = arguments.get("options")
+        raised = events.EscalationRaised(
+            id=asked,
+            question=question,
+            source=ASK_OPERATOR,
+            rule=Rule.OPERATOR_ANSWER,
+            tool=call.name,
+            options=tuple(str(option) for option in options) if isinstance(options, list) else (),
+        )
+        return Record((started, raised))
+    if answer.choice in {"partial", "stop"}:
+        outcome = events.Outcome.PARTIAL if answer.choice == "partial" else events.Outcome.ESCALATED
+        reason = f"The agent asked, and nobody answered: {question}"
+        rule = Rule.OPERATOR_ABSENT
+        if answer.by == "operator":
+            reason = f"The operator ended the run when the agent asked: {question}"
+            rule = Rule.OPERATOR_PARTIAL if answer.choice == "partial" else Rule.OPERATOR_STOP
+        unanswered = _unanswered(place, "The run ended with this question.")
+        return Record((unanswered, events.StopRequested(reason=reason, outcome=outcome, rule=rule)))
+    if answer.choice in {"continue", "skip"}:
+        return Record((_unanswered(place, NOBODY_ANSWERED),))
+    said = answer.text or "The operator gave no answer in words; go on as you think best."
+    return Record((events.ToolSucceeded.model_validate({**place, "content": said}),))
+
+
+def _unanswered(place: dict[str, object], content: str) -> events.ToolCancelled:
+    """A question without an answer is neither a success nor a failure."""
+    return events.ToolCancelled.model_validate(
+        {**place, "content": content, "reason": "asked, and nobody answered"}
+    )
+
+
+def cancel_open_calls(state: RunState, why: str = "") -> Iterator[events.ToolCancelled]:
+    """A result for every call of the open reply that has none: it was cancelled."""
+    for index, call in state.history.open_calls():
+        shown = state.conversation.call(call.id)
+        started = shown is not None and shown.started is not None
+        yield events.ToolCancelled(
+            call_id=call.id,
+            tool=call.name,
+            input=shown.input if shown and shown.input else arguments_of(call),
+            index=index,
+            key=call.key,
+            content=why or (UNKNOWN_EFFECT if started else NOT_STARTED),
+            reason=why or INTERRUPTED,
+        )
+
+
+def arguments_of(call: events.ToolCall) -> dict[str, JsonValue]:
+    """The arguments as recorded; {} where they are no JSON object."""
+    try:
+        value = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def as_error(message: str) -> str:
+    """A failure's message as the model reads it."""
+    return message if message.startswith("Error:") else f"Error: {message}"

@@ -1,0 +1,40 @@
+"""Tokens of a request: what it may have, what its fixed parts take, and how the provider counts them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui_agent.core.projections.history import estimate_tokens
+from tui_agent.core.recovery import note
+
+if TYPE_CHECKING:
+    from tui_agent.core.state import RunState
+
+REPLY_ROOM = 4_096
+"""Tokens of a window that are kept for the reply, at most a quarter of it."""
+
+
+def scale(state: RunState, model: str) -> float:
+    """Tokens as this model's provider counts them, for one that we estimate."""
+    return state.calibration.get(model, 1.0)
+
+
+def budget(state: RunState, model: str) -> int | None:
+    """Tokens that a request to `model` may have: the run's budget or the model's, the smaller; None: unknown."""
+    known = [limit for limit in (state.run.context_tokens, state.windows.get(model)) if limit is not None]
+    return min(known, default=None)
+
+
+def room_for_history(state: RunState, text: str | None, model: str) -> int | None:
+    """What system prompt, tools and note leave of that budget to the history, in tokens as we estimate them."""
+    limit = budget(state, model)
+    return None if limit is None else max(0, int(limit / scale(state, model)) - overhead(state, text))
+
+
+def overhead(state: RunState, text: str | None) -> int:
+    """Estimate of a request's tokens beside the history."""
+    return (
+        estimate_tokens(state.run.system_prompt)
+        + state.run.tools_tokens
+        + (estimate_tokens(note.tagged(text)) if text else 0)
+    )
