@@ -46,10 +46,10 @@ CORE = "tui_agent.core"
 TAKEN_AWAY: list[tuple[str, str, Callable[..., Any]]] = [
     ("failure.sibling", f"{CORE}.recovery.engine.result_of_call", _cancelled_as_failed),
     ("operator.retry", f"{CORE}.recovery.attempts.AttemptLedger.allow", lambda ledger, _: ledger),
-    ("operator.edit", f"{CORE}.decide._operators_iteration", lambda *_: iter(())),
+    ("operator.edit", f"{CORE}.decision.decide._operators_iteration", lambda *_: iter(())),
     ("operator.skip", f"{CORE}.recovery.attempts.AttemptLedger.settle", _every_answer_allows),
     ("operator.answer", f"{CORE}.recovery.attempts.AttemptLedger.settle", _every_answer_allows),
-    ("partial.answer", f"{CORE}.decide.compose_partial_answer", lambda *_: ""),
+    ("partial.answer", f"{CORE}.decision.endings.compose_partial_answer", lambda *_: ""),
 ]
 """Rules that no parameter switches off, and what stands in for the code that carries them."""
 
