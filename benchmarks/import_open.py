@@ -93,7 +93,7 @@ def main() -> int:
     args = parser.parse_args()
 
     start = time.perf_counter()
-    from tui_agent.core.state import fold
+    from tui_agent.core.fold import fold
     from tui_agent.formats.exporters import export_session
     from tui_agent.formats.importers.load import judge, load_transcripts
 

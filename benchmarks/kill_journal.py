@@ -34,7 +34,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
-from tui_agent.core.state import RunState, apply, fold
+from tui_agent.core.fold import apply, fold
+from tui_agent.core.state import RunState
 from tui_agent.headless import HeadlessOperator
 from tui_agent.models.protocol import Delta, ModelRequest, Reply
 from tui_agent.runtime.recorder import RecordingFailed

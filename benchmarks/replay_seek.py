@@ -19,7 +19,7 @@ from typing import TypeVar
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.long_session import write_long_session
-from tui_agent.core.state import fold
+from tui_agent.core.fold import fold
 from tui_agent.store.journal import read_journal
 from tui_agent.store.replay import Replay
 

@@ -24,10 +24,11 @@ from tui_agent.core.decision.decide import NO_CALL, decide
 from tui_agent.core.decision.model_calls import model_faulted
 from tui_agent.core.decision.steps import Record
 from tui_agent.core.decision.tool_calls import as_error
+from tui_agent.core.fold import apply
 from tui_agent.core.recovery.note import compose
 from tui_agent.core.recovery.policy import RecoveryPolicy, preset
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.state import RunState, apply
+from tui_agent.core.state import RunState
 
 Choice = Literal["answer", "retry", "edit", "skip", "partial", "stop"]
 

@@ -31,12 +31,13 @@ from tui_agent.core.decision.answers import escalation_answered
 from tui_agent.core.decision.decide import decide
 from tui_agent.core.decision.model_calls import model_faulted
 from tui_agent.core.decision.tool_calls import as_error
+from tui_agent.core.fold import apply
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
 from tui_agent.core.request import compaction, text_calls
 from tui_agent.core.request.coherence import validate
-from tui_agent.core.state import ASK_OPERATOR, FINISH, Phase, RunState, apply
+from tui_agent.core.state import ASK_OPERATOR, FINISH, Phase, RunState
 
 EFFECTS = {
     "read_file": "read",

@@ -34,7 +34,8 @@ from tui_agent.core.events import (
     ServerAsked,
     SessionStarted,
 )
-from tui_agent.core.state import RunState, apply
+from tui_agent.core.fold import apply
+from tui_agent.core.state import RunState
 from tui_agent.models.choose import NameCheck
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.tools.skills import Skills

@@ -25,7 +25,7 @@ from tui_agent.core.events import (
     ToolCall,
     ToolFailed,
 )
-from tui_agent.core.state import fold
+from tui_agent.core.fold import fold
 
 
 async def test_a_card_takes_no_key_before_its_grace_is_over() -> None:

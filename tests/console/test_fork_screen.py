@@ -30,7 +30,8 @@ from tui_agent.core.events import (
     ParentPoint,
     ToolFailed,
 )
-from tui_agent.core.state import RunState, fold
+from tui_agent.core.fold import fold
+from tui_agent.core.state import RunState
 from tui_agent.runtime.operator import EscalationReply
 from tui_agent.store.journal import read_journal
 

@@ -8,8 +8,9 @@ import pytest
 
 from tui_agent.core import budgets, events
 from tui_agent.core.budgets import Spending
+from tui_agent.core.fold import apply
 from tui_agent.core.names import BUDGET_KEYS
-from tui_agent.core.state import RunState, apply
+from tui_agent.core.state import RunState
 
 ANSWERS = [
     ("max_cost", "2.50", 2.5),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
+from tui_agent.core.fold import fold
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.request.build import build
 from tui_agent.core.request.coherence import Validator
 from tui_agent.core.request.context import context_use
-from tui_agent.core.state import RunState, fold
+from tui_agent.core.state import RunState
 
 
 def story() -> RunState:

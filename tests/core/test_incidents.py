@@ -23,8 +23,8 @@ from tui_agent.core.events import (
     ToolSucceeded,
     VerdictReached,
 )
+from tui_agent.core.fold import fold
 from tui_agent.core.projections.incidents import MODEL, Incident, Incidents
-from tui_agent.core.state import fold
 
 MAKE = {"command": "make"}
 

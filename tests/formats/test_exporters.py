@@ -48,7 +48,8 @@ from tui_agent.core.events import (
     VerdictRecord,
     parse_event,
 )
-from tui_agent.core.state import RunState, fold
+from tui_agent.core.fold import fold
+from tui_agent.core.state import RunState
 from tui_agent.formats.exporters import FORMATS, Format, export_session, transcript_text
 from tui_agent.formats.exporters.markdown import code, fenced, inline, quoted
 from tui_agent.formats.importers.load import load_transcript

@@ -27,7 +27,7 @@ from tui_agent.core.events import (
     ToolSucceeded,
     parse_event,
 )
-from tui_agent.core.state import fold
+from tui_agent.core.fold import fold
 from tui_agent.formats.importers.load import Imported, load_transcript, load_transcripts
 
 KIND = FailureKind

@@ -9,7 +9,7 @@ import pytest
 
 from tests.formats import samples
 from tui_agent.core.events import SCHEMA_VERSION, TitleChanged
-from tui_agent.core.state import fold
+from tui_agent.core.fold import fold
 from tui_agent.formats.exporters import export_session
 from tui_agent.formats.importers.load import find_transcripts, import_sessions, load_transcript, save
 from tui_agent.formats.importers.transcript import TranscriptError

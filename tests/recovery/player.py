@@ -29,11 +29,12 @@ from tui_agent.core.events import (
     ToolResult,
     ToolSucceeded,
 )
+from tui_agent.core.fold import apply
 from tui_agent.core.recovery import model_faults
 from tui_agent.core.recovery.engine import Permit, RecoveryState
 from tui_agent.core.recovery.note import compose
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy
-from tui_agent.core.state import RunState, apply
+from tui_agent.core.state import RunState
 
 TOOLS = ("read_file", "write_file", "edit_file", "glob", "grep", "list_dir", "bash", "ask_operator", "finish")
 WRITERS = frozenset({"write_file", "edit_file"})

@@ -38,11 +38,12 @@ from tui_agent.core.events import (
     ToolSucceeded,
     parse_event,
 )
+from tui_agent.core.fold import apply
 from tui_agent.core.recovery import note
 from tui_agent.core.recovery.engine import RecoveryState
 from tui_agent.core.recovery.policy import PRESETS, preset
 from tui_agent.core.recovery.ring import SLOTS
-from tui_agent.core.state import RunState, apply
+from tui_agent.core.state import RunState
 
 POLICIES = st.sampled_from(sorted(PRESETS)).map(PRESETS.__getitem__)
 

@@ -12,7 +12,8 @@ from typing import Any
 from tests.runtime.scripted import ScriptedOperator
 from tui_agent.config.settings import Settings
 from tui_agent.core.events import Event, RunFinished
-from tui_agent.core.state import RunState, fold
+from tui_agent.core.fold import fold
+from tui_agent.core.state import RunState
 from tui_agent.models.scripted import ScriptedModel
 from tui_agent.store.journal import read_journal
 from tui_agent.store.session import Session, open_session

@@ -21,7 +21,7 @@ from tui_agent.core.events import (
     ToolCall,
     ToolStarted,
 )
-from tui_agent.core.state import fold
+from tui_agent.core.fold import fold
 from tui_agent.store.errors import SessionError
 from tui_agent.store.fork import WhatIf, fork
 from tui_agent.store.journal import JOURNAL_NAME, Journal, read_journal

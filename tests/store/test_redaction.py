@@ -27,7 +27,7 @@ from tui_agent.core.events import (
     VerdictReached,
     VerdictRecord,
 )
-from tui_agent.core.state import fold
+from tui_agent.core.fold import fold
 from tui_agent.secret_names import named_like_a_secret
 from tui_agent.store.journal import Journal
 from tui_agent.store.lines import decode, encode

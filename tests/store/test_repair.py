@@ -31,7 +31,8 @@ from tui_agent.core.events import (
     ToolSucceeded,
     VerdictReached,
 )
-from tui_agent.core.state import RunState, apply, fold
+from tui_agent.core.fold import apply, fold
+from tui_agent.core.state import RunState
 from tui_agent.store.repair import repair_events
 
 

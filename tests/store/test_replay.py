@@ -46,7 +46,8 @@ from tui_agent.core.events import (
     ToolSucceeded,
     VerdictReached,
 )
-from tui_agent.core.state import RunState, apply, fold
+from tui_agent.core.fold import apply, fold
+from tui_agent.core.state import RunState
 from tui_agent.store import replay as replay_module
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal import JOURNAL_NAME

@@ -8,7 +8,8 @@ import pytest
 
 from tests.store.session_events import iteration, run_started, stamp, start
 from tui_agent.core import events
-from tui_agent.core.state import RunState, apply
+from tui_agent.core.fold import apply
+from tui_agent.core.state import RunState
 from tui_agent.store.checkpoints import Checkpoints, FileChange, Limits
 from tui_agent.store.errors import SessionError
 from tui_agent.store.rewind import RewindPoint, carry_out, plan, plan_undo, points

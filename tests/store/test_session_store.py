@@ -21,7 +21,8 @@ from tui_agent.core.events import (
     RunStarted,
     TitleChanged,
 )
-from tui_agent.core.state import RunState, apply, fold
+from tui_agent.core.fold import apply, fold
+from tui_agent.core.state import RunState
 from tui_agent.store.errors import SessionBusyError, SessionError
 from tui_agent.store.journal import JOURNAL_NAME, Journal, read_journal
 from tui_agent.store.redaction import Redactor

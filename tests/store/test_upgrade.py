@@ -10,7 +10,7 @@ import pytest
 
 from tests.store.session_events import one_of_every_type, stamp
 from tui_agent.core.events import EVENT_TYPES, SCHEMA_VERSION, Notice
-from tui_agent.core.state import fold
+from tui_agent.core.fold import fold
 from tui_agent.store import journal_index, lines, upgrade
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal import read_journal

@@ -41,6 +41,7 @@ MODULES = (
     "pydantic",
     "tui_agent.core.events",
     "tui_agent.core.state",
+    "tui_agent.core.fold",
     "tui_agent.config.settings",
     "tui_agent.runtime.operator",
     "tui_agent.store.session",
@@ -48,7 +49,7 @@ MODULES = (
 """What a session needs, in the order of their imports: keys are answered between two of them."""
 
 REPLAY_MODULES = (
-    *MODULES[:5],
+    *MODULES[:6],
     "tui_agent.store.replay",
     "tui_agent.store.recordings",
 )

@@ -1,6 +1,6 @@
 """Executing the calls of one reply: approve, run, isolate, record.
 
-What may run, and in which groups, is decided in `core.decide`. Calls of a group run at the same time; every call ends
+What may run, and in which groups, is decided in `core.decision`. Calls of a group run at the same time; every call ends
 in exactly one result, whatever happens.
 """
 

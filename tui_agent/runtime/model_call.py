@@ -1,6 +1,6 @@
 """One model call: the request goes out, the reply streams in and is parsed, or a fault comes back as an event.
 
-What to do about a fault is decided in `core.decide`; nothing is retried here.
+What to do about a fault is decided in `core.decision`; nothing is retried here.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from tui_agent.core import events
-from tui_agent.core.state import RunState, apply
+from tui_agent.core.fold import apply
+from tui_agent.core.state import RunState
 from tui_agent.runtime.recorder import RecordingFailed
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal import Journal

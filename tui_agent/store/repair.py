@@ -10,8 +10,9 @@ from __future__ import annotations
 from tui_agent.core import events
 from tui_agent.core.decision.decide import decide
 from tui_agent.core.decision.steps import Finish, Record, Step
+from tui_agent.core.fold import apply
 from tui_agent.core.request import compaction
-from tui_agent.core.state import RunState, apply
+from tui_agent.core.state import RunState
 
 
 def repair_events(state: RunState) -> list[events.Event]:

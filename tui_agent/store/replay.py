@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tui_agent.core.events import Event, Level, VerdictReached
-from tui_agent.core.state import RunState, apply
+from tui_agent.core.fold import apply
+from tui_agent.core.state import RunState
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal_index import EventList, EventSource, JournalIndex
 

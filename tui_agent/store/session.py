@@ -20,10 +20,11 @@ from tui_agent import __version__
 from tui_agent.config.sections import HookEvent, HookSettings
 from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.core import events
+from tui_agent.core.fold import fold
 from tui_agent.core.projections.background import lost
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import preset
-from tui_agent.core.state import ASK_OPERATOR, Phase, RunState, fold
+from tui_agent.core.state import ASK_OPERATOR, Phase, RunState
 from tui_agent.models.choose import ModelByName, NameCheck, create_model
 from tui_agent.models.protocol import Model, ModelFault
 from tui_agent.runtime.approvals import Approvals

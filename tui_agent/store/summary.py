@@ -27,8 +27,8 @@ from tui_agent.core.events import (
     ToolFailed,
 )
 from tui_agent.core.evolve import evolve
+from tui_agent.core.fold import title_of
 from tui_agent.core.projections.metrics import Metrics
-from tui_agent.core.state import title_of
 from tui_agent.store.errors import SessionError
 from tui_agent.store.journal import JOURNAL_NAME
 from tui_agent.store.journal_index import EventSource, JournalIndex

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from tui_agent.core import events
+from tui_agent.core.fold import apply
 from tui_agent.core.recovery.policy import PRESETS
-from tui_agent.core.state import RunState, apply
+from tui_agent.core.state import RunState
 
 START = 1_800_000_000.0
 

@@ -14,7 +14,8 @@ from tui_agent.console.panes import ConversationPane
 from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.panes.transcript import Transcript
 from tui_agent.core.events import Compacted
-from tui_agent.core.state import RunState, apply
+from tui_agent.core.fold import apply
+from tui_agent.core.state import RunState
 from tui_agent.terminal_text import is_safe
 
 SUMMARY_OF_NOTHING = Compacted(to_seq=1, groups=1, summary="", remark="", tokens_before=9000, tokens_after=1)

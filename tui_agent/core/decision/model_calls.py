@@ -11,8 +11,8 @@ from tui_agent.core.recovery import model_faults
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request import compaction, window
-from tui_agent.core.request.tokens import REPLY_ROOM, budget, overhead, room_for_history, scale
-from tui_agent.core.state import SUMMARY_TRIES, counted
+from tui_agent.core.request.tokens import REPLY_ROOM, budget, counted, overhead, room_for_history, scale
+from tui_agent.core.state import SUMMARY_TRIES
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunFacts, RunState

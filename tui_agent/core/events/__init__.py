@@ -1,6 +1,6 @@
 """The vocabulary: every fact of a session as one versioned event.
 
-Events are the only truth. The loop makes them, the journal keeps them, `state.apply` folds them. Nothing here
+Events are the only truth. The loop makes them, the journal keeps them, `fold.apply` folds them. Nothing here
 decides, reads a clock or does input or output. Fields hold exact text; what is volatile or unsafe in it is
 handled where it is compared (`recovery.signature`) or shown (`terminal_text`).
 """

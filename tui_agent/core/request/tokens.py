@@ -38,3 +38,16 @@ def overhead(state: RunState, text: str | None) -> int:
         + state.run.tools_tokens
         + (estimate_tokens(note.tagged(text)) if text else 0)
     )
+
+
+def counted(state: RunState, prompt_tokens: int | None) -> float | None:
+    """Tokens counted by the provider for one that we estimated, in the newest call; None where that says nothing."""
+    called = state.called
+    if called is None or not called.tokens or not prompt_tokens:
+        return None
+    ratio = prompt_tokens * called.calibration / called.tokens
+    return ratio if _PLAUSIBLE[0] <= ratio <= _PLAUSIBLE[1] else None
+
+
+_PLAUSIBLE = (0.4, 3.0)
+"""Tokens counted for one estimated. Servers that count only what was not cached, or nothing, are outside."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent import __version__
 from tui_agent.core.events import SCHEMA_VERSION, Event, SessionStarted
-from tui_agent.core.state import RunState, fold
+from tui_agent.core.fold import fold
+from tui_agent.core.state import RunState
 from tui_agent.formats.importers.own import EXPORT_FORMAT
 from tui_agent.terminal_text import json_text
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import Event, RunStarted
-from tui_agent.core.state import fold
+from tui_agent.core.fold import fold
 from tui_agent.formats.exporters.json import written
 
 if TYPE_CHECKING:

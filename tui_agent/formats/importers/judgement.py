@@ -16,9 +16,10 @@ from tui_agent.core.decision.decide import decide
 from tui_agent.core.decision.steps import Finish, Record
 from tui_agent.core.decision.tool_calls import arguments_of, as_error
 from tui_agent.core.evolve import evolve
+from tui_agent.core.fold import apply
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.state import RunState, apply
+from tui_agent.core.state import RunState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,0 +1,542 @@
+"""How each event changes the state.
+
+`apply` is pure and total: any event on any state gives a state, in constant time. Live, replay, resume and fork are
+this function over the same events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tui_agent.core.events import (
+    Approval,
+    ApprovalAnswered,
+    ApprovalAsked,
+    BudgetRaised,
+    Compacted,
+    CompactionFailed,
+    CompactionRequested,
+    CompactionStarted,
+    EscalationAnswered,
+    EscalationRaised,
+    Event,
+    HookReported,
+    Interrupted,
+    IterationFinished,
+    IterationStarted,
+    MessageQueued,
+    MessageUnqueued,
+    ModeChanged,
+    ModelCallStarted,
+    ModelFaulted,
+    ModelWindowLearned,
+    NotePrepared,
+    Notice,
+    OperatorSpoke,
+    ReplyFinished,
+    Rewound,
+    RunFinished,
+    RunStarted,
+    ServerAnswered,
+    ServerAsked,
+    ServerChanged,
+    SessionResumed,
+    SessionStarted,
+    SettingChanged,
+    StopRequested,
+    TitleChanged,
+    ToolCancelled,
+    ToolFailed,
+    ToolRefused,
+    ToolStarted,
+    ToolSucceeded,
+    VerdictReached,
+    WaitSkipped,
+    WindowCut,
+)
+from tui_agent.core.evolve import evolve
+from tui_agent.core.projections.conversation import Surroundings
+from tui_agent.core.recovery.engine import was_cut
+from tui_agent.core.recovery.model_faults import AWAY
+from tui_agent.core.request.tokens import counted
+from tui_agent.core.state import FINISH, SUMMARY_TRIES, Phase, RunFacts, RunState, SessionFacts
+
+
+def apply(state: RunState, event: Event) -> RunState:
+    """The state after one more event."""
+    kind = type(event)
+    attempt = _attempt(state, event) if kind in _OF_A_CALL else 1
+    metrics = state.metrics.apply(event)
+    before, after = state.metrics.incidents.recovered, metrics.incidents.recovered
+    recovered = after.tail(len(before)) if len(after) > len(before) else ()
+    changes: dict[str, Any] = {
+        "seq": event.seq,
+        "at": event.at,
+        "conversation": state.conversation.apply(event, Surroundings(attempt, recovered, metrics)),
+        "history": state.history.apply(event),
+        "recovery": state.recovery.apply(event),
+        "metrics": metrics,
+        "timeline": state.timeline.apply(event, recovered),
+        "background": state.background.apply(event),
+    }
+    handler = _HANDLERS.get(kind)
+    if handler is not None:
+        changes.update(handler(state, event))
+    return evolve(state, **changes)
+
+
+# A set of types, since `isinstance` on pydantic models costs more than all else that is done here.
+_OF_A_CALL = frozenset({ToolStarted, ApprovalAsked, ToolSucceeded, ToolFailed, ToolRefused, ToolCancelled})
+
+
+def _attempt(state: RunState, event: Any) -> int:
+    """The attempt that the event's call makes; the conversation keeps it from the call's start on."""
+    if type(event) is not ToolStarted:
+        call = state.conversation.call(event.call_id)
+        if call is not None and call.started is not None:
+            return call.attempt
+    recovery = state.recovery
+    key = getattr(event, "key", "") or recovery.key(event.tool, event.input)
+    return recovery.attempts.count(key) + 1
+
+
+def fold(events: Iterable[Event], state: RunState | None = None) -> RunState:
+    """The state after all `events`, from an empty one or from `state`."""
+    state = RunState() if state is None else state
+    for event in events:
+        state = apply(state, event)
+    return state
+
+
+Changes = dict[str, Any]
+
+
+def _session_started(_: RunState, event: SessionStarted) -> Changes:
+    facts = SessionFacts(event.session_id, event.workspace, event.title, event.parent, event.source, event.at)
+    return {"session": facts}
+
+
+def _title_changed(state: RunState, event: TitleChanged) -> Changes:
+    return {"session": evolve(state.session, title=event.title)}
+
+
+def _mode_changed(state: RunState, event: ModeChanged) -> Changes:
+    return {"session": evolve(state.session, mode=event.mode)}
+
+
+def _setting_changed(state: RunState, event: SettingChanged) -> Changes:
+    value = Approval(event.value) if event.setting == "approve" else event.value
+    changes: Changes = {"session": evolve(state.session, **{event.setting: value})}
+    if event.setting == "model":
+        changes["run"] = evolve(state.run, model=event.value)
+    return changes
+
+
+def _run_started(state: RunState, event: RunStarted) -> Changes:
+    run = RunFacts(
+        event.run,
+        event.task,
+        event.policy,
+        event.model,
+        event.system_prompt,
+        event.tools,
+        max_iterations=event.max_iterations,
+        limits=_limits(state.session, event),
+        budget_warning=event.budget_warning,
+        context_tokens=event.context_tokens,
+        tools_tokens=event.tools_tokens,
+        fallback_models=event.fallback_models,
+        fallbacks=event.fallbacks,
+        summary_model=event.summary_model,
+        compact_at=event.compact_at,
+        tool_calls=event.tool_calls,
+        operator_present=event.operator_present,
+        sandbox=event.sandbox,
+    )
+    session = evolve(
+        state.session,
+        policy=event.policy,
+        model=event.model,
+        approve=event.approve,
+        title=state.session.title or title_of(event.task),
+    )
+    return {
+        "run": run,
+        "session": session,
+        "phase": Phase.READY,
+        "note": None,
+        "note_edited": False,
+        "sent_note": None,
+        "verdict": None,
+        "approvals": (),
+        "escalation": None,
+        "iteration_open": False,
+        "hook_context": (),
+        "judged": True,
+        "fault": None,
+        "answer": None,
+        "text_answer": None,
+        "cut_text": "",
+        "interrupted": False,
+        "unpriced_noticed": False,
+        "budget_answer": None,
+        "warned": frozenset(),
+        "compaction_failures": 0,
+        "stop": None,
+    }
+
+
+def _limits(session: SessionFacts, event: RunStarted) -> dict[str, float]:
+    """The budgets of a run; what the operator raised for the session stays raised."""
+    limits = dict(event.budgets)
+    if event.max_cost is not None:
+        limits["max_cost"] = event.max_cost
+    for key, limit in session.raised.items():
+        if key not in limits:
+            continue
+        if limit is None:
+            del limits[key]
+        else:
+            limits[key] = max(limit, limits[key])
+    return limits
+
+
+def _budget_raised(state: RunState, event: BudgetRaised) -> Changes:
+    limits = {key: limit for key, limit in state.run.limits.items() if key != event.key}
+    if event.limit is not None:
+        limits[event.key] = event.limit
+    changes: Changes = {
+        "run": evolve(state.run, limits=limits),
+        "budget_answer": None,
+        "warned": state.warned - {event.key},
+    }
+    if "session" in event.key:
+        raised = {**state.session.raised, event.key: event.limit}
+        changes["session"] = evolve(state.session, raised=raised)
+    return changes
+
+
+def title_of(task: str, limit: int = 72) -> str:
+    """A session's title where nobody gave one: the task's first line, shortened to `limit` characters."""
+    line = next((line.strip() for line in task.splitlines() if line.strip()), "")
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def _message_queued(state: RunState, event: MessageQueued) -> Changes:
+    return {"queue": (*state.queue, event)}
+
+
+def _without(state: RunState, queued_id: str | None) -> tuple[MessageQueued, ...]:
+    return tuple(message for message in state.queue if message.id != queued_id)
+
+
+def _message_unqueued(state: RunState, event: MessageUnqueued) -> Changes:
+    return {"queue": _without(state, event.id)}
+
+
+def _operator_spoke(state: RunState, event: OperatorSpoke) -> Changes:
+    return {"queue": _without(state, event.queued)}
+
+
+def _iteration_started(state: RunState, event: IterationStarted) -> Changes:
+    return {
+        "phase": Phase.READY,
+        "run": evolve(state.run, iteration=event.iteration, attempt=0),
+        "iteration_open": True,
+        "hook_context": (),
+        "answer": None,
+        "budget_answer": None,
+        "text_answer": None,
+        "fault": None,
+    }
+
+
+def _model_call_started(state: RunState, event: ModelCallStarted) -> Changes:
+    run = evolve(
+        state.run,
+        attempt=event.attempt,
+        model=state.run.model or event.model,
+        window_dropped=event.dropped_groups,
+        request_tokens=event.tokens,
+        request_budget=event.budget,
+    )
+    return {
+        "phase": Phase.MODEL,
+        "run": run,
+        "called": event,
+        "sent_note": event.note,
+        "note": None,
+        "note_edited": False,
+        "fault": None,
+        "answer": None,
+    }
+
+
+def _model_window_learned(state: RunState, event: ModelWindowLearned) -> Changes:
+    return {"windows": {**state.windows, event.model: event.tokens}}
+
+
+def _model_faulted(state: RunState, event: ModelFaulted) -> Changes:
+    budget = state.run.context_tokens if event.context_tokens is None else event.context_tokens
+    run = evolve(state.run, retry_at=event.at + event.delay, context_tokens=budget)
+    phase = Phase.BACKOFF if event.action in {"retry", "fallback", "shrink", "text_calls"} else Phase.READY
+    changes: Changes = {"phase": phase, "run": run, "note": state.sent_note, "fault": event, "answer": None}
+    if event.action == "text_calls":
+        changes["text_models"] = state.text_models | {event.model}
+    ratio = counted(state, event.fault.prompt_tokens)
+    if ratio is not None:
+        changes["calibration"] = {**state.calibration, event.model: ratio}
+    if event.fault.window is not None and event.context_tokens is not None:
+        changes["windows"] = {**state.windows, event.model: event.context_tokens}
+    elif event.fault.kind in AWAY and state.windows.get(event.model, 0) is None:
+        # A server that was away when it was asked may say it later.
+        changes["windows"] = {
+            model: tokens for model, tokens in state.windows.items() if model != event.model
+        }
+    return changes
+
+
+def _wait_skipped(state: RunState, event: WaitSkipped) -> Changes:
+    fault = state.fault
+    if fault is None or state.phase is not Phase.BACKOFF:
+        return {}
+    return {
+        "fault": fault.model_copy(update={"delay": 0.0}),
+        "run": evolve(state.run, retry_at=event.at),
+    }
+
+
+def _reply_finished(state: RunState, event: ReplyFinished) -> Changes:
+    changes: Changes = {"phase": Phase.TOOLS if event.calls else Phase.READY}
+    called = state.called
+    if called is not None and state.run.iteration == 1 and state.windows.get(called.model, 0) is None:
+        # A server that had not loaded its model yet can say its window now.
+        changes["windows"] = {model: size for model, size in state.windows.items() if model != called.model}
+    ratio = counted(state, event.prompt_tokens) if event.by == "model" else None
+    if state.called is not None and ratio is not None:
+        changes["calibration"] = {**state.calibration, state.called.model: ratio}
+    return changes
+
+
+def _compaction_requested(state: RunState, event: CompactionRequested) -> Changes:
+    # Between runs, what ended the last one keeps nothing from beginning any more.
+    return {"compaction_asked": event} if state.running else {"compaction_asked": event, "stop": None}
+
+
+def _compaction_started(state: RunState, event: CompactionStarted) -> Changes:
+    changes: Changes = {"compacting": event, "compaction_asked": None}
+    if state.running:
+        changes["phase"] = Phase.COMPACTING
+    return changes
+
+
+def _compaction_ended(state: RunState, event: Compacted | CompactionFailed) -> Changes:
+    changes: Changes = {
+        "compacting": None,
+        "compaction_asked": None,
+        "compaction_failures": _failures(state, event),
+        "compaction_failed_in": state.run.iteration,
+    }
+    if state.running:
+        changes["phase"] = Phase.READY
+    return changes
+
+
+def _failures(state: RunState, event: Compacted | CompactionFailed) -> int:
+    if isinstance(event, Compacted):
+        return 0
+    return state.compaction_failures + 1 if event.transient else SUMMARY_TRIES
+
+
+def _window_cut(_: RunState, __: WindowCut) -> Changes:
+    return {"compaction_failures": 0}
+
+
+def _tool_succeeded(state: RunState, event: ToolSucceeded) -> Changes:
+    if event.tool == FINISH:
+        return {"text_answer": str(event.input.get("answer", ""))}
+    return {"known_files": state.known_files.with_read(event.files, event.seq)} if event.files else {}
+
+
+def _iteration_finished(state: RunState, event: IterationFinished) -> Changes:
+    changes: Changes = {
+        "phase": Phase.READY,
+        "approvals": (),
+        "iteration_open": False,
+        "judged": False,
+        "interrupted": False,
+        "answer": None,
+    }
+    reply, rejected = state.recovery.reply, state.recovery.rejected
+    if reply is None:
+        # The call that carried the note never came back, so the model has not read it.
+        changes["note"] = state.note or state.sent_note
+    elif was_cut(reply):
+        changes["cut_text"] = state.cut_text + reply.text
+    elif not reply.calls and rejected is None and not event.cancelled:
+        changes["text_answer"] = state.cut_text + reply.text
+    else:
+        changes["cut_text"] = ""
+    return changes
+
+
+def _hook_reported(state: RunState, event: HookReported) -> Changes:
+    return {"hook_context": (*state.hook_context, event.context)} if event.context else {}
+
+
+def _verdict_reached(_: RunState, event: VerdictReached) -> Changes:
+    return {"verdict": event, "judged": True}
+
+
+def _note_prepared(_: RunState, event: NotePrepared) -> Changes:
+    return {"note": event.text, "note_edited": event.edited, "note_rules": event.rules}
+
+
+def _approval_asked(state: RunState, event: ApprovalAsked) -> Changes:
+    return {"phase": Phase.APPROVAL, "approvals": (*state.approvals, event)}
+
+
+def _approval_answered(state: RunState, event: ApprovalAnswered) -> Changes:
+    asked = next((asked for asked in state.approvals if asked.id == event.id), None)
+    waiting = tuple(other for other in state.approvals if other.id != event.id)
+    changes: Changes = {"approvals": waiting, "phase": Phase.APPROVAL if waiting else Phase.TOOLS}
+    if asked is not None and event.decision in {"session", "always"}:
+        changes["session"] = evolve(state.session, rules=state.session.rules.union(asked.rules))
+    return changes
+
+
+def _escalation_raised(_: RunState, event: EscalationRaised) -> Changes:
+    return {"phase": Phase.ESCALATION, "escalation": event, "budget_answer": None}
+
+
+def _escalation_answered(state: RunState, event: EscalationAnswered) -> Changes:
+    in_tools = bool(state.conversation.calls)
+    asked = state.escalation
+    about_budget = "budget_answer" if asked is not None and asked.source == "budget" else "answer"
+    return {
+        "phase": Phase.TOOLS if in_tools else Phase.READY,
+        "escalation": None,
+        about_budget: event,
+        "interrupted": state.interrupted and state.iteration_open,
+    }
+
+
+def _interrupted(state: RunState, event: Interrupted) -> Changes:
+    asked = state.escalation is not None and event.cause == "operator"
+    return {"interrupted": state.running and (state.iteration_open or asked)}
+
+
+def _session_resumed(state: RunState, event: SessionResumed) -> Changes:
+    run = state.run
+    for server in state.servers.values():
+        run = _offering(run, server, None)
+    if event.operator_present is not None:
+        run = evolve(run, operator_present=event.operator_present)
+    changes: Changes = {"run": run, "servers": {}, "server_questions": ()}
+    if event.workspace:
+        # Whoever wrote the recording may have written approvals for himself into it.
+        changes["session"] = evolve(
+            state.session, workspace=event.workspace, rules=frozenset(), approve=None, model=""
+        )
+    return changes
+
+
+def _server_changed(state: RunState, event: ServerChanged) -> Changes:
+    run = _offering(state.run, state.servers.get(event.server), event)
+    return {"run": run, "servers": {**state.servers, event.server: event}}
+
+
+def _offering(run: RunFacts, before: ServerChanged | None, now: ServerChanged | None) -> RunFacts:
+    """The run with other tools of one server; its tools are counted with the run's from the start on."""
+    if not run.number:
+        return run
+    gone = frozenset(before.tools) if before is not None else frozenset()
+    added = now.tools if now is not None else ()
+    kept = tuple(name for name in run.tools if name not in gone and name not in added)
+    tokens = run.tools_tokens - (before.tools_tokens if before else 0) + (now.tools_tokens if now else 0)
+    return evolve(run, tools=(*kept, *added), tools_tokens=max(0, tokens))
+
+
+def _server_asked(state: RunState, event: ServerAsked) -> Changes:
+    return {"server_questions": (*state.server_questions, event)}
+
+
+def _server_answered(state: RunState, event: ServerAnswered) -> Changes:
+    return {"server_questions": tuple(asked for asked in state.server_questions if asked.id != event.id)}
+
+
+def _notice(state: RunState, event: Notice) -> Changes:
+    match event.origin:
+        case "cost":
+            return {"unpriced_noticed": True}
+        case "budget":
+            return {"warned": state.warned | {event.about}}
+        case _:
+            return {}
+
+
+def _stop_requested(_: RunState, event: StopRequested) -> Changes:
+    return {"stop": event}
+
+
+def _rewound(state: RunState, event: Rewound) -> Changes:
+    changes: Changes = {"rewound": None if event.undoes else event}
+    if event.scope != "files" and not event.undoes:
+        changes["known_files"] = state.known_files.up_to(event.to_seq)
+    return changes
+
+
+def _run_finished(state: RunState, event: RunFinished) -> Changes:
+    run = evolve(state.run, outcome=event.outcome, reason=event.reason, answer=event.answer, rule=event.rule)
+    return {
+        "phase": Phase.DONE,
+        "run": run,
+        "note": None,
+        "approvals": (),
+        "escalation": None,
+        "iteration_open": False,
+        "interrupted": False,
+    }
+
+
+_HANDLERS: dict[type[Event], Callable[[RunState, Any], Changes]] = {
+    SessionStarted: _session_started,
+    TitleChanged: _title_changed,
+    ModeChanged: _mode_changed,
+    SettingChanged: _setting_changed,
+    RunStarted: _run_started,
+    BudgetRaised: _budget_raised,
+    MessageQueued: _message_queued,
+    MessageUnqueued: _message_unqueued,
+    OperatorSpoke: _operator_spoke,
+    IterationStarted: _iteration_started,
+    ModelCallStarted: _model_call_started,
+    ModelWindowLearned: _model_window_learned,
+    ModelFaulted: _model_faulted,
+    WaitSkipped: _wait_skipped,
+    ToolSucceeded: _tool_succeeded,
+    Interrupted: _interrupted,
+    StopRequested: _stop_requested,
+    Notice: _notice,
+    SessionResumed: _session_resumed,
+    ReplyFinished: _reply_finished,
+    CompactionRequested: _compaction_requested,
+    CompactionStarted: _compaction_started,
+    Compacted: _compaction_ended,
+    CompactionFailed: _compaction_ended,
+    WindowCut: _window_cut,
+    IterationFinished: _iteration_finished,
+    HookReported: _hook_reported,
+    VerdictReached: _verdict_reached,
+    NotePrepared: _note_prepared,
+    ApprovalAsked: _approval_asked,
+    ApprovalAnswered: _approval_answered,
+    EscalationRaised: _escalation_raised,
+    EscalationAnswered: _escalation_answered,
+    RunFinished: _run_finished,
+    Rewound: _rewound,
+    ServerChanged: _server_changed,
+    ServerAsked: _server_asked,
+    ServerAnswered: _server_answered,
+}
