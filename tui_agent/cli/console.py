@@ -34,7 +34,7 @@ def parser() -> Parser:
         _EXAMPLE,
         usage="agent-tui [TASK] [options]\n       agent-tui COMMAND …",
     )
-    made.add_argument("task", nargs="?", metavar="TASK", help="what the agent shall do, in quotes")
+    made.add_argument("task", nargs="?", metavar="TASK", help="what the agent should do, in quotes")
     made.add_argument("--version", action="version", version=f"agent-tui {__version__}")
     add_run_options(made)
     add_console_options(made)

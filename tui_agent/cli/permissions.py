@@ -1,4 +1,4 @@
-"""`agent-tui permissions`: every rule and where it comes from, and which one speaks for a command."""
+"""`agent-tui permissions`: every rule and where it comes from, and which one applies to a command."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def parser() -> Parser:
         "permissions",
         "What may run unasked, what asks, and what never runs (docs/PERMISSIONS.md).\n\n"
         "list (the default): every rule and where it comes from\n"
-        "explain COMMAND: which rule speaks for each part of a command; with --tool for a path or an address\n"
+        "explain COMMAND: which rule applies to each part of a command; with --tool for a path or an address\n"
         "forget RULE: take back what was allowed for good in this workspace",
         _EXAMPLE,
         usage="agent-tui permissions [list | explain COMMAND | forget RULE] [options]",
@@ -99,7 +99,7 @@ def _list(settings: Settings, *, as_json: bool) -> int:
         "all": "everything runs but what a rule denies",
     }
     sys.stdout.write(
-        f"\nWhere no rule speaks: {modes[settings.approve]} (approve = {settings.approve}, "
+        f"\nWhere no rule applies: {modes[settings.approve]} (approve = {settings.approve}, "
         f"{settings.sources['approve']}). Deny comes before ask, ask before allow.\n"
     )
     if kept.rules():

@@ -145,7 +145,7 @@ def _search_arguments(made: Parser) -> None:
 
 
 def _delete_arguments(made: Parser) -> None:
-    made.add_argument("sessions", nargs="+", metavar="SESSION", help="ids, or beginnings of them")
+    made.add_argument("sessions", nargs="+", metavar="SESSION", help="ids, or their first characters")
 
 
 def _trash_arguments(made: Parser) -> None:

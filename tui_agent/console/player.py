@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
 FRAME = 1 / 25
-"""Events that lie closer than this (in seconds of watching) are shown together."""
+"""Events closer than this (in seconds of watching) are shown together."""
 
 
 @dataclass

@@ -241,8 +241,8 @@ def _kind_by_words(seen: _Seen) -> FaultKind | None:
         return FaultKind.BAD_OUTPUT
     if _UNEXPECTED in seen.text:
         # litellm calls it a status 400. What a server says of itself in its stream is the server's.
-        told = _kind_by_wording(seen.text)
-        return told or (FaultKind.SERVER if _ERROR_IN_LINE.search(seen.text) else FaultKind.BAD_OUTPUT)
+        kind = _kind_by_wording(seen.text)
+        return kind or (FaultKind.SERVER if _ERROR_IN_LINE.search(seen.text) else FaultKind.BAD_OUTPUT)
     if _NO_TOOLS.search(seen.text):
         return FaultKind.NO_TOOLS
     client_side = seen.status is None or seen.status < 500

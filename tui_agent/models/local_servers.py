@@ -26,7 +26,7 @@ USUAL = {
     "LM Studio": "http://127.0.0.1:1234",
     "vLLM": "http://127.0.0.1:8000",
 }
-"""Makes of servers, and where each listens unless it is told otherwise."""
+"""Makes of servers, and where each listens by default."""
 
 _OWNERS = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio", "library": "Ollama"}
 """What servers say of their models' owner."""

@@ -52,7 +52,7 @@ _MOST_EXPANDED = 1_000
 
 @dataclass(frozen=True)
 class Finding:
-    """What was decided about one part of a call. `rule` is None where none speaks; `why` says then what does."""
+    """What was decided about one part of a call. `rule` is None where no rule applies; `why` then says what decided."""
 
     subject: str
     decision: Decision
@@ -64,7 +64,7 @@ class Finding:
     """The rule that would allow just this; empty where only the exact call can be allowed."""
 
     def words(self) -> str:
-        """What speaks for it."""
+        """The rule that decided, or the reason without one."""
         return f"{self.why}{f' ({self.rule})' if self.why else str(self.rule)}" if self.rule else self.why
 
 
@@ -88,7 +88,7 @@ class Judgement:
 
 
 class Permissions:
-    """The rules that hold in a workspace, with the mode that decides where none of them speaks."""
+    """The rules that hold in a workspace, with the mode that decides where none of them applies."""
 
     def __init__(self, rules: Sequence[Rule], workspace: Path, approve: Approval = Approval.ASK) -> None:
         self._rules = {each: [rule for rule in rules if rule.decision is each] for each in Decision}
@@ -151,7 +151,7 @@ class Permissions:
             effect, self._approve is not Approval.ALL
         )
         if asks:
-            return Decision.ASK, f"--approve {self._approve}: no rule speaks"
+            return Decision.ASK, f"--approve {self._approve}: no rule applies"
         free = {"read": "reading needs no approval", "dialogue": "it is a question or an answer"}
         return Decision.ALLOW, free.get(effect, f"--approve {self._approve}")
 
@@ -317,7 +317,7 @@ class Permissions:
         return "perhaps" if perhaps else ""
 
     def _touches(self, rule: Rule, command: SimpleCommand, folders: Sequence[Path]) -> str:
-        """Whether an argument is a path of which the rule speaks."""
+        """Whether an argument is a path that the rule is about."""
         perhaps = False
         for word in () if command.program == "echo" else command.words[1:]:
             if word.kind == "unknown":
@@ -362,7 +362,7 @@ def host_of(url: str) -> str:
 
 
 def covers(rule: Rule, command: SimpleCommand) -> bool:
-    """Whether a rule that allows speaks for this command, as strictly as its words do."""
+    """Whether an allowing rule covers this command, as strictly as its words do."""
     patterns = list(rule.words)
     assignments = list(command.assignments)
     while patterns and assignments and re.match(r"[A-Za-z_]\w*=", patterns[0]):

@@ -1,6 +1,6 @@
 """What is known of programs: which arguments keep one to what its name says, which one runs another, which writes.
 
-Tables and their reading; which rule speaks for a command is decided in `judge`.
+Tables and their reading; which rule applies to a command is decided in `judge`.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ PROGRAMS: dict[str, Program] = {
 """Programs that act only as their own name says, with what keeps them so."""
 
 LEADS_OUT = re.compile(r"(?:^|[=:,])[/~]|^-[^=]*/|(?:^|[/=:,])\.\.(?:[/=:,]|$)")
-"""A path that may lie outside the workspace."""
+"""A path that may be outside the workspace."""
 SINKS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
 
 

@@ -1,4 +1,4 @@
-"""One permission rule: `tool` or `tool(pattern)`, and what it speaks for.
+"""One permission rule: `tool` or `tool(pattern)`, and the calls it applies to.
 
 The pattern of a tool that takes a command is a command with wildcards, that of a tool for files a path glob, that
 of a tool for addresses a domain. Which rule wins is decided in `judge`.
@@ -26,7 +26,7 @@ GUARDED = (".git", ".agent-tui.toml")
 """Hold commands that run later without anybody's approval: never written by the file tools, nor under their rules."""
 READS = frozenset({"read_file", "list_dir", "glob", "grep"})
 WRITES = frozenset({"write_file", "edit_file"})
-"""A rule with a path for one of these speaks for the others too: who may not read a file may not search it either."""
+"""A rule with a path for one of these applies to the others too: who may not read a file may not search it either."""
 
 
 class Decision(StrEnum):
@@ -59,7 +59,7 @@ class Rule:
 
     @property
     def covers_all(self) -> bool:
-        """Whether it speaks for every call of its tools."""
+        """Whether it applies to every call of its tools."""
         return self.pattern is None or self.pattern in {"*", "**"}
 
     @cached_property
@@ -70,7 +70,7 @@ class Rule:
         return tuple(shlex.split(self.pattern or "", posix=True))
 
     def matches_path(self, path: str) -> bool:
-        """Whether the path glob speaks for `path`, relative to the workspace or absolute."""
+        """Whether the path glob matches `path`, relative to the workspace or absolute."""
         if self.covers_all:
             return True
         pattern = self.pattern or ""
@@ -79,7 +79,7 @@ class Rule:
         return any(path_pattern(one).fullmatch(path.removeprefix("/")) for one in _with_inside(pattern))
 
     def matches_domain(self, host: str) -> bool:
-        """Whether the pattern speaks for a host: itself, or `*.domain` for those below it."""
+        """Whether the pattern matches a host: itself, or `*.domain` for those below it."""
         return self.covers_all or fnmatchcase(host.lower().rstrip("."), (self.pattern or "").lower())
 
     def is_exactly(self, command: str) -> bool:
@@ -88,7 +88,7 @@ class Rule:
 
 
 def _with_inside(pattern: str) -> tuple[str, ...]:
-    """A folder's name speaks for what is in it."""
+    """A folder's name covers what is in it."""
     if pattern.endswith("/**"):
         return pattern.removesuffix("/**") or "/", pattern
     bare = pattern.rstrip("/")
@@ -104,7 +104,7 @@ def parse_rule(decision: Decision, text: str, origin: str) -> Rule:
     if pattern is not None:
         pattern = pattern.strip()
         if not pattern:
-            raise ValueError(f"{text!r} has an empty pattern; `{tool}` alone speaks for every call")
+            raise ValueError(f"{text!r} has an empty pattern; `{tool}` alone applies to every call")
         try:
             if tool == "bash":
                 if not pattern.startswith(EXACTLY):
@@ -122,17 +122,17 @@ EXACTLY = "="
 
 
 def exact_pattern(command: str) -> str:
-    """The pattern that speaks for one command as it stands."""
+    """The pattern that matches one command as it stands."""
     return f"{EXACTLY}{command.strip()}"
 
 
 def literal_pattern(words: Sequence[Word]) -> str:
-    """The pattern that speaks for these words alone."""
+    """The pattern that matches these words alone."""
     return " ".join(shlex.quote(re.sub(r"([*?\[])", r"[\1]", word.text)) for word in words)
 
 
 def word_matches(pattern: str, text: str) -> bool:
-    """Whether one word of a pattern speaks for one word of a command."""
+    """Whether one word of a pattern matches one word of a command."""
     return fnmatchcase(text, pattern)
 
 

@@ -69,7 +69,7 @@ def _allowed_rules(texts: Sequence[str]) -> Iterator[Rule]:
 
 
 def in_words(text: str) -> str:
-    """What one rule that allows speaks for."""
+    """What one allowing rule covers."""
     rule = parse_rule(Decision.ALLOW, text, "")
     pattern = rule.pattern or ""
     if rule.tool in WRITES:

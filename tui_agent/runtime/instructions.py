@@ -1,4 +1,4 @@
-"""Instructions for agents that lie in files: AGENTS.md (else CLAUDE.md) of the checkout, and the operator's own.
+"""Instructions for agents in files: AGENTS.md (else CLAUDE.md) of the checkout, and the operator's own.
 
 Those of the workspace's root and the operator's stand in the system prompt. Those of a folder below come once, with
 the first result about something in it, the nearest last; they come again when they changed or when that result has
@@ -94,7 +94,7 @@ def concern(tool: Tool, arguments: Mapping[str, Any]) -> bool:
 
 
 def for_path(workspace: Workspace, named: str) -> tuple[Instructions, ...]:
-    """The instructions of the folders below the root in which a path lies, the nearest last. Reads the disk."""
+    """The instructions of the folders below the root around a path, the nearest last. Reads the disk."""
     try:
         path = workspace.resolve(named)
     except ToolError:

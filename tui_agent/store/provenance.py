@@ -16,5 +16,5 @@ def mark_foreign(folder: Path) -> None:
 
 
 def is_foreign(folder: Path, sessions: Path) -> bool:
-    """Whether the session in `folder` was imported, or does not lie among our own in `sessions`."""
+    """Whether the session in `folder` was imported, or is not among our own in `sessions`."""
     return (folder / _MARK).exists() or folder.resolve().parent != sessions.resolve()

@@ -68,7 +68,7 @@ SCRATCH_FOLDER = "tmp"
 
 
 def sessions_folder(state_dir: Path) -> Path:
-    """Where the sessions lie, one folder each."""
+    """Where the sessions are, one folder each."""
     return state_dir / SESSIONS_FOLDER
 
 
@@ -437,7 +437,7 @@ class Session:
     async def run_own_command(self, command: str) -> str:
         """Run a command of the operator's in the workspace; what it printed, as the model would read it.
 
-        It stands in the conversation and is no call: nothing judges it, and the model reads it only if it is told.
+        It stands in the conversation and is no call: nothing judges it, and the model reads it only if it is passed on.
         """
         bash = Bash(timeout=OWN_COMMAND_TIMEOUT)
         context = ToolContext(

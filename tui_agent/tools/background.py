@@ -253,7 +253,7 @@ class BashOutput:
     effect: ClassVar[Effect] = Effect.READ
     description: ClassVar[str] = (
         "What a command in the background wrote since you read it last, and whether it still runs, with its exit "
-        "code once it has ended. You are told when one ends: instead of asking again and again, wait."
+        "code once it has ended. A message says when one ends: instead of asking again and again, wait."
     )
     parameters: ClassVar[dict[str, Any]] = {
         "type": "object",

@@ -107,7 +107,7 @@ class WriteFile:
         "type": "object",
         "properties": {
             "path": _PATH,
-            "content": {"type": "string", "description": "All that the file shall hold."},
+            "content": {"type": "string", "description": "The whole content of the file."},
         },
         "required": ["path", "content"],
         "additionalProperties": False,
@@ -427,7 +427,7 @@ def _numbered_lines(text: io.TextIOWrapper, shown: str, offset: int, limit: int,
         number += piece.endswith("\n")
     if skipped >= _SKIPPED:
         raise ToolError(
-            f"Line {offset} lies too far into {quoted(shown)} to be read this way. Use a command: sed -n, tail."
+            f"Line {offset} is too far into {quoted(shown)} to be read this way. Use a command: sed -n, tail."
         )
     first, size, lines = number + 1, 0, list[str]()
     more = False

@@ -1,7 +1,7 @@
 """`.gitignore` files: which paths the rules of a directory and of those above it leave out.
 
 The rules are git's, applied as a walk from the top meets the paths: a path is judged by itself, since what
-lies in an ignored directory is never met. Only the files of the workspace count, whether or not it is a git
+is in an ignored directory is never met. Only the files of the workspace count, whether or not it is a git
 repository.
 """
 
@@ -49,7 +49,7 @@ class IgnoreRules:
     def load(cls, directory: Path) -> IgnoreRules | None:
         """The rules of `directory`'s `.gitignore`; None where there is none that can be read."""
         try:
-            # A named pipe would hold its reader for ever, a link lead out of the workspace.
+            # A named pipe would hold its reader without end, a link lead out of the workspace.
             descriptor = os.open(
                 directory / ".gitignore", os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
             )
@@ -61,7 +61,7 @@ class IgnoreRules:
         return rules if rules.runs else None
 
     def judge(self, path: str, *, directory: bool) -> bool | None:
-        """Whether `path` (relative to the file's directory) is ignored; None where no rule speaks of it."""
+        """Whether `path` (relative to the file's directory) is ignored; None where no line matches it."""
         subject = _as_bytes(f"{path}/" if directory else path)
         for pattern, ignores in reversed(self.runs):
             if pattern.fullmatch(subject):

@@ -1,7 +1,7 @@
 """Long results: cut in the middle for the model, and kept whole in a file that it can read on.
 
 Names of kept files come from their content, so that the same failure reads the same each time it is met and
-signatures can be compared. Nothing here knows which tool speaks.
+signatures can be compared. Nothing here knows which tool wrote the text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def cut_middle(text: str, limit: int, *, head: float = 0.5, whole: str = "") -> 
     """`text` in at most about `limit` characters: its beginning, a remark, its end, cut at lines where that
     is near.
 
-    `head` is the share of the beginning; `whole` names where all of it lies.
+    `head` is the share of the beginning; `whole` names the file with all of it.
     """
     if len(text) <= limit:
         return text

@@ -121,7 +121,7 @@ async def _gone(child: processes.Child, status: BinaryIO, pump: _Pump, grace: fl
     if reported is not None:
         pump.exit_code = int(reported[1])
     if child.code != 0:
-        # The supervisor was killed; its command was told to die with it, what the command started was not.
+        # The supervisor was killed; its command ends with it, what the command started does not.
         await asyncio.to_thread(processes.kill_marked, f"{_MARK}={mark}")
     await pump.finished()
 

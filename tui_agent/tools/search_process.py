@@ -2,7 +2,7 @@
 stdin.
 
 It writes what ripgrep would: paths that end in NUL, or JSON lines of `begin`, `match` and `end`. It is a
-process because an expression may take for ever, and a process can be stopped.
+process because an expression may never end, and a process can be stopped.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Skills: folders with a SKILL.md that says how something is done, listed to the model by name and description.
 
-A skill's text is read when it is used (`read_skill`). The operator's own lie beside the configuration, those of a
+A skill's text is read when it is used (`read_skill`). The operator's own are beside the configuration, those of a
 checkout in `.agent-tui/skills`, `.agents/skills` and `.claude/skills`; where both have a name, the operator's counts.
 Nothing that stands in a skill changes what is allowed. A skill that is no good is named, with the reason.
 """
@@ -37,7 +37,7 @@ _LISTED_FILES = 40
 
 @dataclass(frozen=True)
 class Skill:
-    """One skill. `folder` is real and absolute; `place` is where it lies, for people."""
+    """One skill. `folder` is real and absolute; `place` is where it is, for people."""
 
     name: str
     description: str
@@ -229,7 +229,7 @@ class ReadSkill:
             return await asyncio.to_thread(self._text, skill, context)
         if not skill.personal:
             raise ToolError(
-                f"The files of this skill lie in the workspace: read {quoted(f'{skill.place}/{file}')}."
+                f"The files of this skill are in the workspace: read {quoted(f'{skill.place}/{file}')}."
             )
         inside = replace(context, workspace=Workspace(skill.folder), known_files={})
         output = await ReadFile().run({"path": file}, inside)

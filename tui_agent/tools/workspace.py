@@ -83,7 +83,7 @@ def os_failure(error: OSError, doing: str) -> ToolError:
 class Workspace:
     """The directory in which the file tools live.
 
-    A path is taken relative to `root`. An absolute path is accepted when it lies inside. What counts is where
+    A path is taken relative to `root`. An absolute path is accepted when it is inside. What counts is where
     a path ends after every `..` and symbolic link is followed: inside is allowed, anywhere else is refused.
     """
 
@@ -221,7 +221,7 @@ class Workspace:
             os.close(descriptor)
 
     def only_regular(self, mode: int, path: Path) -> None:
-        """Raises `WallError` for a special file, which could hold its reader for ever; `OSError` for a directory."""
+        """Raises `WallError` for a special file, which could hold its reader up without end; `OSError` for a directory."""
         if stat.S_ISREG(mode):
             return
         if stat.S_ISDIR(mode):

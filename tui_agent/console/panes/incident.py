@@ -44,7 +44,7 @@ class Rung(NamedTuple):
 
 
 LADDER: dict[str, Rung] = {
-    "guide": Rung("guide", "the model is told what to do about it"),
+    "guide": Rung("guide", "the model is advised what to do about it"),
     "withhold": Rung("withhold", "the call is not run again"),
     "pivot": Rung("pivot", "another approach is asked for"),
     "escalate": Rung("ask", "you are asked"),

@@ -70,14 +70,14 @@ def paragraph(row: Row, width: int) -> list[Line]:
         Span(one_line(row.name, 64), "bold"),
         Span(f"  {status}", role),
     )
-    told: list[tuple[str, str]] = [(reveal(row.entry.shown), "muted")]
+    facts: list[tuple[str, str]] = [(reveal(row.entry.shown), "muted")]
     if row.server:
-        told.append((f"{one_line(row.server, 100)}, from {row.entry.file}", "muted"))
+        facts.append((f"{one_line(row.server, 100)}, from {row.entry.file}", "muted"))
     else:
-        told.append((f"from {row.entry.file}", "muted"))
+        facts.append((f"from {row.entry.file}", "muted"))
     if row.why:
         later = f"; tried again in {row.retry_in:.0f} s" if row.retry_in else ""
-        told.append((reveal(row.why) + later, "error" if role == "error" else "warn"))
+        facts.append((reveal(row.why) + later, "error" if role == "error" else "warn"))
     offers = [
         counted(len(items), word)
         for items, word in ((row.tools, "tool"), (row.resources, "resource"), (row.prompts, "prompt"))
@@ -85,10 +85,10 @@ def paragraph(row: Row, width: int) -> list[Line]:
     ]
     if offers:
         names = ", ".join(tool.name for tool in row.tools)
-        told.append((" · ".join(offers) + (f": {names}" if names else ""), ""))
-    told += [(reveal(remark), "warn") for remark in row.remarks]
+        facts.append((" · ".join(offers) + (f": {names}" if names else ""), ""))
+    facts += [(reveal(remark), "warn") for remark in row.remarks]
     lines: list[Line] = [title]
-    for text, style in told:
+    for text, style in facts:
         lines += [(Span("  " + line, style),) for line in wrap(text, width - 2)]
     return lines
 

@@ -53,7 +53,7 @@ class ToolSucceeded(ToolResult):
     """Workspace files that the call changed (a write or edit that really altered them)."""
     diff: str = ""
     output_file: str = ""
-    """Where the whole output lies, when `content` was cut."""
+    """The file with the whole output, when `content` was cut."""
     files: dict[str, str] = {}
     """Workspace files that the call read or wrote: SHA-256 of their bytes then, by path."""
     before: dict[str, str] = {}

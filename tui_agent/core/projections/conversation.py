@@ -291,8 +291,8 @@ def _model_call_started(
         return evolve(conversation, reply=reply)
     known = set(before.text.split("\n\n")) if before is not None else set()
     # A paragraph that ends so only leads to the next one.
-    told = (part for part in event.note.split("\n\n") if not part.endswith(":"))
-    fresh = next((part for part in told if part not in known), "")
+    advice = (part for part in event.note.split("\n\n") if not part.endswith(":"))
+    fresh = next((part for part in advice if part not in known), "")
     note = NoteEntry(
         event.seq,
         event.at,

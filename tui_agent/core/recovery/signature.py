@@ -133,7 +133,7 @@ _PORT = re.compile(
     r":(?:3[3-9]|[45]\d|6[0-5])\d{3}\b"
     r"(?:(?<=localhost.{6})|(?<=\.\d.{6})|(?<=\.\d\d.{6})|(?<=\.\d\d\d.{6})|(?<=\].{6}))"
 )
-"""Ports that the system hands out, behind a local name or a numeric address."""
+"""Ports that the system assigns, behind a local name or a numeric address."""
 
 _HEX = re.compile(r"[0-9a-f]{7,128}|[0-9A-F]{16,128}")
 

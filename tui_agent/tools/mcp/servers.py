@@ -106,7 +106,7 @@ class McpServers:
         self._refused: dict[str, tuple[Status, str]] = {}
         self._offered: dict[str, tuple[tuple[Offered, ...], tuple[str, ...]]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._told: dict[str, object] = {}
+        self._shown: dict[str, object] = {}
         self._started = asyncio.Event()
         """Every server that can be started by itself has been."""
         self._closing = False
@@ -238,12 +238,12 @@ class McpServers:
             entry.name, [ServerTool(each, connection, **self._limits) for each in offered], hidden=away
         )
         row = self._row(entry)
-        told = (row.status, tuple(tool.name for tool in row.tools))
+        shown = (row.status, tuple(tool.name for tool in row.tools))
         passing = row.status is Status.CONNECTING or (
-            row.status is Status.RETRYING and entry.name not in self._told
+            row.status is Status.RETRYING and entry.name not in self._shown
         )
-        if not passing and self._told.get(entry.name) != told:
-            self._told[entry.name] = told
+        if not passing and self._shown.get(entry.name) != shown:
+            self._shown[entry.name] = shown
             self._host.changed(row)
 
     # --- what is shown and asked for ------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The two ways to a server: a child process that speaks JSON lines, and streamable HTTP.
+"""The two ways to a server: a child process with JSON lines over its pipes, and streamable HTTP.
 
 Both give the SDK a pair of streams. A server cannot flood the program through them: messages are bounded in size and
 paced, so that one that never stops writing is held back by its own pipe.
