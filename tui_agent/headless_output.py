@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from tui_agent.core import events
 from tui_agent.core.projections.background import in_words
 from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
+from tui_agent.quantities import counted
 from tui_agent.store.lines import encode
 from tui_agent.terminal_text import json_text, one_line, sanitize, sanitize_between_tabs
 
@@ -128,7 +129,7 @@ class _Text:
             events.ModelFaulted: _fault,
             events.EscalationRaised: lambda event: f"? {one_line(event.question)}{_by(event)}",
             events.Compacted: lambda event: (
-                f"▤ {event.groups} steps summarised: "
+                f"▤ {counted(event.groups, 'step')} summarised: "
                 f"{event.tokens_before:,} → {event.tokens_after:,} tokens{_by(event)}"
             ),
             events.CompactionFailed: lambda event: f"▤ no summary: {one_line(event.reason)}{_by(event)}",

@@ -45,9 +45,9 @@ async def test_a_checker_says_what_is_new(box: Box) -> None:
     first = await box.call("write_file", path="a.py", content="x\n# TODO one\n")
     assert "reports (exit code 1):\n2:# TODO one" in first.content
     moved = await box.call("edit_file", path="a.py", old="x", new="x\ny")
-    assert "reports nothing new; 1 lines are as before" in moved.content
+    assert "reports nothing new; 1 line as before" in moved.content
     second = await box.call("edit_file", path="a.py", old="y", new="# TODO two")
-    assert "2:# TODO two\n1 more lines are as before." in second.content
+    assert "2:# TODO two\n1 more line as before." in second.content
     assert "TODO one" not in second.content
     clean = await box.call("write_file", path="a.py", content="z\n")
     assert clean.content.endswith("finds nothing any more.")

@@ -20,6 +20,7 @@ from tui_agent.config.mcp_servers import (
     user_file,
     write_entry,
 )
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line, sanitize
 
 if TYPE_CHECKING:
@@ -315,7 +316,9 @@ def _described(row: Row, *, whole: bool) -> list[str]:
     lines += [f"    {remark}" for remark in row.remarks]
     if not whole:
         if row.tools:
-            lines.append(f"    {len(row.tools)} tools: {', '.join(tool.name for tool in row.tools)}")
+            lines.append(
+                f"    {counted(len(row.tools), 'tool')}: {', '.join(tool.name for tool in row.tools)}"
+            )
         return lines
     lines += [f"    {detail}" for detail in row.entry.details]
     lines += [f"  tool {tool.name}: {one_line(tool.description, 200)}" for tool in row.tools]

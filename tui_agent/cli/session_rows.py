@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from tui_agent.console.quantities import counted
+from tui_agent.quantities import counted
 from tui_agent.store.summary import SessionRow
 from tui_agent.terminal_text import one_line
 

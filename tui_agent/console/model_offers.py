@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.console.quantities import compact
 from tui_agent.console.screens.pick import Row
+from tui_agent.quantities import compact
 
 if TYPE_CHECKING:
     from tui_agent.models.catalogue import KnownModel

@@ -14,7 +14,7 @@ from textual.widgets import TextArea
 
 from tui_agent.console.completion import Completions
 from tui_agent.console.history import PromptHistory
-from tui_agent.console.quantities import compact, counted
+from tui_agent.quantities import compact, counted
 
 if TYPE_CHECKING:
     from textual import events

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tui_agent.console.panes.diff import diff_counts, draw_diff
 from tui_agent.console.panes.status import mode_of
 from tui_agent.console.panes.styled_line import Line, Span, clip, pad, wrap
-from tui_agent.console.quantities import counted, dollars, seconds
+from tui_agent.quantities import counted, dollars, seconds
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

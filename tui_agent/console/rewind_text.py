@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.console.cards.card_body import Passage
-from tui_agent.console.quantities import counted
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

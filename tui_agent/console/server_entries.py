@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_agent.console.completion import Suggestion
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def arguments_of(prompt: Prompt, text: str) -> dict[str, str]:
         free = next((name for name in names if name not in given), None)
         if free is None:
             raise PromptError(
-                f"/{prompt.name} takes {len(names)} arguments ({', '.join(names)}); {word!r} is too many."
+                f"/{prompt.name} takes {counted(len(names), 'argument')} ({', '.join(names)}); {word!r} is too many."
             )
         # The last argument takes the rest, so that a sentence needs no quotes.
         given[free] = word

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.console.panes.styled_line import Line, Span, pad
-from tui_agent.console.quantities import age
+from tui_agent.quantities import age
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core.recovery.streak import exceeded_message
 from tui_agent.core.recovery.verdict import STREAK
+from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
     ]
     done = [f"Changed: {name}" for name in metrics.files_changed[:_FILES]]
     if len(metrics.files_changed) > _FILES:
-        done.append(f"… and {len(metrics.files_changed) - _FILES} more files")
+        done.append(f"… and {counted(len(metrics.files_changed) - _FILES, 'more file')}")
     done += [f"Ran: {command}" for command in metrics.commands_succeeded]
     lines += _section("Done:", done)
     lines += _section("Tried without success:", list(_tried(state)))

@@ -13,6 +13,7 @@ from typing import Literal
 from tui_agent.core import events
 from tui_agent.core.projections.conversation import OperatorEntry, SummaryEntry
 from tui_agent.core.state import RunState
+from tui_agent.quantities import counted
 from tui_agent.store.checkpoints import Checkpoints, FileChange
 from tui_agent.store.errors import SessionError
 
@@ -57,7 +58,7 @@ def points(state: RunState) -> list[RewindPoint]:
     for summary in entries:
         if isinstance(summary, SummaryEntry) and not summary.failed:
             seq = summary.seq - 1
-            label = f"before: {summary.groups} steps were summarised"
+            label = f"before: {counted(summary.groups, 'step')} summarised"
             found[seq, ""] = RewindPoint(seq, summary.at, label, _ref_at(state, seq))
     for saved in state.checkpoints:
         if not saved.before and saved.files:

@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from tui_agent.globs import GlobError, path_pattern
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
@@ -78,13 +79,15 @@ class FileChecks:
                     remarks.append(f"`{_label(command)}` finds nothing any more.")
                 continue
             fresh, known = _new(found, before)
-            older = f" {known} more lines are as before." if known and fresh else ""
+            older = f" {counted(known, 'more line')} as before." if known and fresh else ""
             if fresh:
                 remarks.append(
                     f"`{_label(command)}` reports ({trouble}):{_quoted(fresh)}{older and chr(10) + older.strip()}"
                 )
             else:
-                remarks.append(f"`{_label(command)}` reports nothing new; {known} lines are as before.")
+                remarks.append(
+                    f"`{_label(command)}` reports nothing new; {counted(known, 'line')} as before."
+                )
         return remarks
 
 

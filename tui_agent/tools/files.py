@@ -12,6 +12,7 @@ import io
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 
+from tui_agent.quantities import counted
 from tui_agent.tools.diffs import bounded_diff, unified_diff
 from tui_agent.tools.edits import EditError, Replacement, apply_edits, with_line_ends_of
 from tui_agent.tools.encoding import SAMPLE, UTF8, BinaryContentError, Encoding, detect, printable
@@ -373,7 +374,7 @@ def _prepare_edit(
         raise ToolError(f"{quoted(shown)} is damaged {encoding.codec} text: {error.reason}.") from None
     where = ", ".join(map(str, edit.lines[:10])) + (", ..." if len(edit.lines) > 10 else "")
     if len(replacements) > 1:
-        said = f"made {len(replacements)} edits, {len(edit.lines)} occurrences replaced."
+        said = f"made {len(replacements)} edits, {counted(len(edit.lines), 'occurrence')} replaced."
     elif len(edit.lines) > 1:
         said = f"replaced {len(edit.lines)} occurrences, at lines {where}."
     else:

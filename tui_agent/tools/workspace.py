@@ -221,7 +221,7 @@ class Workspace:
             os.close(descriptor)
 
     def only_regular(self, mode: int, path: Path) -> None:
-        """Raises `WallError` for a special file, which could hold its reader up without end; `OSError` for a directory."""
+        """Raises `WallError` for a special file, which could block its reader; `OSError` for a directory."""
         if stat.S_ISREG(mode):
             return
         if stat.S_ISDIR(mode):

@@ -24,9 +24,9 @@ from tui_agent.console.panes.glyphs import pips
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.status import mode_of
 from tui_agent.console.panes.styled_line import Span, clip, fit, fit_middle, justified, text_of, width_of
-from tui_agent.console.quantities import compact, seconds
 from tui_agent.core import events
 from tui_agent.core.state import RunState
+from tui_agent.quantities import compact, seconds
 
 
 async def text_at(kind: type, story: Story, size: tuple[int, int] = (64, 12)) -> str:

@@ -15,7 +15,7 @@ from textual.message import Message
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
-from tui_agent.console.quantities import counted
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from textual.widgets import Static, TextArea
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
-from tui_agent.console.quantities import counted
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.console.panes.prose import Prose
 from tui_agent.console.panes.styled_line import Line, Span, clip, wrap, wrap_spans
-from tui_agent.console.quantities import compact, counted, dollars, seconds
+from tui_agent.quantities import compact, counted, dollars, seconds
 from tui_agent.terminal_text import one_line, sanitize
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ def _escalation(entry: conversation.EscalationEntry, width: int, context: BlockC
     )
     if not context.expanded and len(asked) > 6:
         left = len(asked) - 5
-        asked = [*asked[:5], (Span(f"… {left} more lines (Enter or click)", "muted"),)]
+        asked = [*asked[:5], (Span(f"… {counted(left, 'more line')} (Enter or click)", "muted"),)]
     lines = [head, *prefixed(asked, Span("  "), Span("  "))]
     back = "on:operator-background"
     answer = wrap(sanitize(entry.answer).strip("\n"), width - 3)

@@ -14,7 +14,7 @@ from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.diff import diff_counts, draw_diff
 from tui_agent.console.panes.glyphs import CALL_STATES, KINDS
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit_middle, justified, width_of, wrap
-from tui_agent.console.quantities import counted, ordinal, seconds
+from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tui_agent.console.panes.glyphs import FALLING, LEVEL, RISING, SPARKS, STRAT
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used, subtitle
 from tui_agent.console.panes.styled_line import Line, Span, clip, width_of, wrap
-from tui_agent.console.quantities import counted
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

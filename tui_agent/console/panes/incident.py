@@ -25,7 +25,7 @@ from tui_agent.console.panes.styled_line import (
     to_strip,
     width_of,
 )
-from tui_agent.console.quantities import counted
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

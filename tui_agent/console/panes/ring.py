@@ -8,7 +8,7 @@ from tui_agent.console.panes.glyphs import EMPTY, FULL, KINDS, SAME
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used, subtitle
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, justified, pad, pad_left, wrap
-from tui_agent.console.quantities import counted, seconds
+from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from tui_agent.console.panes.glyphs import MODES, spinner
 from tui_agent.console.panes.styled_line import Line, Palette, Span, clip, fit, fit_middle, to_strip, width_of
-from tui_agent.console.quantities import compact, dollars, seconds, whole_seconds
+from tui_agent.quantities import compact, dollars, seconds, whole_seconds
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from tui_agent.console.panes.blocks import (
 from tui_agent.console.panes.heights import HeightIndex
 from tui_agent.console.panes.prose import Prose
 from tui_agent.console.panes.styled_line import Line, Span, clip
-from tui_agent.console.quantities import counted, seconds
+from tui_agent.quantities import counted, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from tui_agent.console.panes.glyphs import SPARKS
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, justified, pad
-from tui_agent.console.quantities import compact, dollars, seconds
+from tui_agent.quantities import compact, dollars, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

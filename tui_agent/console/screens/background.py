@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui_agent.console.cards.choices import Choice, Choices
-from tui_agent.console.quantities import seconds
+from tui_agent.quantities import seconds
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

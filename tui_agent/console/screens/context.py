@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_agent.console.panes.styled_line import Line, Span, clip, pad, wrap
-from tui_agent.console.quantities import compact, counted
+from tui_agent.quantities import compact, counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

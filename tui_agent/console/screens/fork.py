@@ -17,8 +17,8 @@ from textual.widgets import Input, Static, TextArea
 from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.option_row import Option, OptionRow
-from tui_agent.console.quantities import time_of_day
 from tui_agent.core.names import POLICIES
+from tui_agent.quantities import time_of_day
 from tui_agent.terminal_text import one_line, sanitize_paste
 
 if TYPE_CHECKING:

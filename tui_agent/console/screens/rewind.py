@@ -19,8 +19,8 @@ from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.option_row import Option, OptionRow
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.styled_line import Line, Span, fit, pad, pad_left
-from tui_agent.console.quantities import time_of_day
 from tui_agent.console.rewind_text import RewindChoice, preview
+from tui_agent.quantities import time_of_day
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.styled_line import Line, Span, wrap
-from tui_agent.console.quantities import counted
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:

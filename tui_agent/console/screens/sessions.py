@@ -21,7 +21,7 @@ from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.glyphs import OUTCOMES
 from tui_agent.console.panes.styled_line import Line, Span, fit, pad, pad_left
-from tui_agent.console.quantities import age, counted
+from tui_agent.quantities import age, counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

@@ -21,7 +21,9 @@ def before_iteration(state: RunState) -> Step | None:
         return Record((unpriced,))
     run = state.run
     if run.iteration >= run.max_iterations:
-        reason = f"All {run.max_iterations} iterations are used up without an answer."
+        every = run.max_iterations
+        used = "The only iteration is" if every == 1 else f"All {every} iterations are"
+        reason = f"{used} used up without an answer."
         return Finish(partial(state, events.Outcome.PARTIAL, reason, "max_iterations", Rule.LIMIT_ITERATIONS))
     spent = budgets.exceeded(state)
     if spent is not None:

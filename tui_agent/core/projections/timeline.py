@@ -10,6 +10,7 @@ from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.incidents import MODEL, Incident
+from tui_agent.quantities import counted
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,9 @@ class Timeline:
         return evolve(self, lines=self.lines.append(line), iteration=line.iteration, remark=remark)
 
 
-def _steps(number: int) -> str:
-    return "1 step" if number == 1 else f"{number} steps"
-
-
 def _recovered(incident: Incident) -> str:
     what = incident.tool or ("the model answers" if incident.key == MODEL else "the reply is in form")
-    failures = "1 failure" if incident.times == 1 else f"{incident.times} failures"
+    failures = counted(incident.times, "failure")
     recovery = incident.recovery
     how = " in another way" if recovery is not None and recovery.how == "worked_round" else ""
     return f"{what}{how} after {failures}"
@@ -110,7 +107,7 @@ def _rewound(event: events.Rewound) -> tuple[str, str]:
 def _compacted(event: events.Compacted) -> tuple[str, str]:
     return (
         "window",
-        f"{_steps(event.groups)} summarised: {event.tokens_before:,} → {event.tokens_after:,} tokens",
+        f"{counted(event.groups, 'step')} summarised: {event.tokens_before:,} → {event.tokens_after:,} tokens",
     )
 
 
@@ -135,7 +132,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
         "coherence",
         ", ".join(f"{kind} ×{count}" for kind, count in event.repairs.items()),
     ),
-    events.WindowCut: lambda event: ("window", f"{_steps(event.groups)} left the window"),
+    events.WindowCut: lambda event: ("window", f"{counted(event.groups, 'step')} left the window"),
     events.Compacted: _compacted,
     events.CompactionFailed: lambda event: ("window", f"no summary: {event.reason}"),
     events.WaitSkipped: lambda _: ("operator", "the wait was skipped"),

@@ -15,6 +15,7 @@ from tui_agent.core.recovery.forge_note import closing_instruction, forge_note, 
 from tui_agent.core.recovery.iteration import FORM_ERRORS
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.verdict import ATTEMPTS
+from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -125,7 +126,7 @@ def _forge_style(state: RecoveryState, _: EscalationAnswered | None) -> Iterator
 
 
 def _more(failures: int) -> str:
-    return f"{failures - MOST_FAILURES} more calls failed; their errors stand in the tool results."
+    return f"{counted(failures - MOST_FAILURES, 'more call')} failed; the errors stand in the tool results."
 
 
 # --- Gigi ----------------------------------------------------------------------------------------------------

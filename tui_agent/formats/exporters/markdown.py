@@ -29,6 +29,7 @@ from tui_agent.formats.exporters.story import (
     story_of,
 )
 from tui_agent.formats.exporters.wording import about_summary, by_rule, call_state, clock, counts, input_text
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import visible
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _run(run: RunStory) -> Iterator[str]:
             yield inline(outcome.reason)
         if outcome.answer and outcome.outcome is not Outcome.ANSWERED:
             yield quoted(outcome.answer)
-        yield (f"{run.iterations} iterations · {counts(run.metrics)} · {run.duration:.1f} s")
+        yield f"{counted(run.iterations, 'iteration')} · {counts(run.metrics)} · {run.duration:.1f} s"
 
 
 def _item(item: object) -> Iterator[str]:

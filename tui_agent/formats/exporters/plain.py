@@ -46,6 +46,7 @@ from tui_agent.core.events import (
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.timeline import Timeline
 from tui_agent.formats.exporters.wording import by_rule, clock, counts, without_repeats
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import visible
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ def _summary(event: Compacted | CompactionFailed) -> Iterator[str]:
         yield from event.reason.splitlines()
         return
     sizes = f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
-    yield f"» SUMMARY of {event.groups} steps, {sizes}{by_rule(event.rule)}"
+    yield f"» SUMMARY of {counted(event.groups, 'step')}, {sizes}{by_rule(event.rule)}"
     yield from event.summary.splitlines()
 
 

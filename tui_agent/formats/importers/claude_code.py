@@ -42,6 +42,7 @@ from tui_agent.formats.importers.values import (
     time_at,
     value_at,
 )
+from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -118,7 +119,9 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
         subagents.append(agent)
     if subagents:
         count = sum(len(records) for _, records in agents)
-        report.remarks.append(f"Subagents kept apart: {len(subagents)} runs with {count} messages.")
+        report.remarks.append(
+            f"Subagents kept apart: {counted(len(subagents), 'run')} with {counted(count, 'message')}."
+        )
     return [main, *subagents]
 
 

@@ -20,6 +20,7 @@ from tui_agent.formats.importers import (
     tau_bench,
 )
 from tui_agent.formats.importers.transcript import TranscriptError
+from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -57,7 +58,7 @@ def _seen(recording: Recording) -> str:
         keys = _keys(document)
         return f"It is an object with the keys {keys}." if keys else "It is an empty object."
     if isinstance(document, list):
-        return f"It is a list of {len(document)} items."
+        return f"It is a list of {counted(len(document), 'item')}."
     if recording.records:
         keys = _keys(recording.records[0])
         return f"Its first record has the keys {keys}." if keys else "Its first record is empty."
