@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.console.live_harness import live
+from tests.console.live_harness import HandSession, live
 from tui_agent.console import commands
 from tui_agent.console.history import MAX_ENTRIES, PromptHistory
 from tui_agent.console.panes.styled_line import text_of
@@ -17,7 +17,8 @@ from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.screens.report import ReportPane, ReportScreen
 from tui_agent.console.splash import conversation_width
-from tui_agent.core.events import ReplyDelta
+from tui_agent.core.events import Fault, ModelFaulted, ReplyDelta
+from tui_agent.core.names import FaultKind
 from tui_agent.core.state import RunState
 from tui_agent.tools.skills import BadSkill, Skill, Skills
 
@@ -96,23 +97,89 @@ async def test_enter_right_behind_typed_characters_sends_all_of_them() -> None:
         assert console.prompt == "first\nsecond"
 
 
-async def test_messages_during_a_run_are_shown_as_queued_and_can_be_taken_back() -> None:
+async def test_messages_that_wait_are_edited_dropped_and_sent_at_once() -> None:
     async with live() as console:
         console.session.start()
-        await console.say("and then this")
+        for text in ("and then this", "never mind", "now"):
+            await console.say(text)
         await console.until(lambda: "queued and then this" in console.shown())
+        assert "↑ edits, sends now, drops" in console.shown()
         await console.press("alt+up")
+        assert console.prompt == "now"
+        await console.press("enter", "up", "up", "up")
+        assert "Enter edits · s sends now · d drops" in console.shown()
+        await console.press("down", "d")
+        await console.until(
+            lambda: [one.text for one in console.session.state.queue] == ["and then this", "now"]
+        )
+        await console.press("up", "enter")
         assert console.prompt == "and then this"
-        await console.until(lambda: "queued" not in console.shown())
+        assert console.screen.focused is console.screen.prompt
+        await console.press("enter", "up", "s")
+        await console.until(lambda: ("mode", "AUTO") in console.session.done)
+        assert console.session.done.index(("interrupt",)) < console.session.done.index(("mode", "AUTO"))
+        await console.pilot.click("#queued", offset=(2, 0))
+        await console.until(lambda: len(console.session.state.queue) == 1)
+        await console.press("up")
+        assert console.prompt == ""
+        await console.press("q", "escape")
+        assert console.prompt == "q"
 
 
-async def test_a_click_on_a_queued_message_drops_it() -> None:
+async def test_a_message_after_an_interrupt_goes_at_once_and_after_a_pause_it_waits() -> None:
     async with live() as console:
         console.session.start()
-        await console.say("never mind")
-        await console.until(lambda: "queued never mind" in console.shown())
-        await console.pilot.click("#queued", offset=(2, 0))
-        await console.until(lambda: not console.session.state.queue)
+        await console.press("escape")
+        await console.until(lambda: "a message goes at once" in console.remarks())
+        await console.say("like this")
+        assert console.session.done[-2:] == [("submit", "like this"), ("mode", "AUTO")]
+        await console.press("f6")
+        await console.say("later")
+        assert console.session.done[-1] == ("submit", "later")
+
+
+async def test_letters_end_a_wait_only_where_no_text_is_being_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with live() as console:
+        skipped: list[str] = []
+        monkeypatch.setattr(
+            HandSession, "skip_wait", lambda self: skipped.append("skip") or True, raising=False
+        )
+        console.session.start()
+        fault = Fault(kind=FaultKind.RATE_LIMIT, message="slow down", status=429)
+        console.session.record(
+            ModelFaulted(fault=fault, attempt=1, action="retry", delay=2.5, model="scripted:x")
+        )
+        await console.until(lambda: "429 ▰▰▰▰▰ 0.0 s · s skip the wait · c cancel" in console.shown())
+        await console.type("so it is")
+        assert console.prompt == "so it is"
+        await console.press("ctrl+u")
+        await console.press("s")
+        await console.until(lambda: skipped == ["skip"] and console.prompt == "")
+        await console.screen.run_action("jump('conversation')")
+        await console.until(lambda: console.screen.focused.id == "conversation")
+        await console.press("s")
+        assert skipped == ["skip", "skip"]
+        await console.press("c")
+        await console.until(lambda: ("interrupt",) in console.session.done)
+
+
+async def test_the_mouse_leaves_the_keyboard_with_the_prompt() -> None:
+    from textual import events
+
+    async with live() as console:
+        console.session.start()
+        await console.until(lambda: "fix it" in console.shown())
+        prompt = console.screen.prompt
+        for x, y in ((5, 5), (100, 10), (500, 500), (-1, -1)):
+            for kind in (events.MouseScrollUp, events.MouseDown, events.MouseUp):
+                console.app.post_message(kind(None, x, y, 0, 0, 1, False, False, False, x, y))
+            await console.pilot.pause()
+            assert console.screen.focused is prompt, (x, y)
+        await console.press("f3", "b", "c")
+        assert console.prompt == "bc"
+        await console.press("f3")
+        console.app.post_message(events.Paste("paste"))
+        await console.until(lambda: console.prompt == "bcpaste")
 
 
 @pytest.mark.parametrize(

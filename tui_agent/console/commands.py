@@ -99,6 +99,7 @@ COMMANDS: tuple[Command, ...] = (
         "[trust|reconnect NAME]",
     ),
     Command("unqueue", "Take the newest queued message back into the prompt"),
+    Command("queue", "Messages that wait: edit, drop, or send now (↑ in an empty prompt)"),
     Command("theme", "Change the colours", "NAME", replay=True),
     Command(
         "panes",

@@ -225,7 +225,8 @@ class Dashboard(Vertical):
         self.show_conversation()
         if self._conversation is not None:
             self._came_from = event.seq
-            self._conversation.focus()
+            if self.screen.focused is not None and self.screen.focused.id == "timeline":
+                self._conversation.focus()
             self._conversation.go_to(event.seq)
 
     def on_conversation_pane_back(self) -> None:

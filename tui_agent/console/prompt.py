@@ -65,6 +65,9 @@ class Prompt(TextArea):
     class Typed(Message):
         """A key went into the prompt, or a paste."""
 
+    class QueueWanted(Message):
+        """The messages that wait are wanted."""
+
     class TakeBack(Message):
         """The newest queued message is wanted back for editing."""
 
@@ -79,6 +82,8 @@ class Prompt(TextArea):
         self.completions = completions
         self._folded: dict[str, str] = {}
         self._folds = 0
+        self.queue_above = False
+        """Messages wait above the prompt."""
 
     def put(self, text: str) -> None:
         """Replace the whole text, cursor at its end."""
@@ -125,10 +130,17 @@ class Prompt(TextArea):
 
     def on_paste(self, event: events.Paste) -> None:
         """Make pasted text safe before the text area takes it."""
+        event.text = self._pasted(event.text)
+        self.post_message(self.Typed())
+
+    def take_paste(self, text: str) -> None:
+        """A paste that came while the focus was elsewhere."""
+        self.insert(self._pasted(text))
+
+    def _pasted(self, text: str) -> str:
         from tui_agent.terminal_text import sanitize_paste
 
-        event.text = self._fold(sanitize_paste(event.text), PASTED)
-        self.post_message(self.Typed())
+        return self._fold(sanitize_paste(text), PASTED)
 
     def _delete_mark(self) -> bool:
         """Delete the mark right before the cursor as a whole."""
@@ -184,6 +196,8 @@ class Prompt(TextArea):
             super().action_cursor_up(select)
         elif self.completions.choice is not None:
             self.completions.move(-1)
+        elif self.queue_above and not self.text:
+            self.post_message(self.QueueWanted())
         else:
             self._recall(self.recall.previous(self.whole_text))
 

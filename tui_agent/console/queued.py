@@ -1,12 +1,13 @@
-"""Messages that wait for their turn, above the prompt; a click on one takes it back."""
+"""Messages that wait for their turn, above the prompt: each can be edited, dropped, or sent now."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
@@ -14,6 +15,10 @@ from textual.widgets import Static
 from tui_agent.terminal_text import one_line
 
 SHOWN = 4
+
+KEYS = "Enter edits · s sends now · d drops · Esc"
+DROP = "✕ "
+"""What a click on drops the message; a click beside it goes to the list."""
 
 
 class Waiting(NamedTuple):
@@ -23,53 +28,116 @@ class Waiting(NamedTuple):
     text: str
 
 
-class QueuedMessages(Static):
-    """One line a message, the oldest first."""
+class QueuedMessages(Static, can_focus=True):
+    """One line a message, the oldest first; with the focus, one of them is under the cursor."""
 
     DEFAULT_CSS = """
     QueuedMessages { display: none; height: auto; padding: 0 1; background: $panel; }
     QueuedMessages.-some { display: block; }
     """
 
-    @dataclass
-    class TakenBack(Message):
-        """A message was clicked away."""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", "Up", show=False),
+        Binding("down", "move(1)", "Down", show=False),
+        Binding("enter,e", "choose('edit')", "Edit", show=False),
+        Binding("s", "choose('send')", "Send now", show=False),
+        Binding("d,x,delete,backspace", "choose('drop')", "Drop", show=False),
+        Binding("escape", "leave", "Back to the prompt", show=False),
+    ]
 
-        id: str
+    @dataclass
+    class Chosen(Message):
+        """Something is to be done with a message; `send` means all that wait."""
+
+        message: Waiting
+        what: Literal["edit", "drop", "send"]
+
+    class Left(Message):
+        """Back to the prompt."""
 
     def __init__(self) -> None:
         super().__init__("", markup=False, id="queued")
         self.waiting: tuple[Waiting, ...] = ()
+        self._cursor = 0
 
     def show(self, waiting: Sequence[Waiting]) -> None:
         """Draw the queue where it has changed."""
         if tuple(waiting) == self.waiting:
             return
         self.waiting = tuple(waiting)
+        self._cursor = max(0, min(self._cursor, len(self.waiting) - 1))
+        if not waiting and self.has_focus:
+            self.post_message(self.Left())
         self.set_class(bool(waiting), "-some")
         self.update(self._lines())
 
+    @property
+    def _first(self) -> int:
+        """The first message that is shown."""
+        return max(0, min(self._cursor - SHOWN // 2, len(self.waiting) - SHOWN)) if self.has_focus else 0
+
     def _lines(self) -> Content:
+        shown = self.waiting[self._first : self._first + SHOWN]
+        width = max(20, self.size.width - 2)
+        hint = KEYS if self.has_focus else "↑ edits, sends now, drops"
         lines = []
-        for place, message in enumerate(self.waiting[:SHOWN]):
-            text = one_line(message.text)
-            hint = "  alt+↑ edits it" if place == len(self.waiting) - 1 else ""
-            lines.append(
-                Content.assemble(("✕ ", "$error"), ("queued ", "$text-muted"), text, (hint, "$text-muted"))
-            )
-        if len(self.waiting) > SHOWN:
-            lines.append(Content.styled(f"  and {len(self.waiting) - SHOWN} more", "$text-muted"))
-        return Content("\n").join(
-            line.truncate(max(20, self.size.width - 2), ellipsis=True) for line in lines
-        )
+        for place, message in enumerate(shown, self._first):
+            current = self.has_focus and place == self._cursor
+            last = place == self._first + len(shown) - 1
+            room = width - (len(hint) + 2 if last and width > 2 * len(hint) else 0)
+            line = Content.assemble(
+                (DROP, "$text-error"),
+                ("queued ", "$text-muted"),
+                (one_line(message.text, 400), "bold $accent" if current else ""),
+            ).truncate(room, ellipsis=True, pad=last and room < width)
+            lines.append(Content.assemble(line, (f"  {hint}", "$text-muted")) if room < width else line)
+        rest = len(self.waiting) - len(shown)
+        if rest:
+            lines.append(Content.styled(f"  and {rest} more", "$text-muted"))
+        if shown and width <= 2 * len(hint):
+            lines.append(Content.styled(f"  {hint}", "$text-muted").truncate(width, ellipsis=True))
+        return Content("\n").join(lines)
 
     def on_resize(self) -> None:
         """Cut the lines for the new width."""
+        self._draw()
+
+    def on_focus(self) -> None:
+        """Begin with the newest."""
+        self._cursor = len(self.waiting) - 1
+        self._draw()
+
+    def on_blur(self) -> None:
+        """No message is under the cursor."""
+        self._draw()
+
+    def _draw(self) -> None:
         if self.waiting:
             self.update(self._lines())
 
+    def action_move(self, step: int) -> None:
+        """Another message; below the newest is the prompt."""
+        if self._cursor + step >= len(self.waiting):
+            self.post_message(self.Left())
+        else:
+            self._cursor = max(0, self._cursor + step)
+            self._draw()
+
+    def action_choose(self, what: Literal["edit", "drop", "send"]) -> None:
+        """Do it with the message under the cursor."""
+        if self.waiting:
+            self.post_message(self.Chosen(self.waiting[self._cursor], what))
+
+    def action_leave(self) -> None:
+        self.post_message(self.Left())
+
     def on_click(self, event: events.Click) -> None:
-        """A click on a line takes its message back."""
-        line = event.y
-        if line < min(SHOWN, len(self.waiting)):
-            self.post_message(self.TakenBack(self.waiting[line].id))
+        """A click on a cross drops its message, one beside it puts the cursor on it."""
+        place = self._first + event.y
+        if event.y >= min(SHOWN, len(self.waiting)):
+            return
+        if event.x <= len(DROP):
+            self.post_message(self.Chosen(self.waiting[place], "drop"))
+        else:
+            self._cursor = place
+            self._draw()

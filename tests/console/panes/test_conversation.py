@@ -249,11 +249,11 @@ async def test_the_wait_before_a_retry_counts_down_and_then_stands_as_past() -> 
     story = backing_off()
     async with Stage(ConversationPane).run_test(size=(90, 30)) as pilot:
         pane = await shown(pilot, story)
-        assert "▰▰▰▰▱▱▱▱▱▱ try 2 failed, next in 4.9 s" in text_of_pane(pane)
+        assert "▰▰▱▱▱ 4.9 s · s skip the wait · c cancel" in text_of_pane(pane)
         assert "partial — cut" in text_of_pane(pane)
         story.now += 3
         await shown(pilot, story)
-        assert "▰▰▰▰▰▰▰▰▱▱ try 2 failed, next in 1.9 s" in text_of_pane(pane)
+        assert "▰▰▰▰▱ 1.9 s · s skip the wait · c cancel" in text_of_pane(pane)
         story.ask_model(attempt=3)
         await shown(pilot, story)
         assert "tried again after 8.0 s" in text_of_pane(pane)

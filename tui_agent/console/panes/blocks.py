@@ -27,6 +27,7 @@ FOLDED_MESSAGE = 12
 """Lines of a long message of the operator that are shown unopened."""
 
 _REASONING_WORDS = 4_000
+_WAIT_CELLS = 5
 """Characters of reasoning that are looked at to count its words."""
 
 
@@ -162,14 +163,18 @@ def _fault(entry: conversation.FaultEntry, width: int, context: BlockContext) ->
     back = " on:error-background" if final else ""
     style = f"{role} bold{back}"
     said = [Span(f"{_fault_name(entry)}: ", style), Span(one_line(entry.fault.message, 600), back.strip())]
-    lines = wrap_spans(said, width - 2)[:4]
-    shown: list[Line] = [
-        (Span(("✗ " if final else "≈ ") if not number else "  ", style), *line, Span("", back.strip()))
-        for number, line in enumerate(lines)
-    ]
-    then = _what_then(entry, context)
     rule = (Span("  "), Span(one_line(entry.rule, 60), "muted")) if entry.rule else ()
-    shown.append(clip((Span("  "), *then, *rule), width))
+    if _waits(entry, context):
+        lines = wrap_spans([Span(f"try {entry.attempt}  ", "muted"), *said], width - 2)[:4]
+        shown: list[Line] = [clip((Span("≈ ", style), *_wait(entry, context)), width)]
+        shown.extend((Span("  "), *line) for line in lines)
+    else:
+        lines = wrap_spans(said, width - 2)[:4]
+        shown = [
+            (Span(("✗ " if final else "≈ ") if not number else "  ", style), *line, Span("", back.strip()))
+            for number, line in enumerate(lines)
+        ]
+        shown.append(clip((Span("  "), *_what_then(entry), *rule), width))
     if context.expanded:
         shown.extend(_try(earlier, width) for earlier in entry.earlier)
     elif entry.earlier:
@@ -197,19 +202,32 @@ def _try(entry: conversation.FaultEntry, width: int) -> Line:
     return clip((Span(words, "muted"), Span(one_line(entry.fault.message, 300), "muted")), width)
 
 
-def _what_then(entry: conversation.FaultEntry, context: BlockContext) -> list[Span]:
+def _waits(entry: conversation.FaultEntry, context: BlockContext) -> bool:
+    return entry.action == "retry" and context.open and context.waiting
+
+
+def _wait(entry: conversation.FaultEntry, context: BlockContext) -> list[Span]:
+    """How long the next try still waits, and the keys that end it."""
+    left = max(0.0, entry.until - context.now)
+    total = max(0.001, entry.until - entry.at)
+    done = min(_WAIT_CELLS, max(0, round(_WAIT_CELLS * (1 - left / total))))
+    what = str(entry.fault.status or str(entry.fault.kind).replace("_", " "))
+    bar = "▰" * done + "▱" * (_WAIT_CELLS - done)
+    return [
+        Span(f"{what} ", "warn bold"),
+        Span(f"{bar} {seconds(left)}", "warn"),
+        Span(" · ", "muted"),
+        Span("s", "accent bold"),
+        Span(" skip the wait · ", "muted"),
+        Span("c", "accent bold"),
+        Span(" cancel", "muted"),
+    ]
+
+
+def _what_then(entry: conversation.FaultEntry) -> list[Span]:
     tried = f"try {entry.attempt}"
     match entry.action:
         case "retry":
-            left = entry.until - context.now if context.open and context.waiting else 0.0
-            if left > 0:
-                total = max(0.001, entry.until - entry.at)
-                done = min(10, max(0, round(10 * (1 - left / total))))
-                return [
-                    Span("▰" * done + "▱" * (10 - done), "warn"),
-                    Span(f" {tried} failed, next in {seconds(left)}", "warn"),
-                    Span("  F8 calls now, Esc stops the wait", "muted"),
-                ]
             went = f"tried again after {seconds(max(0.0, entry.until - entry.at))}"
             return [Span(f"{tried} failed, {went}", "muted")]
         case "fallback":

@@ -60,12 +60,19 @@ class ConversationPane(LinePane):
         Binding("down,j", "move(1)", "Next block", show=False),
         Binding("enter,space", "open_block", "Open or fold", show=False),
         Binding("c", "copy_block", "Copy the block", show=False),
+        Binding("s", "skip_wait", "Skip the wait", show=False),
         Binding("backspace", "back", "Back to the timeline", show=False),
         Binding("pageup", "page(-1)", "Page up", show=False),
         Binding("pagedown", "page(1)", "Page down", show=False),
         Binding("home,g", "top", "Beginning", show=False),
         Binding("end,G", "follow", "End, and follow", show=False),
     ]
+
+    @dataclass
+    class WaitEnded(Message):
+        """The wait before the model's next try is to end: by trying now (`skip`), or by pausing the run."""
+
+        skip: bool
 
     class Back(Message):
         """The operator goes back to where a jump came from."""
@@ -387,13 +394,23 @@ class ConversationPane(LinePane):
             self._put_cursor(index, min(above, max(0, self._height - self._transcript.measure(index))))
 
     def action_copy_block(self) -> None:
-        """The whole text of the block under the cursor to the clipboard, made safe."""
+        """The whole text of the block under the cursor to the clipboard, made safe; a try that waits is cancelled."""
         entry = self._transcript.entry(self._cursor) if self._cursor is not None else None
-        if entry is None:
+        if self._phase == "backoff" and (entry is None or self._cursor == len(self._transcript) - 1):
+            self.post_message(self.WaitEnded(skip=False))
+        if entry is None or self._phase == "backoff":
             return
         names = ("text", "content", "question", "answer", "reason")
         text = next((value for name in names if (value := getattr(entry, name, ""))), "")
         self.post_message(self.Copied(text))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A wait can be skipped while there is one."""
+        return self._phase == "backoff" if action == "skip_wait" else super().check_action(action, parameters)
+
+    def action_skip_wait(self) -> None:
+        """Make the model's next try now."""
+        self.post_message(self.WaitEnded(skip=True))
 
     def subject(self) -> Asked | None:
         """The block under the cursor."""
@@ -430,6 +447,8 @@ class ConversationPane(LinePane):
         text = text_of(self._transcript.line(*place))
         if "(Enter or click)" in text or not text.startswith("  "):
             self._toggle(place[0])
+            if not self.has_focus:
+                self._cursor = None
 
 
 def is_decoration(line: Line) -> bool:

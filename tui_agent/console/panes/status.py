@@ -212,7 +212,7 @@ def _activity(state: RunState, now: float) -> tuple[Span, ...]:
             attempt = f" (try {state.run.attempt})" if state.run.attempt > 1 else ""
             return (Span(f"{spinner(now)} model{attempt}", "model"),)
         case "backoff":
-            return (Span(f"≈ retry in {seconds(state.run.retry_at - now)}, F8 now", "warn"),)
+            return (Span(f"≈ retry in {seconds(state.run.retry_at - now)}", "warn"),)
         case "ready" if str(state.session.mode) == "AUTO":
             what = "next" if state.metrics.model_calls else "starting the model"
             return (Span(f"{spinner(now)} {what}", "muted"),)

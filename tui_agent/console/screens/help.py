@@ -26,6 +26,14 @@ PROMPT_KEYS: Rows = (
     ("Shift+Enter ^J Alt+Enter", "New line"),
     ("↑ ↓", "Earlier texts, from the first or last line"),
     ("Alt+↑", "Take the newest queued message back"),
+    (
+        "↑",
+        "In an empty prompt while messages wait: go to them; Enter edits, s sends now, d drops, Esc leaves",
+    ),
+    (
+        "s c",
+        "Alone in an empty prompt while a failed model call waits: skip the wait, cancel (pause the run)",
+    ),
     ("@", "A file of the workspace by its letters"),
     ("!COMMAND", "Run a command of your own; the model reads what it printed with your next message"),
     ("Tab", "Complete a command or a file; otherwise the next pane"),

@@ -26,6 +26,8 @@ from tui_agent.console.screens.session_screen import SessionScreen
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
+    from textual import events
+    from textual.timer import Timer
     from textual.widget import Widget
 
     from tui_agent.console.attention import Attention
@@ -33,8 +35,16 @@ if TYPE_CHECKING:
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.cards.gate import GateCard
     from tui_agent.console.file_index import FileIndex
+    from tui_agent.console.panes import ConversationPane
     from tui_agent.console.queued import QueuedMessages
     from tui_agent.core.state import RunState
+
+
+SKIP_KEY, CANCEL_KEY = "s", "c"
+"""In an empty prompt, while a failed call of the model waits for its next try."""
+
+ALONE = 0.6
+"""Seconds that such a letter stands alone before it is a key and no text."""
 
 
 def live_hints() -> list[Hint]:
@@ -71,6 +81,7 @@ class LiveScreen(SessionScreen):
         self._files: FileIndex | None = None
         self._reading_files = False
         self._attention: Attention | None = None
+        self._lone_letter: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """What the first paint shows: the outline, the prompt, the keys."""
@@ -112,12 +123,53 @@ class LiveScreen(SessionScreen):
     def home(self) -> Widget:
         return self.prompt
 
+    # --- the keyboard stays with the prompt -----------------------------------------------------------------
+
+    def set_focus(
+        self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False
+    ) -> None:
+        """Give the keys to a widget; to the prompt where Textual would give them to none, as after a report of the
+        mouse from outside the screen.
+        """
+        if widget is None and self.app.app_focus and self.prompt.is_attached:
+            widget = self.prompt
+        super().set_focus(widget, scroll_visible, from_app_focus)
+
+    def get_focusable_widget_at(self, x: int, y: int) -> Widget | None:
+        """What takes the keys when it is clicked: a card or a field. A click in a pane acts there and takes none."""
+        from tui_agent.console.panes.pane import LinePane
+
+        widget = super().get_focusable_widget_at(x, y)
+        return None if isinstance(widget, LinePane) else widget
+
+    @property
+    def _focus_takes_no_text(self) -> bool:
+        from tui_agent.console.panes.pane import LinePane
+        from tui_agent.console.queued import QueuedMessages
+
+        return self.focused is None or isinstance(self.focused, LinePane | QueuedMessages)
+
+    def on_key(self, event: events.Key) -> None:
+        """A character that means nothing where the focus is begins a message."""
+        if self._focus_takes_no_text and event.is_printable and event.key not in self.active_bindings:
+            event.stop()
+            self.prompt.focus()
+            self.prompt.insert(event.character or "")
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A paste where the focus takes no text goes into the prompt."""
+        if self._focus_takes_no_text:
+            event.stop()
+            self.prompt.focus()
+            self.prompt.take_paste(event.text)
+
     # --- drawing --------------------------------------------------------------------------------------------
 
     def draw(self) -> None:
         """The session's state, the queue and the cards."""
         if self._queued is not None:
             self._queued.show(self.queue)
+            self.prompt.queue_above = bool(self._queued.waiting)
         state = self.state
         if state is None or self.status is None or self.dashboard is None:
             return
@@ -232,18 +284,66 @@ class LiveScreen(SessionScreen):
             self.run_command(invocation.command.name, invocation.argument)
 
     def on_prompt_typed(self, event: Prompt.Typed) -> None:
-        """Keep cards from taking the focus while somebody types."""
+        """Keep cards from taking the focus while somebody types; look at a letter that stays alone."""
         self.redrawing.hold()
         if self.card_host is not None:
             self.card_host.typed()
+        if self._lone_letter is not None:
+            self._lone_letter.stop()
+            self._lone_letter = None
+        if self._waits_for_model:
+            self._lone_letter = self.set_timer(ALONE, self._take_lone_letter)
+
+    @property
+    def _waits_for_model(self) -> bool:
+        """A failed call of the model waits for its next try."""
+        return self.running and self.state is not None and str(self.state.phase) == "backoff"
+
+    def _take_lone_letter(self) -> None:
+        letter = self.prompt.text
+        if self._waits_for_model and letter in {SKIP_KEY, CANCEL_KEY} and self.focused is self.prompt:
+            self.prompt.put("")
+            self._end_wait(skip=letter == SKIP_KEY)
+
+    def on_conversation_pane_wait_ended(self, event: ConversationPane.WaitEnded) -> None:
+        """A key of the block that waits."""
+        self._end_wait(skip=event.skip)
+
+    def _end_wait(self, *, skip: bool) -> None:
+        """Call the model again now, or pause the run."""
+        if skip:
+            self.action_skip_wait()
+        else:
+            self.interrupt()
 
     def on_prompt_take_back(self, event: Prompt.TakeBack) -> None:
         """Put the newest queued message back into the prompt."""
         self.action_unqueue()
 
-    def on_queued_messages_taken_back(self, event: QueuedMessages.TakenBack) -> None:
-        """A click on a queued message drops it."""
-        self.unqueue(event.id)
+    def on_prompt_queue_wanted(self) -> None:
+        """Go to the messages that wait."""
+        self.action_queue()
+
+    def action_queue(self) -> None:
+        """Go to the messages that wait, the newest first."""
+        if self._queued is not None and self._queued.waiting:
+            self._queued.focus()
+        else:
+            self.say("No message is queued.")
+
+    def on_queued_messages_chosen(self, event: QueuedMessages.Chosen) -> None:
+        """Edit, drop or send a message that waits."""
+        match event.what:
+            case "edit":
+                self.take_back(event.message)
+            case "drop":
+                self.unqueue(event.message.id)
+            case "send":
+                self.send_now()
+                self.prompt.focus()
+
+    def on_queued_messages_left(self) -> None:
+        self.prompt.focus()
 
     def on_card_settled(self, event: Card.Settled) -> None:
         """Settle the question with the answer of its card."""

@@ -42,6 +42,8 @@ class SessionScreen(DashboardScreen):
         self.session: Session | None = None
         self._pending: list[Callable[[Session], None]] = []
         self._unsent: list[str] = []
+        self._interrupted_in = ""
+        """The mode that an interrupt of the operator's ended; empty: there was none since."""
         self._printed: list[str] = []
         """What the operator's own commands printed since the last message."""
 
@@ -146,7 +148,22 @@ class SessionScreen(DashboardScreen):
             self._unsent.append(text)
         else:
             await self.session.submit(text)
+            if self._interrupted_in and self.session.running:
+                # What was cut short was cut short to say this.
+                self._go(self._interrupted_in, self.session)
         self.redraw()
+
+    @work(group="commands")
+    async def send_now(self) -> None:
+        """Cut short what runs, and go on with the messages that wait."""
+        session = self.session
+        if session is None:
+            self.say("The session is still being opened: the message goes out as soon as it is.")
+            return
+        mode = str(session.state.session.mode)
+        if self.operator.waiting_gate is None:
+            await session.interrupt()
+        self._go("AUTO" if mode == "PAUSED" else mode, session)
 
     @property
     def queue(self) -> list[Waiting]:
@@ -187,14 +204,19 @@ class SessionScreen(DashboardScreen):
     def _set_mode(self, mode: str, session: Session) -> None:
         from tui_agent.core.events import Mode
 
+        self._interrupted_in = ""
         session.set_mode(Mode(mode))
 
     @work(group="commands")
     async def interrupt(self) -> None:
         """Interrupt the call or tool that runs; the run pauses."""
         if self.session is not None and self.session.running:
+            mode = str(self.session.state.session.mode)
+            self._interrupted_in = "AUTO" if mode == "PAUSED" else mode
             await self.session.interrupt()
-            self.say("Interrupted: the run is paused. F5 goes on, F10 does one iteration, /stop ends it.")
+            self.say(
+                "Interrupted: a message goes at once, F5 goes on, F10 does one step, /stop ends the run."
+            )
 
     @work(group="commands")
     async def action_stop(self) -> None:
@@ -368,11 +390,15 @@ class SessionScreen(DashboardScreen):
     def action_unqueue(self) -> None:
         """The newest queued message goes back into the prompt."""
         queue = self.queue
-        if not queue:
+        if queue:
+            self.take_back(queue[-1])
+        else:
             self.say("No message is queued.")
-            return
-        self.unqueue(queue[-1].id)
-        self.put_in_prompt(queue[-1].text)
+
+    def take_back(self, message: Waiting) -> None:
+        """A message that waits goes back into the prompt."""
+        self.unqueue(message.id)
+        self.put_in_prompt(message.text)
 
     # --- commands: MCP servers ------------------------------------------------------------------------------
 
