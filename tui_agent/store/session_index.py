@@ -28,6 +28,13 @@ _INSERT = " ".join(
     ("INSERT INTO sessions", f"({', '.join(_COLUMNS)})", "VALUES", f"({', '.join('?' for _ in _COLUMNS)})")
 )
 _OPEN, _CLOSE = "\x02", "\x03"
+_HITS = (
+    "SELECT places.session_id, sessions.title, places.seq, places.role, snippet(passages, 0, ?, ?, '…', 16) "
+    "FROM passages JOIN places ON places.id = passages.rowid "
+    "JOIN sessions ON sessions.id = places.session_id WHERE passages MATCH ?"
+)
+_MOST_PLACES = 5_000
+"""That a search for sessions looks at: the best ones, where a word is everywhere."""
 
 
 class Hit(NamedTuple):
@@ -89,21 +96,31 @@ class SessionIndex:
 
     def search(self, words: str, limit: int = 50) -> list[Hit]:
         """Places that hold all `words` (the last may be unfinished), the best first; none for no words."""
-        quoted = ['"' + word.replace('"', '""') + '"' for word in _plain(words).split()]
+        quoted = _query(words)
         if not quoted:
             return []
         with self._connected() as database:
             found = database.execute(
-                "SELECT places.session_id, sessions.title, places.seq, places.role, "
-                "snippet(passages, 0, ?, ?, '…', 16) FROM passages JOIN places ON places.id = passages.rowid "
-                "JOIN sessions ON sessions.id = places.session_id "
-                "WHERE passages MATCH ? ORDER BY passages.rank LIMIT ?",
-                (_OPEN, _CLOSE, " ".join(quoted) + "*", limit),
+                f"{_HITS} ORDER BY passages.rank LIMIT ?", (_OPEN, _CLOSE, quoted, limit)
             ).fetchall()
-        return [
-            Hit(session_id, title, seq, role, *_spans(marked))
-            for session_id, title, seq, role, marked in found
-        ]
+        return [_as_hit(row) for row in found]
+
+    def found(self, words: str, limit: int = 200) -> list[Hit]:
+        """The best place of each session in which a place holds all `words`, the best first."""
+        quoted = _query(words)
+        if not quoted:
+            return []
+        best: dict[str, Hit] = {}
+        with self._connected() as database:
+            places = database.execute(
+                f"{_HITS} ORDER BY passages.rank LIMIT ?", (_OPEN, _CLOSE, quoted, _MOST_PLACES)
+            )
+            for row in places:
+                if row[0] not in best:
+                    best[row[0]] = _as_hit(row)
+                if len(best) == limit:
+                    break
+        return list(best.values())
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -182,6 +199,17 @@ def _forget(database: sqlite3.Connection, session_id: str) -> None:
     )
     database.execute("DELETE FROM places WHERE session_id = ?", (session_id,))
     database.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+
+
+def _query(words: str) -> str:
+    """The words as FTS5 asks for them, the last one unfinished; empty for none."""
+    quoted = ['"' + word.replace('"', '""') + '"' for word in _plain(words).split()]
+    return " ".join(quoted) + "*" if quoted else ""
+
+
+def _as_hit(row: tuple[str, str, int, str, str]) -> Hit:
+    session_id, title, seq, role, marked = row
+    return Hit(session_id, title, seq, role, *_spans(marked))
 
 
 def _plain(text: str) -> str:

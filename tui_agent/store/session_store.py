@@ -104,6 +104,10 @@ class SessionStore:
         """Places in the conversations that hold all of `words`, the best first."""
         return self._index.search(words, limit)
 
+    def found(self, words: str, limit: int = 200) -> list[Hit]:
+        """The best place of each session whose conversation holds all of `words` in one place."""
+        return self._index.found(words, limit)
+
     def newest(self, workspace: Path | None = None) -> Path | None:
         """The folder of the session that was used last (in `workspace`); None where there is none."""
         by_age = sorted(self._journals().items(), key=lambda item: -item[1][1])

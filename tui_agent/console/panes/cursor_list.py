@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from textual.message import Message
 
@@ -19,8 +19,33 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 
+class _DrawnRows(Sequence[Line]):
+    """The lines of all rows, each drawn when it is looked at: a list may have thousands."""
+
+    def __init__(self, rows: CursorList[Any], width: int) -> None:
+        self._list, self._width = rows, width
+        self._rows, self._cursor, self._height = rows.rows, rows.cursor, rows.row_height
+
+    def __len__(self) -> int:
+        return len(self._rows) * self._height
+
+    @overload
+    def __getitem__(self, index: int) -> Line: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Line]: ...
+    def __getitem__(self, index: int | slice) -> Line | Sequence[Line]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        place, part = divmod(index, self._height)
+        if place >= len(self._rows):
+            raise IndexError(index)
+        row, current = self._rows[place], place == self._cursor
+        draw = self._list.draw_row if part == 0 else self._list.draw_second
+        return draw(row, self._width, current=current)
+
+
 class CursorList(LinePane, Generic[Row], can_focus=False):
-    """Rows that a subclass draws, one line each."""
+    """Rows that a subclass draws, `row_height` lines each."""
 
     DEFAULT_CSS = """
     CursorList { border: none; padding: 0; }
@@ -38,6 +63,7 @@ class CursorList(LinePane, Generic[Row], can_focus=False):
 
     def __init__(self, rows: Sequence[Row] = (), cursor: int = 0) -> None:
         super().__init__()
+        self.row_height = 1
         self.rows = rows
         self.cursor = cursor
 
@@ -47,7 +73,11 @@ class CursorList(LinePane, Generic[Row], can_focus=False):
         return self.rows[self.cursor] if self.rows else None
 
     def draw_row(self, row: Row, width: int, *, current: bool) -> Line:
-        """One row; `current`: it is under the cursor."""
+        """One row, or its first line; `current`: it is under the cursor."""
+        raise NotImplementedError
+
+    def draw_second(self, row: Row, width: int, *, current: bool) -> Line:
+        """The second line of a row, where `row_height` is 2."""
         raise NotImplementedError
 
     def show(self, state: RunState, now: float) -> None:
@@ -65,19 +95,18 @@ class CursorList(LinePane, Generic[Row], can_focus=False):
     def follow(self) -> None:
         """Bring the row under the cursor into view."""
         top, height = self.scroll_offset.y, self.scrollable_content_region.height
-        if self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False)
-        elif self.cursor >= top + height:
-            self.scroll_to(y=self.cursor - height + 1, animate=False)
+        first, end = self.cursor * self.row_height, (self.cursor + 1) * self.row_height
+        if first < top:
+            self.scroll_to(y=first, animate=False)
+        elif end > top + height:
+            self.scroll_to(y=end - height, animate=False)
 
-    def draw(self, width: int, height: int) -> list[Line]:
-        return [
-            self.draw_row(row, width, current=place == self.cursor) for place, row in enumerate(self.rows)
-        ]
+    def draw(self, width: int, height: int) -> Sequence[Line]:
+        return _DrawnRows(self, width)
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to the row under the mouse."""
-        place = event.y + self.scroll_offset.y
+        place = (event.y + self.scroll_offset.y) // self.row_height
         if 0 <= place < len(self.rows):
             again = place == self.cursor
             self.move(place - self.cursor)

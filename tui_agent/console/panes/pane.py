@@ -22,6 +22,8 @@ from tui_agent.console.panes.styled_line import Line, Palette, text_of, to_strip
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.style import Style
     from textual.events import Resize
     from textual.selection import Selection
@@ -66,7 +68,7 @@ class LinePane(ScrollView, can_focus=True):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._lines: list[Line] = []
+        self._lines: Sequence[Line] = []
         self._strips: dict[int, Strip] = {}
         self._drawn: tuple[object, int, int] | None = None
         self._base_style: Style | None = None
@@ -83,7 +85,7 @@ class LinePane(ScrollView, can_focus=True):
         """Show `state` at the time `now` (seconds since the epoch)."""
         raise NotImplementedError
 
-    def draw(self, width: int, height: int) -> list[Line]:
+    def draw(self, width: int, height: int) -> Sequence[Line]:
         """The pane's content as lines of at most `width` cells; `height` is what is visible."""
         raise NotImplementedError
 

@@ -386,8 +386,11 @@ class DashboardScreen(Screen[None]):
         from tui_agent.store.session_store import SessionStore
 
         store = await asyncio.to_thread(SessionStore, self.settings.state_dir)
-        chosen = await self.app.push_screen_wait(SessionsScreen(store, self.session_id))
-        if chosen is not None:
+        browser = SessionsScreen(
+            store, lambda folder: self.export_to_file(folder, ""), frozenset({self.session_id})
+        )
+        chosen = await self.app.push_screen_wait(browser)
+        if chosen is not None and (chosen.session_id, chosen.what) != (self.session_id, "resume"):
             await self.open_session(chosen.session_id, chosen.what)
 
     def on_conversation_pane_copied(self, event: ConversationPane.Copied) -> None:

@@ -1,4 +1,4 @@
-"""The session list: it opens at once, searches everything that was said, and offers what to do with a session.
+"""The session browser: it opens at once, searches everything that was said, and offers what to do with a session.
 
 It asks the store in threads and opens nothing: it is dismissed with what was chosen.
 """
@@ -6,87 +6,198 @@ It asks the store in threads and opens nothing: it is dismissed with what was ch
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
+from rich.cells import cell_len
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.glyphs import OUTCOMES
-from tui_agent.console.panes.styled_line import Line, Span, fit, pad, pad_left
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit, pad, pad_left
+from tui_agent.console.screens.line import LineScreen
+from tui_agent.console.session_tree import Entry, entries
 from tui_agent.quantities import age, counted
-from tui_agent.terminal_text import one_line
+from tui_agent.store.errors import SessionError
+from tui_agent.store.redaction import Redactor
+from tui_agent.terminal_text import one_line, sanitize
 
 if TYPE_CHECKING:
+    from textual import events
+
+    from tui_agent.store.session_index import Hit
     from tui_agent.store.session_store import SessionStore
     from tui_agent.store.summary import SessionRow
 
 HINTS = (
-    Hint("Enter", "go on with it", "enter"),
+    Hint("Enter", "open", "enter"),
     Hint("^R", "replay", "ctrl+r"),
+    Hint("F2", "rename", "f2"),
+    Hint("^E", "export", "ctrl+e"),
     Hint("^D", "delete", "ctrl+d"),
-    Hint("↑↓", "choose", "down"),
     Hint("Esc", "back", "escape"),
+    Hint("↑↓", "choose", "down"),
 )
+PAUSE = 0.08
+"""Seconds without a key before the conversations are searched; titles are narrowed down at once."""
+
+LOW = 16
+"""Rows of the list's frame below which what is known of the chosen session takes one line."""
+
+ROLES = {"operator": "» you", "model": "· model", "error": "✗ error", "title": "≡ title"}
+"""Who said what was found."""
 
 
 class Chosen(NamedTuple):
-    """A session and what to do with it."""
+    """A session, what to do with it, and the event at which something was found (0: nothing)."""
 
     session_id: str
     what: Literal["resume", "replay"]
+    at: int = 0
 
 
-class SessionList(CursorList["SessionRow"]):
-    """One row a session, the newest first."""
+class SessionList(CursorList[Entry]):
+    """Sessions, the newest first, forks below their parents; while something is looked for, with the line found."""
 
     DEFAULT_CSS = """
     SessionList { height: 1fr; }
     """
 
     now = 0.0
+    words: Sequence[str] = ()
+    here: frozenset[str] = frozenset()
+    """The sessions that are open in tabs."""
+    waiting = ""
+    """What an empty list says."""
 
-    def show_rows(self, rows: Sequence[SessionRow], now: float) -> None:
-        """Show these; the cursor stays on its session where that is still there."""
-        before = self.chosen
-        self.rows, self.now = rows, now
-        same = [place for place, row in enumerate(rows) if before is not None and row.id == before.id]
-        self.cursor = same[0] if same else 0
+    def show_entries(self, entries: Sequence[Entry], words: Sequence[str], now: float) -> None:
+        """Show these; the cursor stays on its session where that is still there, unless other words are looked for."""
+        before = self.chosen if words == self.words else None
+        self.rows, self.words, self.now = entries, words, now
+        self.row_height = 2 if words else 1
+        same = (place for place, each in enumerate(entries) if before and each.row.id == before.row.id)
+        self.cursor = next(same, 0)
         self.redraw()
+        self.follow()
 
-    def draw(self, width: int, height: int) -> list[Line]:
-        return super().draw(width, height) or [(Span("○ no session fits", "muted"),)]
+    def draw(self, width: int, height: int) -> Sequence[Line]:
+        if self.rows:
+            return super().draw(width, height)
+        return [(Span(fit(self.waiting or "○ no session fits", width), "muted"),)]
 
-    def draw_row(self, row: SessionRow, width: int, *, current: bool) -> Line:
+    def draw_row(self, row: Entry, width: int, *, current: bool) -> Line:
         ground = " on:cursor-background" if current else ""
+        session = row.row
         spans = [Span("▌ " if current else "  ", f"accent{ground}")]
-        spans.append(Span(pad_left(age(self.now - row.ended_at), 6) + "  ", f"muted{ground}"))
-        if row.problem:
-            return (*spans, Span(fit(f"{row.id}: {one_line(row.problem)}", width - 10), f"error{ground}"))
-        sign = OUTCOMES.get(row.outcome)
-        word = f"{sign.glyph} {row.outcome.replace('_', ' ')}" if sign else row.outcome or "open"
-        spans.append(Span(pad(word, 14), f"{sign.role if sign else 'warn'}{ground}"))
+        spans.append(Span(pad_left(age(self.now - session.ended_at), 6) + " ", f"muted{ground}"))
+        if session.problem:
+            said = fit(f"{session.id}: {one_line(session.problem)}", width - 9)
+            return (*spans, Span(said, f"error{ground}"), Span("", ground.strip()))
+        sign = OUTCOMES.get(session.outcome)
+        word = f"{sign.glyph} {session.outcome.replace('_', ' ')}" if sign else "· unfinished"
+        if session.id in self.here:
+            word = "● open here"
+        role = "accent" if session.id in self.here else sign.role if sign else "muted"
+        spans.append(Span(pad(word, 14) + " ", f"{role}{ground}"))
         right: list[Span] = []
-        if width >= 70:
-            recovered = f"{row.recoveries}/{row.failures} recovered" if row.failures else ""
+        if width >= 76:
+            recovered = f"{session.recoveries}/{session.failures} recovered" if session.failures else ""
             right.append(Span(pad_left(recovered, 16), f"muted{ground}"))
         if width >= 96:
-            cost = "cost ?" if row.cost is None else f"${row.cost:.2f}"
+            cost = "cost ?" if session.cost is None else f"${session.cost:.2f}"
             right.append(Span(pad_left(cost, 9), f"muted{ground}"))
         if width >= 120:
-            right.append(Span("  " + pad(one_line(row.model), 24), f"model{ground}"))
-            right.append(Span("  " + pad(one_line(row.workspace)[-28:], 28), f"muted{ground}"))
-        room = width - 24 - sum(len(span.text) for span in right)
-        title = one_line(row.title) or row.id
-        spans.append(Span(pad(title, max(4, room)), f"{'bold' if current else ''}{ground}"))
-        return (*spans, *right, Span("", ground.strip()))
+            right.append(Span("  " + pad(one_line(session.model), 24), f"model{ground}"))
+            right.append(Span("  " + pad(one_line(session.workspace)[-28:], 28), f"muted{ground}"))
+        room = width - sum(cell_len(span.text) for span in (*spans, *right))
+        title = _title(row, self.words, "bold" if current else "", ground)
+        title = list(clip(title, max(4, room)))
+        filling = Span(" " * max(0, room - sum(cell_len(span.text) for span in title)), ground.strip())
+        return (*spans, *title, filling, *right, Span("", ground.strip()))
+
+    def draw_second(self, row: Entry, width: int, *, current: bool) -> Line:
+        ground = " on:cursor-background" if current else ""
+        spans = [Span("▌ " if current else "  ", f"accent{ground}")]
+        who, text = "", row.row.workspace
+        found: Sequence[tuple[int, int]] = _places(text, self.words)
+        if row.hit is not None:
+            who = ROLES.get(row.hit.role, row.hit.role)
+            text, found = _from_near(row.hit.snippet, row.hit.spans, width - 11)
+        spans.append(Span(pad_left(who, 7) + "  ", f"muted{ground}"))
+        spans += _marked(text, found, f"muted{ground}", f"accent bold{ground}")
+        return (*clip(spans, width), Span("", ground.strip()))
+
+
+def _title(entry: Entry, words: Sequence[str], weight: str, ground: str) -> list[Span]:
+    """The title with what was looked for marked; a fork after where it left its parent."""
+    row = entry.row
+    spans = [Span(entry.branch, f"muted{ground}")] if entry.branch else []
+    if row.parent:
+        spans.append(Span(f"{'' if entry.branch else 'fork '}@{row.parent_seq} ", f"note{ground}"))
+    text = one_line(row.title) or row.id
+    return [*spans, *_marked(text, _places(text, words), f"{weight}{ground}", f"accent bold{ground}")]
+
+
+def _places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the words stand first."""
+    low = text.lower()
+    return sorted((at, at + len(word)) for word in words if (at := low.find(word)) >= 0)
+
+
+def _from_near(
+    text: str, places: Sequence[tuple[int, int]], width: int
+) -> tuple[str, Sequence[tuple[int, int]]]:
+    """The text from shortly before its first place on, where that would not be seen in `width` characters."""
+    if not places or places[0][1] <= width:
+        return text, places
+    cut = max(0, places[0][0] - width // 4)
+    return "…" + text[cut:], [(start - cut + 1, end - cut + 1) for start, end in places]
+
+
+def _marked(text: str, places: Iterable[tuple[int, int]], plain: str, mark: str) -> list[Span]:
+    """`text` on one line, its `places` in another style."""
+    spans: list[Span] = []
+    end = 0
+    for start, stop in places:
+        if start >= end:
+            spans += (Span(_flat(text[end:start]), plain), Span(_flat(text[start:stop]), mark))
+            end = stop
+    return [*spans, Span(_flat(text[end:]), plain)]
+
+
+def _flat(text: str) -> str:
+    """Safe, on one line, with the spaces at its ends."""
+    return re.sub(r"\s+", " ", sanitize(text))
+
+
+def about(row: SessionRow, parent: str, width: int, lines: int) -> str:
+    """What is known of a session, in so many lines of `width` cells. `parent`: its title, where it is a fork."""
+    cost = "cost unknown" if row.cost is None else f"${row.cost:.2f}"
+    first = [row.id, row.workspace, row.model, f"policy {row.policy}" if row.policy else ""]
+    second = [
+        f"fork of {parent} after event {row.parent_seq}" if row.parent else "",
+        f"{row.recoveries} of {counted(row.failures, 'failure')} recovered" if row.failures else "no failure",
+        cost,
+        counted(row.runs, "run"),
+        counted(row.iterations, "step"),
+        f"{row.size / 1e3:.0f} kB",
+        row.source,
+    ]
+    both = [" · ".join(one_line(part, 120) for part in parts if part) for parts in (first, second)]
+    if lines == 1:
+        both = [" · ".join((row.id, *both[1:]))]
+    return "\n".join(fit(line, width) for line in both)
 
 
 class SessionsScreen(ModalScreen["Chosen | None"]):
@@ -100,7 +211,11 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
             border-title-color: $accent; border-subtitle-color: $text-muted; padding: 0 1;
         }
         & Input { border: none; height: 1; padding: 0; margin-bottom: 1; background: $background; }
+        & Static { height: auto; color: $text-muted; margin-top: 1; }
         & KeyHints { padding: 0; background: $background; }
+        &.-low Input { margin-bottom: 0; }
+        &.-low Static { margin-top: 0; }
+        &.-low > Vertical { width: 100%; height: 100%; }
     }
     """
 
@@ -110,88 +225,153 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
         Binding("down", "move(1)", "Down", show=False, priority=True),
         Binding("pageup", "move(-10)", "Up", show=False, priority=True),
         Binding("pagedown", "move(10)", "Down", show=False, priority=True),
-        Binding("enter", "choose('resume')", "Go on", show=False, priority=True),
+        Binding("enter", "choose('resume')", "Open", show=False, priority=True),
         Binding("ctrl+r", "choose('replay')", "Replay", show=False, priority=True),
+        Binding("f2", "rename", "Rename", show=False, priority=True),
+        Binding("ctrl+e", "export", "Export", show=False, priority=True),
         Binding("ctrl+d", "delete", "Delete", show=False, priority=True),
     ]
 
-    def __init__(self, store: SessionStore, own: str = "") -> None:
-        """`own` is the session that is open: it cannot be deleted or opened again."""
+    def __init__(
+        self,
+        store: SessionStore,
+        export: Callable[[Path], Awaitable[None]],
+        here: frozenset[str] = frozenset(),
+    ) -> None:
+        """`export` writes the session in a folder to a file; `here`: the sessions that are open in this console."""
         super().__init__()
         self._store = store
-        self._own = own
+        self._export = export
         self._rows: list[SessionRow] = []
         self._list = SessionList()
+        self._list.here = here
+        self._list.waiting = "looking…"
+        self._about = Static(markup=False)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content("Sessions")
             yield Input(placeholder="Search in titles, workspaces and all that was said", compact=True)
             yield self._list
+            yield self._about
             yield KeyHints(HINTS)
 
     def on_mount(self) -> None:
         """What the index knows at once, then what changed since."""
         self.run_worker(self._load(), exclusive=True, group="load")
 
-    async def _load(self) -> None:
-        self._rows = await asyncio.to_thread(self._store.rows)
-        await self._show()
-        if await asyncio.to_thread(self._store.stale):
-            await asyncio.to_thread(self._store.refresh)
-            self._rows = await asyncio.to_thread(self._store.rows)
-            await self._show()
-        used = await asyncio.to_thread(self._store.disk_use)
-        self.query_one(Vertical).border_subtitle = Content(
-            f"{counted(len(self._rows), 'session')} · {used.total / 1e6:.1f} MB"
-        )
+    def on_resize(self, event: events.Resize) -> None:
+        """Give up empty lines where there are few."""
+        self.set_class(event.size.height < LOW + 8, "-low")
+        self.call_after_refresh(self._show_about)
 
-    async def _show(self) -> None:
-        words = self.query_one(Input).value.strip()
-        rows = self._rows
-        if words:
-            hits = {hit.session_id for hit in await asyncio.to_thread(self._store.search, words, 500)}
-            low = words.lower()
-            rows = [
-                row
-                for row in rows
-                if row.id in hits or low in f"{row.id} {row.title} {row.workspace}".lower()
-            ]
-        self._list.show_rows(rows, time.time())
+    async def _load(self) -> None:
+        await self._read()
+        if await asyncio.to_thread(self._store.stale):
+            await asyncio.to_thread(self._store.refresh, self._progressed)
+            await self._read()
+        used = await asyncio.to_thread(self._store.disk_use)
+        self._say(f"{counted(len(self._rows), 'session')} · {used.total / 1e6:.1f} MB")
+
+    async def _read(self) -> None:
+        self._rows = [row for row in await asyncio.to_thread(self._store.rows) if _is_worth_listing(row)]
+        self._list.waiting = ""
+        await self._search(0.0)
+
+    def _progressed(self, done: int, of: int) -> None:
+        """Called in the thread that reads journals."""
+        if self.is_attached:
+            self.app.call_from_thread(self._say, f"reading {done} of {of}…")
+
+    def _say(self, text: str) -> None:
+        self.query_one(Vertical).border_subtitle = Content(text)
+
+    async def _search(self, pause: float) -> None:
+        """Narrow down by titles at once, and by all that was said once nobody types."""
+        typed = self.query_one(Input).value.strip()
+        self._show(typed, ())
+        if typed:
+            await asyncio.sleep(pause)
+            self._show(typed, await asyncio.to_thread(self._store.found, typed))
+
+    def _show(self, typed: str, hits: Sequence[Hit]) -> None:
+        self._list.show_entries(entries(self._rows, typed, hits), typed.lower().split(), time.time())
+        self._show_about()
+
+    def _show_about(self) -> None:
+        chosen, width = self._list.chosen, self._about.size.width
+        if chosen is None or not width:
+            self._about.update("")
+            return
+        titles = (row.title for row in self._rows if row.id == chosen.row.parent)
+        parent = next(titles, chosen.row.parent)
+        self._about.update(about(chosen.row, parent, width, 1 if self.size.height < LOW else 2))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search as it is typed."""
-        self.run_worker(self._show(), exclusive=True, group="search")
+        self.run_worker(self._search(PAUSE), exclusive=True, group="search")
+
+    def on_cursor_list_moved(self, _: CursorList.Moved) -> None:
+        self._show_about()
 
     def action_move(self, step: int) -> None:
         self._list.move(step)
 
     def action_choose(self, what: Literal["resume", "replay"]) -> None:
-        """Go on with the session, or watch it."""
-        row = self._list.chosen
-        if row is None:
-            return
-        if row.id == self._own and what == "resume":
-            self.dismiss(None)
-        else:
-            self.dismiss(Chosen(row.id, what))
+        """Go on with the session, or watch it from where something was found."""
+        chosen = self._list.chosen
+        if chosen is not None:
+            self.dismiss(Chosen(chosen.row.id, what, chosen.hit.seq if chosen.hit is not None else 0))
 
     def on_cursor_list_clicked(self, event: CursorList.Clicked) -> None:
         """A second click on a row goes on with it."""
         if event.again:
             self.action_choose("resume")
 
-    def action_delete(self) -> None:
-        """Into the trash, from which it can be brought back."""
-        row = self._list.chosen
+    def _closed_one(self, what: str) -> SessionRow | None:
+        """The chosen session, unless it is open: an open one is written by its tab alone."""
+        chosen = self._list.chosen
+        if chosen is not None and chosen.row.id in self._list.here:
+            self.notify(f"This session is open; it cannot be {what} here.", severity="warning", markup=False)
+            return None
+        return None if chosen is None else chosen.row
+
+    @work(group="change")
+    async def action_rename(self) -> None:
+        """Give the session another title."""
+        row = self._closed_one("renamed (use /title in its tab)")
         if row is None:
             return
-        if row.id == self._own:
-            self.notify("This session is open; it cannot be deleted now.", severity="warning", markup=False)
-            return
-        self.run_worker(self._delete(row.id), group="load")
+        title = await self.app.push_screen_wait(LineScreen("Title of the session", row.title))
+        if title and title != row.title:
+            redactor = Redactor.from_environment(os.environ)
+            await self._change(self._store.rename(row.id, title, time.time(), redactor))
 
-    async def _delete(self, session_id: str) -> None:
-        await asyncio.to_thread(self._store.delete, session_id, time.time())
-        self.notify("Moved to the trash; agent-tui sessions restores it.", markup=False)
-        await self._load()
+    @work(group="change")
+    async def action_export(self) -> None:
+        """Write the session to a file."""
+        chosen = self._list.chosen
+        if chosen is not None:
+            await self._export(self._store.folder(chosen.row.id))
+
+    @work(group="change")
+    async def action_delete(self) -> None:
+        """Into the trash, from which it can be brought back."""
+        row = self._closed_one("deleted")
+        if row is not None and await self._change(asyncio.to_thread(self._store.delete, row.id, time.time())):
+            self.notify(f"In the trash; agent-tui sessions restore {row.id} brings it back.", markup=False)
+
+    async def _change(self, doing: Awaitable[None]) -> bool:
+        """Change a session, and list it as it is then. False where the disk or another program refused."""
+        try:
+            await doing
+        except SessionError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return False
+        await self._read()
+        return True
+
+
+def _is_worth_listing(row: SessionRow) -> bool:
+    """A session in which nothing was said is not; one that is not indexed yet, or cannot be read, may be."""
+    return bool(row.runs or row.problem or row.parent or not row.events)
