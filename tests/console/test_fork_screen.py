@@ -16,8 +16,8 @@ from tests.runtime.session_harness import start_session
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.program import ConsoleApp
+from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.fork import ForkScreen
-from tui_agent.console.screens.leave import LeaveScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.core.events import (
     EscalationAnswered,

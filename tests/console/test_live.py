@@ -10,9 +10,9 @@ from tests.console.live_harness import HandSession, live
 from tui_agent.console import commands
 from tui_agent.console.history import MAX_ENTRIES, PromptHistory
 from tui_agent.console.panes.styled_line import text_of
+from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.help import HelpScreen, sections
 from tui_agent.console.screens.jump import JumpScreen
-from tui_agent.console.screens.leave import LeaveScreen
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.screens.report import ReportPane, ReportScreen
@@ -106,9 +106,9 @@ async def test_messages_that_wait_are_edited_dropped_and_sent_at_once() -> None:
         assert "↑ edits, sends now, drops" in console.shown()
         await console.press("alt+up")
         assert console.prompt == "now"
-        await console.press("enter", "up", "up", "up")
-        assert "Enter edits · s sends now · d drops" in console.shown()
-        await console.press("down", "d")
+        await console.press("enter", "up")
+        await console.until(lambda: "Enter edits · s sends now · d drops" in console.shown())
+        await console.press("up", "d")
         await console.until(
             lambda: [one.text for one in console.session.state.queue] == ["and then this", "now"]
         )

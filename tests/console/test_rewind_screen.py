@@ -86,7 +86,7 @@ async def test_a_rewind_does_what_it_showed_and_is_taken_back_by_undo(
         assert ("~ change  a.txt" in text and "- delete  b.txt" in text) is (key != "c")
         assert content(live) == AFTER, "looking changes nothing"
         await live.press("enter")
-        await live.until(lambda: "/rewind undo takes it back" in live.remarks())
+        await live.until(lambda: "/redo takes it back" in live.remarks())
         assert all(part in live.remarks() for part in remarks)
         assert (content(live), tasks(live)) == (files, BOTH_TASKS if key == "f" else BOTH_TASKS[:1])
 
@@ -250,3 +250,23 @@ async def test_the_palette_offers_both_going_back_and_taking_it_back(tmp_path: P
         await live.press("enter")
         await live.until(lambda: live.app.screen.__class__.__name__ != "CommandPalette")
         await live.opens(RewindScreen)
+
+
+async def test_undo_takes_back_message_by_message_and_redo_brings_back_one_by_one(tmp_path: Path) -> None:
+    async with real_live(tmp_path, TURNS, files={"a.txt": "before"}) as live:
+        await live.command("/undo")
+        await live.until(lambda: "no message to take back" in live.remarks())
+        await live.run("make it one", "make it two")
+        for message, files in (("make it two", BEFORE), ("make it one", {"a.txt": "before"})):
+            await open_screen(live, "/undo")
+            assert f"before: {message}" in live.shown()
+            await live.press("enter")
+            await live.until(lambda message=message: live.screen.prompt.text == message)
+            assert content(live) == files
+            live.screen.prompt.put("")
+        assert tasks(live) == []
+        for files in (BEFORE, AFTER):
+            await open_screen(live, "/redo")
+            await live.press("enter")
+            await live.until(lambda files=files: content(live) == files)
+        await live.until(lambda: tasks(live) == BOTH_TASKS)

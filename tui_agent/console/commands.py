@@ -140,6 +140,10 @@ COMMANDS: tuple[Command, ...] = (
         ("undo",),
     ),
     Command(
+        "undo", "Take back what your last message led to: conversation and files; shows what would change"
+    ),
+    Command("redo", "Take the newest /undo or /rewind back"),
+    Command(
         "export",
         "Write the session to a file, in the form that is named (markdown, html, …)",
         "[FORMAT] [FILE]",

@@ -102,13 +102,10 @@ class QueuedMessages(Static, can_focus=True):
         """Cut the lines for the new width."""
         self._draw()
 
-    def on_focus(self) -> None:
-        """Begin with the newest."""
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """Begin with the newest; without the focus no message is under the cursor."""
+        super().watch_has_focus(_has_focus)
         self._cursor = len(self.waiting) - 1
-        self._draw()
-
-    def on_blur(self) -> None:
-        """No message is under the cursor."""
         self._draw()
 
     def _draw(self) -> None:

@@ -88,7 +88,7 @@ def preview(plan: RewindPlan, workspace: str) -> Iterable[Passage]:
             yield Passage(f"{mark} {change.action:<6}  {path}", role, verbatim=True, indent=2)
     yield Passage("")
     if not plan.undoes:
-        yield Passage("Nothing is lost: /rewind undo takes it back until the next run begins.", "muted")
+        yield Passage("Nothing is lost: /redo takes it back until the next run begins.", "muted")
 
 
 def rewound(plan: RewindPlan) -> str:
@@ -102,4 +102,4 @@ def rewound(plan: RewindPlan) -> str:
         parts.append(f"{counted(len(plan.files), 'file')} brought back")
     if plan.undoes:
         return f"The rewind was taken back: {', '.join(parts)}."
-    return f"Rewound to “{one_line(plan.point.label, 60)}”: {', '.join(parts)}. /rewind undo takes it back."
+    return f"Rewound to “{one_line(plan.point.label, 60)}”: {', '.join(parts)}. /redo takes it back."

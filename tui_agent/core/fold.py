@@ -481,7 +481,7 @@ def _stop_requested(_: RunState, event: StopRequested) -> Changes:
 
 
 def _rewound(state: RunState, event: Rewound) -> Changes:
-    changes: Changes = {"rewound": None if event.undoes else event}
+    changes: Changes = {"rewinds": state.rewinds[:-1] if event.undoes else (*state.rewinds, event)}
     if event.scope != "files" and not event.undoes:
         changes["known_files"] = state.known_files.up_to(event.to_seq)
     return changes

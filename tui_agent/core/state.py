@@ -186,8 +186,8 @@ class RunState:
     escalation: EscalationRaised | None = None
     iteration_open: bool = False
     """Between `IterationStarted` and `IterationFinished`."""
-    rewound: Rewound | None = None
-    """The newest rewind, as long as it can be taken back."""
+    rewinds: tuple[Rewound, ...] = ()
+    """Those that were not taken back, the newest last."""
     known_files: KnownFiles = field(default_factory=KnownFiles)
     """Files of the workspace as the model last read or wrote them."""
     hook_context: tuple[str, ...] = ()
@@ -201,6 +201,11 @@ class RunState:
     def checkpoints(self) -> AppendLog[CheckpointSaved]:
         """Kept states of the workspace, oldest first."""
         return self.conversation.checkpoints
+
+    @property
+    def rewound(self) -> Rewound | None:
+        """The newest rewind that was not taken back."""
+        return self.rewinds[-1] if self.rewinds else None
 
     @property
     def running(self) -> bool:

@@ -28,6 +28,8 @@ class RewindPoint:
     at: float
     label: str
     ref: str = ""
+    text: str = ""
+    """The operator's message that it precedes, where it does."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def points(state: RunState) -> list[RewindPoint]:
     for entry in starts:
         seq = entry.seq - 1
         ref = _ref_at(state, seq)
-        found[seq, ref] = RewindPoint(seq, entry.at, f"before: {_line(entry.text)}", ref)
+        found[seq, ref] = RewindPoint(seq, entry.at, f"before: {_line(entry.text)}", ref, entry.text)
     for summary in entries:
         if isinstance(summary, SummaryEntry) and not summary.failed:
             seq = summary.seq - 1

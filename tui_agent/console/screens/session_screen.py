@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tui_agent.console.commands import Command
     from tui_agent.console.operator import ConsoleOperator
     from tui_agent.console.queued import Waiting
+    from tui_agent.console.rewind_text import RewindChoice
     from tui_agent.console.why import Why
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
@@ -120,7 +121,7 @@ class SessionScreen(DashboardScreen):
             await super().open_session(session_id, what, changed)
 
     async def _confirm_leaving(self) -> bool:
-        from tui_agent.console.screens.leave import LeaveScreen
+        from tui_agent.console.screens.ask import LeaveScreen
 
         leaving: bool | None = await self.app.push_screen_wait(LeaveScreen())
         return bool(leaving)
@@ -479,8 +480,7 @@ class SessionScreen(DashboardScreen):
     @work(group="commands")
     async def action_rewind(self, argument: str = "") -> None:
         """Go back to an earlier point, or take the newest rewind back; what changes is shown first."""
-        from tui_agent.console.rewind_text import choices_of, first_choice, rewound
-        from tui_agent.console.screens.rewind import RewindScreen
+        from tui_agent.console.rewind_text import choices_of, first_choice
         from tui_agent.store.errors import SessionError
 
         session = self.session
@@ -493,13 +493,64 @@ class SessionScreen(DashboardScreen):
         try:
             choices = choices_of(session)
             cursor = first_choice(choices, undo=argument == "undo")
-            plan = await self.app.push_screen_wait(RewindScreen(session, choices, cursor))
-            if plan is not None:
-                await session.rewind(plan)
-                self.say(rewound(plan))
-                self.redraw()
         except SessionError as error:
             self.say(str(error), "warning")
+        else:
+            await self._rewind(session, choices, cursor)
+
+    @work(group="commands")
+    async def action_undo(self) -> None:
+        """Take back what the last message led to, once it was shown; the message goes back into the prompt."""
+        from tui_agent.console.rewind_text import RewindChoice
+
+        session = self.session
+        if session is None:
+            self.say("The session is still being opened.")
+            return
+        if self.running and not await self._end_run_first():
+            return
+        point = next((point for point in session.rewind_points() if point.text), None)
+        if point is None:
+            self.say("There is no message to take back.")
+        elif await self._rewind(session, [RewindChoice(point, point.label, point.at)], 0):
+            self.put_in_prompt(point.text)
+
+    async def _end_run_first(self) -> bool:
+        from tui_agent.console.screens.ask import AskScreen
+
+        question = AskScreen(
+            "A run is under way",
+            "It has to end before what it did can be taken back. What /undo would change is shown next.",
+            ("e", "end it"),
+            ("g", "let it go on"),
+        )
+        if not await self.app.push_screen_wait(question):
+            return False
+        if self.session is not None:
+            await self.session.stop()
+        return True
+
+    def action_redo(self) -> None:
+        """Take the newest undo or rewind back."""
+        self.action_rewind("undo")
+
+    async def _rewind(self, session: Session, choices: Sequence[RewindChoice], cursor: int) -> bool:
+        """Show what would change, and do it where the operator agrees."""
+        from tui_agent.console.rewind_text import rewound
+        from tui_agent.console.screens.rewind import RewindScreen
+        from tui_agent.store.errors import SessionError
+
+        try:
+            plan = await self.app.push_screen_wait(RewindScreen(session, choices, cursor))
+            if plan is None:
+                return False
+            await session.rewind(plan)
+        except SessionError as error:
+            self.say(str(error), "warning")
+            return False
+        self.say(rewound(plan))
+        self.redraw()
+        return True
 
     @work(group="commands")
     async def action_export(self, argument: str = "") -> None:

@@ -1,0 +1,79 @@
+"""A question with two answers, over the screen."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from tui_agent.console.cards.choices import Choice, Choices
+
+
+class AskScreen(ModalScreen[bool]):
+    """Dismissed with True for `yes`. Choices are a key and what it does; Esc says no."""
+
+    DEFAULT_CSS = """
+    AskScreen {
+        align: center middle;
+        & > Vertical {
+            width: 72; max-width: 94%; height: auto; max-height: 94%; padding: 1 2;
+            background: $surface; border: round $warning;
+            border-title-color: $warning;
+        }
+        & VerticalScroll { height: auto; max-height: 24; scrollbar-size-vertical: 1; }
+        & Choices { margin-top: 1; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(False)", "No", show=False),
+        Binding("pageup", "read(-1)", "Read back", show=False, priority=True),
+        Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
+    ]
+
+    def __init__(self, title: str, text: str, yes: tuple[str, str], no: tuple[str, str]) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+        self._choices = [Choice(*yes, "yes"), Choice(*no, "no")]
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(self._title)
+            with VerticalScroll(can_focus=False):
+                yield Static(Content(self._text))
+            yield Choices(self._choices)
+
+    def on_mount(self) -> None:
+        """The choice has the keys."""
+        self.query_one(Choices).focus()
+
+    def action_read(self, pages: int) -> None:
+        """Scroll a long text."""
+        text = self.query_one(VerticalScroll)
+        text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)
+
+    def on_choices_picked(self, event: Choices.Picked) -> None:
+        self.dismiss(event.value == "yes")
+
+
+class LeaveScreen(AskScreen):
+    """Asked before a run is closed; True: leave."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+q", "dismiss(True)", "Leave", show=False, priority=True),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A run is under way",
+            "Leaving ends it as interrupted, with a partial answer. Nothing is lost: agent-tui resume opens the "
+            "session again.",
+            ("q", "leave"),
+            ("s", "stay"),
+        )
