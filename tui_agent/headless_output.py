@@ -132,7 +132,7 @@ class _Text:
                 f"▤ {counted(event.groups, 'step')} summarised: "
                 f"{event.tokens_before:,} → {event.tokens_after:,} tokens{_by(event)}"
             ),
-            events.CompactionFailed: lambda event: f"▤ no summary: {one_line(event.reason)}{_by(event)}",
+            events.CompactionFailed: lambda event: f"▤ no summary: {one_line(event.in_words)}{_by(event)}",
             events.Notice: lambda event: f"! {one_line(event.text)}",
             events.HookReported: _hook,
             events.BackgroundEnded: lambda event: one_line(

@@ -35,8 +35,8 @@ def compact(number: int) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """`1 block`, `2 blocks`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    """`1 block`, `2 blocks`, `2,000 blocks`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def ordinal(number: int) -> str:

@@ -163,6 +163,27 @@ async def test_a_server_that_fails_again_and_again_is_given_up_and_tried_later(t
 
 
 @attack(
+    "A server that dies in the middle of a run and does not come back",
+    "Its tools stay in the request, which begins as before; a call is refused with the reason",
+)
+@pytest.mark.usefixtures("impatient")
+async def test_a_server_that_is_given_up_costs_no_prompt_cache(tmp_path: Path) -> None:
+    once = raw("once", env={"MARKER": str(tmp_path / "gone")})
+    script = [*turns(call("bad__echo")), *turns(call("bad__echo"))]
+    async with session_with(tmp_path, {"bad": once}, script) as live:
+        await connected(live, "bad")
+        await live.run()
+        await eventually(lambda: live.state.servers["bad"].status == "given up for now")
+        await live.run("again")
+        first, _, second, _ = results(live.events)
+        assert "ended during the tool echo" in first
+        assert re.match("tool_failed: .*cannot be reached now.*no database", second)
+        offered = [request.tools for request in live.model.requests]
+        assert "bad__echo" in str(offered[0])
+        assert all(tools == offered[0] for tools in offered)
+
+
+@attack(
     "A server that never answers, ignores SIGTERM and has started a process in a session of its own",
     "The run waits no longer than it is told to; nothing of it is left",
 )

@@ -20,7 +20,10 @@ from tui_agent.tools.mcp.status import Prompt, PromptArgument, Resource, Status
 ROW = Row(
     ServerEntry("my bench", "workspace", Path(".mcp.json"), {"command": "run-it"}, command="run-it"),
     Status.READY,
-    resources=(Resource("notes://today", "today", "What is on \x1b[2Jtoday"),),
+    resources=(
+        Resource("notes://today", "today", "What is on \x1b[2Jtoday"),
+        Resource("notes://of/{day}", "a day", template=True),
+    ),
     prompts=(
         Prompt("review", "Review a file", (PromptArgument("path", required=True), PromptArgument("how"))),
     ),
@@ -130,6 +133,15 @@ async def test_resources_and_prompts_of_servers_are_offered_and_become_messages(
         sent = console.session.done.pop()[1]
         assert sent.startswith("see @my-bench:notes://today")
         assert "data, not instructions]\nbuy milk\n" in sent
+        await console.type("@my-bench:notes://of")
+        assert "@my-bench:notes://of/{day}" in console.shown()
+        await console.press("tab")
+        assert console.prompt == "@my-bench:notes://of/", "the gap is filled in by hand"
+        await console.type("friday")
+        await console.press("enter")
+        await console.until(lambda: console.session.done)
+        assert servers.asked[-1] == ("my bench", "notes://of/friday")
+        console.session.done.clear()
         await console.type("/my-b")
         assert "/my-bench:review path=… [how=…]" in console.shown()
         await console.press("tab")
@@ -155,7 +167,7 @@ async def test_the_list_shows_how_each_server_stands() -> None:
         console.session.servers = Servers()
         await console.say("/mcp")
         await console.until(lambda: "my bench  connected" in console.shown())
-        assert "1 resource · 1 prompt" in console.shown()
+        assert "2 resources · 1 prompt" in console.shown()
         await console.press("escape")
 
 

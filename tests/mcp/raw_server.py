@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 HOW = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -95,7 +96,7 @@ def called(params: dict[str, Any]) -> dict[str, Any]:
             form = {"message": "Your password?", "requestedSchema": FORM}
             for number in range(200):
                 send({"id": f"ask{number}", "method": "elicitation/create", "params": form})
-        case "dies":
+        case "dies" | "once":
             os._exit(3)
         case "bits":
             return {
@@ -117,6 +118,11 @@ def main() -> None:
         time.sleep(300)
     if HOW == "dead":
         sys.exit("no database")
+    if HOW == "once":
+        marker = Path(os.environ["MARKER"])
+        if marker.exists():
+            sys.exit("no database")
+        marker.touch()
     for line in sys.stdin:
         message = json.loads(line)
         method = message.get("method", "")

@@ -99,6 +99,11 @@ def today() -> str:
     return "buy milk"
 
 
+@server.resource("notes://of/{day}", name="day", description="What is on that day")
+def of_day(day: str) -> str:
+    return f"{day}: nothing"
+
+
 @server.prompt(description="Review a file")
 def review(path: str) -> str:
     return f"Review {path} with care."

@@ -132,6 +132,32 @@ async def test_a_summary_whose_server_is_busy_is_tried_again_with_the_next_itera
     assert not live.of(events.WindowCut)
 
 
+async def test_where_the_model_for_summaries_fails_the_runs_own_writes_them_at_once(tmp_path: Path) -> None:
+    turns = [asked(text=SUMMARY), *reads(*range(8)), "done"]
+    live = await start(tmp_path, turns, summary_model="scripted:cheap")
+    stream = live.model.stream
+
+    async def cheap_is_away(request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
+        if request.model == "scripted:cheap":
+            raise ModelFault(events.Fault(kind=events.FaultKind.AUTH, message="no key"))
+        async for piece in stream(request):
+            yield piece
+
+    live.model.stream = cheap_is_away  # type: ignore[method-assign]
+    await live.run()
+    live.session.compact("mind the names")
+    await live.session.wait()
+    await live.session.close()
+    failed, made = live.of(events.CompactionFailed), live.of(events.Compacted)
+    assert len(failed) == len(made) > 1, "each time the cheap one is asked first"
+    assert failed[0].in_words == "no key. scripted is asked instead."
+    assert all(one.seq < other.seq for one, other in zip(failed, made, strict=True))
+    assert not live.of(events.WindowCut)
+    assert "mind the names" in str(live.told()[-1]), "what the operator asked for goes along"
+    assert live.state.compaction_asked is None
+    assert replayed(live.session) == live.state
+
+
 async def test_the_operator_asks_between_runs_and_the_words_stay(tmp_path: Path) -> None:
     live = await start(
         tmp_path,

@@ -59,7 +59,7 @@ def as_facts(row: SessionRow, folder: Path) -> list[str]:
         ("imported from", row.source),
         ("forked from", f"{row.parent}, event {row.parent_seq}" if row.parent else ""),
         ("problem", one_line(row.problem)),
-        ("folder", f"{folder} ({row.size:,} bytes, {row.events:,} event{'' if row.events == 1 else 's'})"),
+        ("folder", f"{folder} ({row.size:,} bytes, {counted(row.events, 'event')})"),
     ]
     width = max(len(name) for name, _ in facts)
     lines = [f"{name:<{width}}  {value}" for name, value in facts if value]

@@ -58,7 +58,9 @@ def suggestions(typed: str, rows: Iterable[Row]) -> list[Suggestion]:
             name = f"{key_of(row.name)}:{resource.uri}"
             if wanted in name.lower() or wanted in resource.name.lower():
                 about = resource.description or resource.name
-                found.append(Suggestion(f"{before}@{name} ", f"@{one_line(name, 60)}", about))
+                # Of a template the operator writes on where its first gap is.
+                text = name.partition("{")[0] if resource.template else f"{name} "
+                found.append(Suggestion(f"{before}@{text}", f"@{one_line(name, 60)}", about))
     return found[:_MOST_OFFERED]
 
 
@@ -88,7 +90,7 @@ def mentions(text: str, rows: Sequence[Row]) -> list[Mention]:
         name, _, uri = match[1].partition(":")
         row = next((row for row in rows if key_of(row.name) == name), None)
         if row is not None and row.resources and uri:
-            known = {resource.uri for resource in row.resources}
+            known = {resource.uri for resource in row.resources if not resource.template}
             shorter = uri.rstrip(".,;:!?)")
             wanted = uri if uri in known or shorter not in known else shorter
             found.setdefault(wanted, Mention(row.name, wanted, match[0]))

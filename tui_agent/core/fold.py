@@ -183,6 +183,7 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
         "budget_answer": None,
         "warned": frozenset(),
         "compaction_failures": 0,
+        "summary_by": "",
         "stop": None,
     }
 
@@ -325,19 +326,23 @@ def _compaction_requested(state: RunState, event: CompactionRequested) -> Change
 
 
 def _compaction_started(state: RunState, event: CompactionStarted) -> Changes:
-    changes: Changes = {"compacting": event, "compaction_asked": None}
+    changes: Changes = {"compacting": event}
     if state.running:
         changes["phase"] = Phase.COMPACTING
     return changes
 
 
 def _compaction_ended(state: RunState, event: Compacted | CompactionFailed) -> Changes:
-    changes: Changes = {
-        "compacting": None,
-        "compaction_asked": None,
-        "compaction_failures": _failures(state, event),
-        "compaction_failed_in": state.run.iteration,
-    }
+    if isinstance(event, CompactionFailed) and event.next_model:
+        changes: Changes = {"compacting": None, "summary_by": event.next_model}
+    else:
+        changes = {
+            "compacting": None,
+            "compaction_asked": None,
+            "summary_by": "",
+            "compaction_failures": _failures(state, event),
+            "compaction_failed_in": state.run.iteration,
+        }
     if state.running:
         changes["phase"] = Phase.READY
     return changes

@@ -148,6 +148,8 @@ class RunState:
     """The operator wants a summary, and none was tried since."""
     compacting: CompactionStarted | None = None
     """The summary that a model is asked for now."""
+    summary_by: str = ""
+    """The model that writes the summary after another one failed to; empty: as configured."""
     compaction_failures: int = 0
     """Summaries that failed in a row, until the window was cut."""
     compaction_failed_in: int = 0

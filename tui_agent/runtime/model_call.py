@@ -137,7 +137,9 @@ class ModelCaller:
             made = compaction.compacted(state, started, step.plan, reply.text, cut=cut)
         usage["duration"] = time.monotonic() - began
         if isinstance(made, str):
-            failed = events.CompactionFailed(reason=made, rule=Rule.WINDOW_SUMMARY_FAILED)
+            failed = events.CompactionFailed(
+                reason=made, next_model=step.instead, rule=Rule.WINDOW_SUMMARY_FAILED
+            )
             self._recorder.record(failed.model_copy(update=usage))
         else:
             self._recorder.record(made.model_copy(update=usage))

@@ -128,7 +128,7 @@ class WriteFile:
         change.refuse_if_changed(context.known_files)
         content = str(arguments["content"])
         lines = content.count("\n") + (not content.endswith("\n"))
-        size = f"{lines} line{'' if lines == 1 else 's'}, {len(change.after):,} bytes"
+        size = f"{counted(lines, 'line')}, {len(change.after):,} bytes"
         done = (
             f"Created {change.shown}" if change.before is None else f"Replaced the content of {change.shown}"
         )

@@ -60,25 +60,20 @@ class ToolRegistry:
     def __init__(self, tools: Iterable[Tool], *, hidden: frozenset[str] = frozenset()) -> None:
         """`hidden` tools are neither offered nor named; a call of one is carried out all the same."""
         self._own = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
-        self._own_hidden = hidden
-        self._put: dict[str, tuple[dict[str, Tool], bool]] = {}
+        self._put: dict[str, dict[str, Tool]] = {}
         self._tools, self._hidden = self._own, hidden
         self._validators: dict[str, Any] = {}
         self.version = 0
         """Grows whenever `put` changes what is offered."""
 
-    def put(self, source: str, tools: Iterable[Tool], *, hidden: bool = False) -> None:
-        """Replace the tools of `source`. They stand behind those that were there from the beginning.
-
-        `hidden`: they are not offered for now, and a call of one is carried out all the same.
-        """
+    def put(self, source: str, tools: Iterable[Tool]) -> None:
+        """Replace the tools of `source`. They stand behind those that were there from the beginning."""
         given = {tool.name: tool for tool in tools if tool.name not in self._own}
-        if self._put.get(source) == (given, hidden):
+        if self._put.get(source) == given:
             return
-        self._put[source] = (given, hidden)
-        later = {name: tool for put, _ in self._put.values() for name, tool in put.items()}
+        self._put[source] = given
+        later = {name: tool for put in self._put.values() for name, tool in put.items()}
         self._tools = {**self._own, **{name: later[name] for name in sorted(later)}}
-        self._hidden = self._own_hidden.union(*(put for put, away in self._put.values() if away))
         self._validators.clear()
         self.version += 1
 

@@ -82,7 +82,7 @@ def compaction_due(state: RunState, model: str, text: str | None) -> Step | None
         if window.tokens_of(window.messages_in_window(state.history, run.number)) <= room * run.compact_at:
             return None
     plan = compaction.plan(state.history, run.number, room, asked=asked is not None)
-    writer = run.summary_model or model
+    writer = state.summary_by or run.summary_model or model
     if plan is not None and writer not in state.windows and writer != model:
         return LearnWindow(writer)
     if plan is not None and not _holds(state, writer, plan):
@@ -91,7 +91,8 @@ def compaction_due(state: RunState, model: str, text: str | None) -> Step | None
         why = compaction.NOTHING if plan is None else compaction.TOO_LONG
         return None if asked is None else Record((compaction.failed(state, why),))
     rule = Rule.WINDOW_SUMMARY if asked is None else Rule.OPERATOR_COMPACT
-    return Summarise(writer, plan, "" if asked is None else asked.instructions, rule)
+    instead = model if writer != model and not state.summary_by and _holds(state, model, plan) else ""
+    return Summarise(writer, plan, "" if asked is None else asked.instructions, rule, instead)
 
 
 def _holds(state: RunState, writer: str, plan: compaction.Plan) -> bool:

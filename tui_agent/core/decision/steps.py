@@ -34,12 +34,13 @@ class LearnWindow:
 
 @dataclass(frozen=True)
 class Summarise:
-    """Ask `model` for a summary of the older part of the history."""
+    """Ask `model` for a summary of the older part of the history; where it fails, the next decision asks `instead`."""
 
     model: str
     plan: compaction.Plan
     instructions: str
     rule: str
+    instead: str = ""
 
 
 @dataclass(frozen=True)

@@ -152,6 +152,8 @@ class CompactionFailed(Event):
     reason: str
     transient: bool = False
     """The model's server was at fault, which passes: the next iteration tries again."""
+    next_model: str = ""
+    """The model that is asked for the summary instead, at once; empty: none is."""
     model: str = ""
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
@@ -160,6 +162,15 @@ class CompactionFailed(Event):
     cost: float | None = None
     duration: float = 0.0
     rule: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """Why there is none, and who is asked instead."""
+        return (
+            f"{self.reason.rstrip('.')}. {self.next_model} is asked instead."
+            if self.next_model
+            else self.reason
+        )
 
 
 class ModelFaulted(Event):

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
+from tui_agent.quantities import counted
 
 
 class ServerChanged(Event):
@@ -16,7 +17,7 @@ class ServerChanged(Event):
     server: str
     status: Literal["connected", "connecting again", "given up for now", "failed", "stopped"]
     tools: tuple[str, ...] = ()
-    """Names under which the model can call its tools; none while the server is away for long."""
+    """Names under which the model can call its tools."""
     tools_tokens: int = 0
     """Estimated tokens of their descriptions in a request."""
     why: str = ""
@@ -27,13 +28,9 @@ class ServerChanged(Event):
         """A sentence for the operator."""
         match self.status:
             case "connected":
-                count = len(self.tools)
-                return f"MCP server {self.server}: connected, {count} tool{'' if count == 1 else 's'}"
+                return f"MCP server {self.server}: connected, {counted(len(self.tools), 'tool')}"
             case "given up for now":
-                return (
-                    f"MCP server {self.server}: given up for now, its tools are left out until it answers again "
-                    f"({self.why})"
-                )
+                return f"MCP server {self.server}: given up for now, its tools are refused ({self.why})"
             case _:
                 return f"MCP server {self.server}: {self.status}" + (f" ({self.why})" if self.why else "")
 

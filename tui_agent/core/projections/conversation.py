@@ -421,7 +421,7 @@ def _compaction_failed(
         model=event.model,
         cost=event.cost,
         duration=event.duration,
-        failed=event.reason,
+        failed=event.in_words,
         rule=event.rule,
     )
     return conversation._closed(entry, reply=None)

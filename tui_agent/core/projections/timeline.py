@@ -134,7 +134,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     ),
     events.WindowCut: lambda event: ("window", f"{counted(event.groups, 'step')} left the window"),
     events.Compacted: _compacted,
-    events.CompactionFailed: lambda event: ("window", f"no summary: {event.reason}"),
+    events.CompactionFailed: lambda event: ("window", f"no summary: {event.in_words}"),
     events.WaitSkipped: lambda _: ("operator", "the wait was skipped"),
     events.BreakerSet: lambda event: (
         "breaker",

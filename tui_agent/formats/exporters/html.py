@@ -46,6 +46,7 @@ from tui_agent.formats.exporters.wording import (
     rate,
     subject,
 )
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import visible
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _role(state: str) -> str:
 
 
 def _sums(run: RunStory) -> str:
-    iterations = f"{run.iterations:,} iteration{'' if run.iterations == 1 else 's'}"
+    iterations = counted(run.iterations, "iteration")
     return f"{iterations} · {counts(run.metrics)} · {_seconds(run.duration)}"
 
 

@@ -222,7 +222,7 @@ def _recovery(event: Event) -> Iterator[str]:
 def _summary(event: Compacted | CompactionFailed) -> Iterator[str]:
     if isinstance(event, CompactionFailed):
         yield f"» NO SUMMARY{by_rule(event.rule)}"
-        yield from event.reason.splitlines()
+        yield from event.in_words.splitlines()
         return
     sizes = f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
     yield f"» SUMMARY of {counted(event.groups, 'step')}, {sizes}{by_rule(event.rule)}"

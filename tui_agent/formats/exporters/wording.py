@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from tui_agent.core.events import Level
+from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,10 +31,10 @@ def rate(part: int, whole: int) -> str:
 
 def counts(metrics: Metrics) -> str:
     """What failed in a run and what became of it; after calls and failures, counters at zero are left out."""
-    calls = _counted(metrics.tool_calls, "call")
+    calls = counted(metrics.tool_calls, "call")
     if metrics.tool_errors:
         calls += f" ({rate(metrics.tool_errors, metrics.tool_calls)} failed)"
-    failures = _counted(metrics.failures, "failure")
+    failures = counted(metrics.failures, "failure")
     if metrics.failures:
         failures += f" ({rate(metrics.recoveries, metrics.failures)} recovered)"
     rest = {
@@ -44,10 +45,6 @@ def counts(metrics: Metrics) -> str:
         "repairs of requests": metrics.coherence_violations,
     }
     return " · ".join([calls, failures, *(f"{name}: {number:,}" for name, number in rest.items() if number)])
-
-
-def _counted(number: int, name: str) -> str:
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
 def by_rule(*rules: str) -> str:
@@ -74,7 +71,7 @@ def about_summary(entry: SummaryEntry) -> str:
     if entry.failed:
         return f"none: {entry.failed}"
     sizes = f"{entry.tokens_before:,} → {entry.tokens_after:,} tokens"
-    return f"{_counted(entry.groups, 'step')} replaced, {sizes}"
+    return f"{counted(entry.groups, 'step')} replaced, {sizes}"
 
 
 def call_state(call: CallEntry) -> str:

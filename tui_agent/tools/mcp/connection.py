@@ -599,12 +599,20 @@ async def _tools(client: Client) -> tuple[Described, ...]:
 
 async def _resources(client: Client) -> tuple[Resource, ...]:
     listed = await _pages(lambda cursor: client.list_resources(cursor=cursor), "resources", MOST_LISTED)
-    return tuple(
-        Resource(
-            str(item.uri), one_line(item.title or item.name or "", 80), one_line(item.description or "", 200)
+    templates: list[Any] = []
+    with suppress(MCPError):  # many servers know no templates
+        templates = await _pages(
+            lambda cursor: client.list_resource_templates(cursor=cursor), "resource_templates", MOST_LISTED
         )
-        for item in listed
+    return (
+        *(_resource(str(item.uri), item) for item in listed),
+        *(_resource(str(item.uri_template), item, template=True) for item in templates),
     )
+
+
+def _resource(uri: str, item: Any, *, template: bool = False) -> Resource:
+    about = one_line(item.title or item.name or "", 80), one_line(item.description or "", 200)
+    return Resource(uri, *about, template=template)
 
 
 async def _prompts(client: Client) -> tuple[Prompt, ...]:

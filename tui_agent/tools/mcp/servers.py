@@ -233,10 +233,8 @@ class McpServers:
         if connection.tools is not tools:
             return  # a newer list is on its way
         self._offered[entry.name] = (tuple(offered), tuple(remarks))
-        away = connection.status in {Status.OPEN, Status.FAILED, Status.STOPPED}
-        self._registry.put(
-            entry.name, [ServerTool(each, connection, **self._limits) for each in offered], hidden=away
-        )
+        # Also of a server that is away: the request begins as before, and calls are refused with the reason.
+        self._registry.put(entry.name, [ServerTool(each, connection, **self._limits) for each in offered])
         row = self._row(entry)
         shown = (row.status, tuple(tool.name for tool in row.tools))
         passing = row.status is Status.CONNECTING or (

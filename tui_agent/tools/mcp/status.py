@@ -24,11 +24,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Resource:
-    """Something that can be read from a server, by its address."""
+    """Something that can be read from a server, by its address; a template has gaps in it: `notes://{day}`."""
 
     uri: str
     name: str = ""
     description: str = ""
+    template: bool = False
 
 
 @dataclass(frozen=True)
