@@ -28,11 +28,9 @@ class Terminal:
         self.started = time.perf_counter()
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
-            os.execvpe(
-                command[0],
-                command,
-                {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})},
-            )
+            inherited = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+            inherited.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program's modules are compiled
+            os.execvpe(command[0], command, {**inherited, **(env or {})})
         columns, lines = size
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self.seen = bytearray()
@@ -94,6 +92,11 @@ class Terminal:
                 return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         except OSError:
             return 0
+
+    def cpu(self) -> float:
+        """Seconds of processor time that the program's threads have used (not its children's)."""
+        threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
+        return sum(int(file.read_text(encoding="ascii").split()[0]) for file in threads) / 1e9
 
     def poll(self) -> int | None:
         """The exit code, once there is one."""

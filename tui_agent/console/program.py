@@ -10,7 +10,6 @@ import asyncio
 import gc
 import os
 import signal
-import sqlite3
 import sys
 import threading
 import tomllib
@@ -19,8 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.console import preferences
-from tui_agent.console.attention import Attention
+from textual.app import App
+
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.session_app import SessionApp
 from tui_agent.console.terminal_driver import terminal_driver
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
     from tui_agent.config.settings import Settings
     from tui_agent.console.arguments import ConsoleArguments
+    from tui_agent.console.attention import Attention
     from tui_agent.console.panes.styled_line import Line
     from tui_agent.core.state import RunState
 
@@ -68,10 +68,11 @@ class ConsoleApp(SessionApp):
     """Remarks stand at the top: below are the card, the prompt and the status line."""
 
     def __init__(self, arguments: ConsoleArguments) -> None:
+        self._first_theme = theme = first_theme(arguments)
+        # A theme that is set after the stylesheet was made has all of it parsed again.
+        self.set_reactive(App.theme, theme.name)
         super().__init__(arguments)
-        theme = first_theme(arguments)
         self.register_theme(theme)
-        self.theme = theme.name
         self.theme_names = (theme.name,)
         self._attention: Attention | None = None
 
@@ -85,6 +86,11 @@ class ConsoleApp(SessionApp):
 
     def get_driver_class(self) -> type[Driver]:
         return terminal_driver(super().get_driver_class())
+
+    def get_theme(self, theme_name: str) -> Theme | None:
+        """Also the first theme, which is asked for before it can be registered."""
+        first = self._first_theme
+        return first if theme_name == first.name else super().get_theme(theme_name)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our roles for themes that do not define them."""
@@ -128,6 +134,8 @@ class ConsoleApp(SessionApp):
             await self._open_replay()
             return
         from tui_agent.config.errors import MissingModelError
+        from tui_agent.console import preferences
+        from tui_agent.console.attention import Attention
         from tui_agent.console.startup import DASHBOARD_MODULES, LATE_MODULES, load_modules, open_live
 
         await load_modules(DASHBOARD_MODULES)
@@ -248,9 +256,10 @@ class ConsoleApp(SessionApp):
 def _welcome(settings: Settings) -> list[Line]:
     """The first lines of a new session. Reads the list of sessions."""
     from tui_agent.console.welcome import welcome
+    from tui_agent.store.errors import SessionError
     from tui_agent.store.session_store import SessionStore
 
-    with suppress(OSError, sqlite3.Error):
+    with suppress(SessionError):
         rows = SessionStore(settings.state_dir).rows(settings.workspace)
         return welcome(settings, [row for row in rows if row.runs])
     return welcome(settings, [])

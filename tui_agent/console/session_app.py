@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
-from tui_agent.console import preferences
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -34,6 +32,8 @@ class SessionApp(App[None]):
 
     def remember(self, **values: str) -> None:
         """Keep values for the next start, in the background."""
+        from tui_agent.console import preferences
+
         settings = None if self.opened is None else self.opened.settings
         if settings is not None:
             state_dir = settings.state_dir

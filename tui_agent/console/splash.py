@@ -17,17 +17,36 @@ class Splash(Widget):
     Splash { height: 1fr; background: $background; color: $border-blurred; }
     """
 
+    _outline: tuple[Strip, Strip, Strip] | None = None
+    """The first line, those between, the last: drawn once for a size and a style."""
+
     def render_line(self, y: int) -> Strip:
         """One line of the outline."""
-        width, height = self.size
+        if self._outline is None:
+            self._outline = self._drawn()
+        first, between, last = self._outline
+        return first if y == 0 else last if y == self.size.height - 1 else between
+
+    def _drawn(self) -> tuple[Strip, Strip, Strip]:
         inner = conversation_width(*self.app.size) - 2
-        if y == 0:
-            text = f"╭─{TITLE}{'─' * (inner - len(TITLE) - 1)}╮"
-        elif y == height - 1:
-            text = f"╰{'─' * inner}╯"
-        else:
-            text = f"│{' ' * inner}│"
-        return Strip([Segment(text, self.rich_style)], inner + 2).adjust_cell_length(width, self.rich_style)
+        style = self.rich_style
+
+        def line(text: str) -> Strip:
+            return Strip([Segment(text, style)], inner + 2).adjust_cell_length(self.size.width, style)
+
+        return (
+            line(f"╭─{TITLE}{'─' * (inner - len(TITLE) - 1)}╮"),
+            line(f"│{' ' * inner}│"),
+            line(f"╰{'─' * inner}╯"),
+        )
+
+    def notify_style_update(self) -> None:
+        """A line of the styles before is not drawn again."""
+        super().notify_style_update()
+        self._outline = None
+
+    def on_resize(self) -> None:
+        self._outline = None
 
 
 def conversation_width(width: int, height: int) -> int:

@@ -23,7 +23,6 @@ from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.prompt import Prompt
 from tui_agent.console.screens.dashboard_screen import command_bindings, key_hints
 from tui_agent.console.screens.session_screen import SessionScreen
-from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from textual import events
@@ -398,6 +397,7 @@ class LiveScreen(SessionScreen):
     def _file_suggestions(self, before: str, typed: str) -> list[Suggestion]:
         """Files of the workspace whose names fit; read in the background where they are not known yet."""
         from tui_agent.console.file_index import FileIndex
+        from tui_agent.terminal_text import one_line
 
         if self._files is None and self.session is not None:
             self._files = FileIndex(Path(self.session.state.session.workspace))

@@ -16,7 +16,6 @@ from textual import work
 
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.core.names import APPROVALS
-from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
@@ -131,6 +130,8 @@ class SessionScreen(DashboardScreen):
     @work(group="own-command")
     async def run_own_command(self, command: str) -> None:
         """Run the operator's own command; what it printed goes to the model with the next message."""
+        from tui_agent.terminal_text import one_line
+
         session = self.session
         if session is None or not command:
             self.say(
@@ -276,6 +277,8 @@ class SessionScreen(DashboardScreen):
         self._with_session(act)
 
     async def _choose_model(self, session: Session, name: str) -> None:
+        from tui_agent.terminal_text import one_line
+
         check = await session.check_model(name)
         if check.usable:
             try:
