@@ -36,6 +36,10 @@ PROMPT_KEYS: Rows = (
     ),
     ("@", "A file of the workspace by its letters"),
     ("!COMMAND", "Run a command of your own; the model reads what it printed with your next message"),
+    (
+        "/NAME",
+        "A text of your own: commands/*.md beside config.toml, or .agent-tui/commands/*.md of a checkout",
+    ),
     ("Tab", "Complete a command or a file; otherwise the next pane"),
     ("^_", "Undo what was typed"),
     ("^P", "Command palette"),

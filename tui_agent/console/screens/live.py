@@ -277,8 +277,7 @@ class LiveScreen(SessionScreen):
         try:
             invocation = commands.parse(event.text)
         except commands.UnknownCommandError as error:
-            self.say(str(error), "warning")
-            self.put_in_prompt(event.text)
+            self.send_own_command(event.text, str(error))
         else:
             self.run_command(invocation.command.name, invocation.argument)
 
@@ -385,6 +384,8 @@ class LiveScreen(SessionScreen):
 
     def _suggest(self, typed: str) -> Sequence[Suggestion]:
         found = commands.suggestions(typed, self.values_of) if typed.startswith("/") else []
+        if typed.startswith("/") and " " not in typed:
+            found += self._own_suggestions(typed)
         mention = mentioned(typed)
         if mention is not None:
             found += self._file_suggestions(*mention)
@@ -393,6 +394,25 @@ class LiveScreen(SessionScreen):
 
             found += suggestions(typed, self.server_rows)
         return found
+
+    def _own_suggestions(self, typed: str) -> list[Suggestion]:
+        """Commands of the operator's own and of the checkout; read anew in the background when a slash is typed."""
+        if typed == "/" or self.own_commands is None:
+            self._read_own_commands()
+        return [] if self.own_commands is None else self.own_commands.suggestions(typed)
+
+    @work(group="own-commands", exclusive=True)
+    async def _read_own_commands(self) -> None:
+        known = self.own_commands
+        if self.session is None:
+            return
+        found = await self.read_own_commands(self.session)
+        # A list that was closed stays closed.
+        offered = known is None or self._completions.choice is not None
+        if found != known and offered and self.prompt.text.startswith("/"):
+            self._completions.offer(self.prompt.text)
+        for place, reason in found.bad if known is None or found.bad != known.bad else ():
+            self.say(f"The command in {one_line(place)} is left out: {one_line(reason)}.", "warning")
 
     def _file_suggestions(self, before: str, typed: str) -> list[Suggestion]:
         """Files of the workspace whose names fit; read in the background where they are not known yet."""

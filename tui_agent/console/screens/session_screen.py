@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from textual import work
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.console.commands import Command
     from tui_agent.console.operator import ConsoleOperator
+    from tui_agent.console.own_commands import OwnCommand, OwnCommands
     from tui_agent.console.queued import Waiting
     from tui_agent.console.rewind_text import RewindChoice
     from tui_agent.console.why import Why
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from tui_agent.store.session import Session
     from tui_agent.tools.mcp.servers import Row
 
+
+COMMAND_TRUST_FILE = "command-trust.json"
+"""Which commands of which checkout the operator agreed to send."""
 
 _PATIENCE = 40
 """Looks at the journal before an event that is on the screen counts as lost: it is written in the background."""
@@ -44,6 +49,8 @@ class SessionScreen(DashboardScreen):
         self._unsent: list[str] = []
         self._interrupted_in = ""
         """The mode that an interrupt of the operator's ended; empty: there was none since."""
+        self.own_commands: OwnCommands | None = None
+        """As they were last read; None: never."""
         self._printed: list[str] = []
         """What the operator's own commands printed since the last message."""
 
@@ -166,6 +173,56 @@ class SessionScreen(DashboardScreen):
         if self.operator.waiting_gate is None:
             await session.interrupt()
         self._go("AUTO" if mode == "PAUSED" else mode, session)
+
+    @work(group="commands")
+    async def send_own_command(self, line: str, otherwise: str) -> None:
+        """Send the text of a command of the operator's or the checkout's; `otherwise` is said where there is none."""
+        session, settings = self.session, self.settings
+        if session is None or settings is None:
+            self.say("The session is still being opened.")
+            self.put_in_prompt(line)
+            return
+        found = (await self.read_own_commands(session)).named(line)
+        if found is None:
+            self.say(otherwise, "warning")
+            self.put_in_prompt(line)
+            return
+        command, arguments = found
+        if command.personal or await self._agreed(command, session, settings):
+            await self.submit(command.expanded(arguments))
+        else:
+            self.put_in_prompt(line)
+
+    async def read_own_commands(self, session: Session) -> OwnCommands:
+        """The commands that there are now."""
+        from tui_agent.config.settings import user_config_file
+        from tui_agent.console.own_commands import find_own_commands
+
+        workspace = Path(session.state.session.workspace)
+        self.own_commands = await asyncio.to_thread(find_own_commands, workspace, user_config_file().parent)
+        return self.own_commands
+
+    async def _agreed(self, command: OwnCommand, session: Session, settings: Settings) -> bool:
+        """Whether the operator has agreed to a command of the checkout as it stands now; asked once for each text."""
+        from tui_agent.console.screens.ask import AskScreen
+        from tui_agent.store.trust_file import TrustFile
+        from tui_agent.terminal_text import reveal
+
+        answers = TrustFile(settings.state_dir / COMMAND_TRUST_FILE, Path(session.state.session.workspace))
+        if await asyncio.to_thread(answers.answer, command.digest):
+            return True
+        question = AskScreen(
+            f"/{command.name} comes with this checkout",
+            f"Not you but whoever wrote this repository wrote {one_line(command.place)}. It would send this text as "
+            f"your message, and run nothing by itself:\n\n{reveal(command.body)}",
+            ("y", "send it, now and from now on"),
+            ("n", "do not send it"),
+        )
+        if not await self.app.push_screen_wait(question):
+            return False
+        about = {"command": command.name, "place": command.place}
+        await asyncio.to_thread(answers.keep, command.digest, about, True)
+        return True
 
     @property
     def queue(self) -> list[Waiting]:

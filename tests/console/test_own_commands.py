@@ -1,0 +1,111 @@
+"""Commands from Markdown files: what they send, whose they are, and that those of a checkout are agreed to first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.console.real_session import real_live
+from tui_agent.console.own_commands import CHECKOUT_FOLDER, OwnCommand, find_own_commands
+from tui_agent.console.screens.ask import AskScreen
+
+FINISH = {"calls": [{"tool": "finish", "args": {"answer": "done"}}]}
+
+
+def write(root: Path, **texts: str | bytes) -> None:
+    for name, text in texts.items():
+        file = root / f"{name.replace('__', '/')}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments", "sent"),
+    [
+        ("Fix $1 in $2.", "'the cart' src/cart.py more", "Fix the cart in src/cart.py."),
+        ("Look: $ARGUMENTS!", "a  $1 b", "Look: a  $1 b!"),
+        ("No place.", "more words", "No place.\n\nmore words"),
+        ("No place.", "", "No place."),
+        (
+            "$2 costs $10 and $ARGUMENTSX",
+            "it's one",
+            "one costs $10 and $ARGUMENTSX",
+        ),
+    ],
+)
+def test_arguments_take_their_places_once(body: str, arguments: str, sent: str) -> None:
+    assert OwnCommand("x", body, "x.md", personal=True).expanded(arguments) == sent
+
+
+def test_what_is_found_and_what_is_left_out(tmp_path: Path) -> None:
+    outside, mine, checkout = tmp_path / "outside", tmp_path / "config", tmp_path / "work"
+    write(outside, secret="a secret")
+    write(mine / "commands", review="---\ndescription: Mine\nargument-hint: FILE\n---\nReview $1.")
+    write(
+        checkout / CHECKOUT_FOLDER,
+        review="Theirs",
+        docs__check="# Check the docs\n\nAll of them.\x1b]0;title\x07",
+        quit="quit",
+        empty="---\ndescription: x\n---\n",
+        torn="---\nno end",
+        latin=b"\xff\xfe",
+        huge="x" * 100_001,
+    )
+    (checkout / CHECKOUT_FOLDER / "leak.md").symlink_to(outside / "secret.md")
+    (checkout / CHECKOUT_FOLDER / "away").symlink_to(outside)
+    found = find_own_commands(checkout, mine)
+    assert [(one.name, one.description, one.personal) for one in found.commands] == [
+        ("docs:check", "Check the docs", False),
+        ("review", "Mine", True),
+    ]
+    assert "\x1b" not in found.commands[0].body
+    reasons = {Path(place).stem: reason for place, reason in found.bad}
+    assert set(reasons) == {"review", "quit", "empty", "torn", "latin", "huge", "leak"}
+    assert "through a symbolic link" in reasons["leak"]
+    assert "is a command of the console" in reasons["quit"]
+
+
+async def test_a_command_is_offered_agreed_to_once_and_sent_as_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "tui_agent.config.settings.user_config_file", lambda: tmp_path / "config" / "config.toml"
+    )
+    write(tmp_path / "config" / "commands", mine="Say $ARGUMENTS.")
+    write(tmp_path / "workspace" / CHECKOUT_FOLDER, team__evil="!touch evil && rm -rf . # [bold]$1[/bold]")
+    async with real_live(tmp_path, [FINISH, FINISH, FINISH]) as console:
+
+        async def sends(line: str) -> None:
+            await console.until(lambda: not console.screen.running)
+            console.screen.prompt.put(line)
+            await console.press("escape", "enter")
+
+        await console.press("slash", *"evil")
+        await console.until(lambda: "/team:evil" in console.shown())
+        assert "(of this checkout)" in console.shown()
+        console.screen.prompt.put("")
+        await sends("/team:evil now")
+        await console.opens(AskScreen)
+        assert "!touch evil && rm -rf . # [bold]$1[/bold]" in console.shown()
+        await console.press("escape")
+        await console.until(lambda: console.screen.prompt.text == "/team:evil now")
+        assert console.session.state.run.number == 0
+        await sends("/team:evil now")
+        await console.opens(AskScreen)
+        await console.press("y")
+        await console.until(lambda: console.session.state.run.outcome is not None)
+        assert console.session.state.run.task == "!touch evil && rm -rf . # [bold]now[/bold]"
+        await sends("/TEAM:EVIL again")
+        await console.until(lambda: console.session.state.run.number == 2)
+        assert console.session.state.run.task.endswith("# [bold]again[/bold]")
+        await sends("/mine hello\nworld")
+        await console.until(lambda: console.session.state.run.number == 3)
+        assert console.session.state.run.task == "Say hello\nworld."
+        write(tmp_path / "workspace" / CHECKOUT_FOLDER, team__evil="Another text")
+        await sends("/team:evil")
+        await console.opens(AskScreen)
+        await console.press("n")
+        await sends("/nonsense")
+        await console.until(lambda: "There is no command /nonsense" in console.remarks())
+        assert not (tmp_path / "workspace" / "evil").exists()

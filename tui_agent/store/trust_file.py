@@ -1,0 +1,52 @@
+"""What the operator agreed to in which workspace, and what not: answers in a file of the state folder.
+
+An answer is about exactly one thing as it was shown, named by a digest of it; what changes is asked about anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tui_agent.store.private import make_private, private
+
+
+class TrustFile:
+    """The answers for one workspace. The file is read at every question and written at every answer."""
+
+    def __init__(self, file: Path, workspace: Path) -> None:
+        self._file = file
+        self._workspace = str(workspace.resolve())
+
+    def answer(self, digest: str) -> bool | None:
+        """What the operator said; None: never asked. A file that cannot be read knows nothing."""
+        answer = self._read().get(self._workspace, {}).get(digest)
+        trusted = answer.get("trusted") if isinstance(answer, dict) else None
+        return trusted if isinstance(trusted, bool) else None
+
+    def keep(self, digest: str, about: dict[str, str], answer: bool | None) -> None:
+        """Keep the answer with what it was `about`; None: forget it. Raises `OSError`."""
+        document = self._read()
+        answers = document.setdefault(self._workspace, {})
+        answers.pop(digest, None)
+        if answer is not None:
+            answers[digest] = {**about, "trusted": answer}
+        if not answers:
+            del document[self._workspace]
+        make_private(self._file.parent)
+        beside = self._file.with_name(f".{self._file.name}.{os.getpid()}")
+        with open(beside, "w", encoding="utf-8", opener=private) as file:
+            json.dump(document, file, indent=1)
+            file.write("\n")
+        beside.replace(self._file)
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            document = json.loads(self._file.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        if not isinstance(document, dict):
+            return {}
+        return {key: value for key, value in document.items() if isinstance(value, dict)}
