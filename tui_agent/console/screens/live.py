@@ -403,6 +403,8 @@ class LiveScreen(SessionScreen):
 
     @work(group="own-commands", exclusive=True)
     async def _read_own_commands(self) -> None:
+        from tui_agent.terminal_text import one_line
+
         known = self.own_commands
         if self.session is None:
             return

@@ -206,7 +206,7 @@ class SessionScreen(DashboardScreen):
         """Whether the operator has agreed to a command of the checkout as it stands now; asked once for each text."""
         from tui_agent.console.screens.ask import AskScreen
         from tui_agent.store.trust_file import TrustFile
-        from tui_agent.terminal_text import reveal
+        from tui_agent.terminal_text import one_line, reveal
 
         answers = TrustFile(settings.state_dir / COMMAND_TRUST_FILE, Path(session.state.session.workspace))
         if await asyncio.to_thread(answers.answer, command.digest):
