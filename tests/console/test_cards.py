@@ -250,6 +250,26 @@ async def test_what_was_not_on_the_screen_is_not_accepted() -> None:
         await console.until(asked.done)
 
 
+def test_long_commands_are_wrapped_at_words_and_numbered_files_show_their_lines() -> None:
+    command = "pytest " + " ".join(f"tests/test_number_{n}.py" for n in range(9)) + " " + "x" * 70 + " end"
+    shown = [
+        text_of(line)
+        for line in CardBody(list(subject(f"{command}\n\n(in /w)", {"command": command}))).draw(60, 0)
+    ]
+    assert "".join(shown[:-1]) == command
+    assert all(line.endswith((" ", "x")) for line in shown[:-2])
+    diff = "--- a\n+++ b\n@@ -3,2 +3,3 @@\n x\n-y\n+z\n+" + "\n+" * 40 + "last"
+    lines = [text_of(line) for line in CardBody(list(subject(diff, {}))).draw(60, 0)]
+    assert lines[2:6] == ["@@ -3,2 +3,3 @@", " 3  x", " 4 -y", " 4 +z"]
+    assert lines[6:] == ["⋯ 40 empty lines ⋯", "45 +last"]
+    written = list(
+        subject("This call would fail: no", {"path": "a.py", "content": "one\n\ttwo\n", "deep": {"a": [1]}})
+    )
+    text = "\n".join(passage.number + passage.text for passage in written)
+    assert "content:\n1one\n2\ttwo" in text
+    assert "\\n" not in text
+
+
 def test_blanks_do_not_push_the_rest_out_of_sight() -> None:
     body = CardBody(
         [Passage("echo ok" + " " * 3_000 + "; touch PWNED\n" + "\n" * 500 + "rm x", verbatim=True)]
@@ -329,9 +349,10 @@ async def test_a_long_subject_is_there_in_full_and_the_choices_stay_in_view(size
         await console.card_appears()
         await console.grace_passes()
         card_body = console.card.query_one(CardBody)
-        assert "".join(text_of(line) for line in card_body._lines) == command.replace("\n", "") + (
-            "a and w cover every plain `make …` command"
-        )
+        lines = [text_of(line) for line in card_body._lines]
+        assert "".join(line[3:] for line in lines[: card_body.subject_lines]) == command.replace("\n", "")
+        assert [line[:2] for line in lines if line[:2].strip()][:60] == [f"{n:2}" for n in range(1, 61)]
+        assert "a, w and g allow every plain `make …` command" in lines
         assert "this session" in console.shown()
         for _ in range(80):
             await console.press("pagedown")
@@ -372,6 +393,21 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         await console.card_appears()
         await console.pilot.pause()
         assert "every plain `make …` command" in console.shown()
+    async with live() as console:
+        asked = console.ask(others=(("bash(make *)",), ("bash",)))
+        await console.card_appears()
+        await console.grace_passes()
+        assert "rule 1 of 3" in console.shown()
+        await console.press("c")
+        assert "bash(make *): `make` with any options" in console.shown()
+        await console.press("c")
+        assert "bash: every command, whatever it does" in console.shown()
+        await console.press("c", "c")
+        assert "rule 2 of 3" in console.shown()
+        assert "w: for good here" in console.shown()
+        await console.press("g")
+        await console.until(asked.done)
+        assert (asked.result().decision, asked.result().rules) == ("everywhere", ("bash(make *)",))
     async with live() as console:
         console.ask(rules=(), covers="")
         await console.card_appears()

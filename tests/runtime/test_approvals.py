@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, start_session
 from tui_agent.config.sections import PermissionSettings
-from tui_agent.config.settings import Settings
+from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core import events
 from tui_agent.formats.exporters import export_session
 from tui_agent.formats.importers.load import save
@@ -173,3 +174,34 @@ async def test_approvals_in_a_strangers_recording_count_for_nothing(tmp_path: Pa
     asked = [event for event in read_journal(folder).events if isinstance(event, events.ApprovalAsked)]
     assert len(asked) == 2
     assert live.state.session.workspace == str(workspace)
+
+
+async def test_a_wider_rule_is_kept_everywhere_in_the_users_file_which_keeps_its_comments(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(
+        '# mine\npolicy = "combined"  # as it is\n\n[permissions]\ndeny = ["bash(rm *)"]\n', "utf-8"
+    )
+    (tmp_path / "workspace").mkdir()
+    folders = {"workspace": tmp_path / "workspace", "state_dir": tmp_path / "state"}
+    settings = load_settings({"model": "scripted", "approve": "ask", **folders}, file, {})
+    operator = ScriptedOperator(approvals=deque([ApprovalReply("everywhere", rules=("bash(touch *)",))]))
+    model = ScriptedModel.from_turns(calls("touch a.txt", "touch b.txt"))
+    live = await open_session(settings, operator, model)
+    await live.submit("go")
+    await live.wait()
+    (asked,) = [
+        event for event in read_journal(live.folder).events if isinstance(event, events.ApprovalAsked)
+    ]
+    assert ("bash(touch *)",) in asked.others
+    assert live.state.session.rules == {"bash(touch *)"}
+    live.change_rules(added=["bash(make)"], removed=["bash(touch *)"])
+    assert [str(rule) for rule in live.rules()][-1] == "allow bash(make) (allowed for this session)"
+    with pytest.raises(ValueError, match="is no rule"):
+        live.change_rules(added=["bash(("])
+    await live.close()
+    text = file.read_text("utf-8")
+    assert text.startswith('# mine\npolicy = "combined"  # as it is\n')
+    assert tomllib.loads(text)["permissions"] == {"deny": ["bash(rm *)"], "allow": ["bash(touch *)"]}
+    assert [path.name for path in tmp_path.glob("config.toml*")] == ["config.toml"]

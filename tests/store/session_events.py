@@ -45,6 +45,7 @@ from tui_agent.core.events import (
     ReplyFinished,
     ReplyRejected,
     Rewound,
+    RulesChanged,
     RunFinished,
     RunStarted,
     ServerAnswered,
@@ -201,4 +202,5 @@ def one_of_every_type() -> list[Event]:
         ServerAsked(id="m1", server="files", purpose="trust", message="Start it?"),
         ServerAnswered(id="m1", server="files", decision="accept"),
         BudgetRaised(key="max_cost", limit=2.0, rule="budget.raised"),
+        RulesChanged(added=("bash(make)",), removed=("bash(ls *)",)),
     ]

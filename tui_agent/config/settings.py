@@ -163,6 +163,7 @@ class Settings(BaseModel):
 
     _sources: dict[str, str] = PrivateAttr(default_factory=dict)
     _rule_origins: dict[tuple[str, str], str] = PrivateAttr(default_factory=dict)
+    _user_file: Path | None = PrivateAttr(default=None)
 
     @field_validator("fallback_models", "notify", mode="before")
     @classmethod
@@ -204,6 +205,15 @@ class Settings(BaseModel):
         """Where each value came from: an option's, variable's or file's name, or `default`."""
         return {key: self._sources.get(key, "default") for key in sorted(known_keys())}
 
+    @property
+    def user_file(self) -> Path:
+        """The user's own file: the one that was read (`--config`), or would be read if it were there."""
+        return self._user_file or user_config_file()
+
+    def origin(self, key: str) -> str:
+        """Where the value of a key (`section.name` in a section) came from; `default` where nothing sets it."""
+        return self._sources.get(key, "default")
+
     def permission_rules(self) -> list[Rule]:
         """The configured permission rules of all sources, each with its place."""
         return [
@@ -218,6 +228,7 @@ class Settings(BaseModel):
         changed = type(self)(**{_key_of(name): value for name, value in (values | changes).items()})
         changed._sources.update(self._sources)
         changed._rule_origins.update(self._rule_origins)
+        changed._user_file = self._user_file
         return changed
 
 
@@ -282,6 +293,7 @@ def load_settings(
     problems += _wrong_names(settings, layers)
     raise_for(problems)
     settings._sources.update(_origins(layers[:-1]))
+    settings._user_file = Path(user.name)
     for layer in reversed(layers):
         table = layer.values.get("permissions")
         for decision, value in table.items() if isinstance(table, Mapping) else ():
@@ -415,7 +427,10 @@ def _rule_texts(value: object) -> list[str] | None:
 def _origins(layers: list[Layer]) -> dict[str, str]:
     origins: dict[str, str] = {}
     for layer in reversed(layers):
-        origins.update({key: layer.place(key) for key in layer.values})
+        for key, value in layer.values.items():
+            origins[key] = layer.place(key)
+            inner = value if isinstance(value, Mapping) else {}
+            origins.update({f"{key}.{name}": layer.place(f"{key}.{name}") for name in inner})
     return origins
 
 

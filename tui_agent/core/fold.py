@@ -36,6 +36,7 @@ from tui_agent.core.events import (
     OperatorSpoke,
     ReplyFinished,
     Rewound,
+    RulesChanged,
     RunFinished,
     RunStarted,
     ServerAnswered,
@@ -131,6 +132,11 @@ def _setting_changed(state: RunState, event: SettingChanged) -> Changes:
     if event.setting == "model":
         changes["run"] = evolve(state.run, model=event.value)
     return changes
+
+
+def _rules_changed(state: RunState, event: RulesChanged) -> Changes:
+    rules = state.session.rules.union(event.added).difference(event.removed)
+    return {"session": evolve(state.session, rules=rules)}
 
 
 def _run_started(state: RunState, event: RunStarted) -> Changes:
@@ -406,8 +412,9 @@ def _approval_answered(state: RunState, event: ApprovalAnswered) -> Changes:
     asked = next((asked for asked in state.approvals if asked.id == event.id), None)
     waiting = tuple(other for other in state.approvals if other.id != event.id)
     changes: Changes = {"approvals": waiting, "phase": Phase.APPROVAL if waiting else Phase.TOOLS}
-    if asked is not None and event.decision in {"session", "always"}:
-        changes["session"] = evolve(state.session, rules=state.session.rules.union(asked.rules))
+    if asked is not None and event.decision in {"session", "always", "everywhere"}:
+        remembered = event.rules or asked.rules
+        changes["session"] = evolve(state.session, rules=state.session.rules.union(remembered))
     return changes
 
 
@@ -510,6 +517,7 @@ _HANDLERS: dict[type[Event], Callable[[RunState, Any], Changes]] = {
     TitleChanged: _title_changed,
     ModeChanged: _mode_changed,
     SettingChanged: _setting_changed,
+    RulesChanged: _rules_changed,
     RunStarted: _run_started,
     BudgetRaised: _budget_raised,
     MessageQueued: _message_queued,

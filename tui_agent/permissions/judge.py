@@ -25,6 +25,7 @@ from tui_agent.permissions.programs import (
     changes_the_shell,
     is_neutral,
     known_program,
+    runs_its_input,
     scripts_within,
     sets_harmlessly,
     stays_inside,
@@ -482,6 +483,6 @@ def _suggestion(command: SimpleCommand) -> str:
             return f"{COMMAND_TOOL}({known[0]} *)"
     if any(word.kind != "literal" for word in command.words) or command.assignments or not command.words:
         return ""
-    if changes_the_shell(command):
+    if changes_the_shell(command) or runs_its_input(command):
         return ""
     return f"{COMMAND_TOOL}({literal_pattern(command.words)})"

@@ -223,6 +223,37 @@ _RUNS_AFTER = {
 """Programs that run what stands behind one of these words."""
 
 
+_INTERPRETERS = re.compile(
+    r"python[\d.]*|pypy[\d.]*|ipython|perl|ruby|irb|node|nodejs|deno|bun|tsx|ts-node|php|lua|luajit|[gmn]?awk|tclsh|wish"
+    r"|osascript|rscript|r|julia|swift|java|jshell|groovy|scala|dotnet|elixir|erl|escript|racket|guile|sbcl|ghc|runghc"
+    r"|pwsh|powershell|fish|csh|tcsh|m4|vi|vim|nvim|ex|ed|emacs|sed|sqlite3|psql|mysql"
+)
+
+
+def runs_what_it_is_given(command: SimpleCommand, prefix: int) -> bool:
+    """Whether what follows the first `prefix` words may be a program in itself, so that no rule should cover it all."""
+    name = base_name(command.program)
+    runners = _RUNS_AFTER.get(name, frozenset())
+    if name in _OPAQUE or _INTERPRETERS.fullmatch(name.casefold()):
+        return True
+    return bool(runners) and (
+        prefix < _SUBCOMMAND or any(word.text in runners for word in command.words[1:prefix])
+    )
+
+
+_SUBCOMMAND = 2
+"""Words up to which a program with subcommands is named."""
+
+
+def runs_its_input(command: SimpleCommand) -> bool:
+    """Whether what it runs comes from its standard input, so that its own words say nothing."""
+    name = base_name(command.program)
+    if name in {"xargs", "parallel"}:
+        return True
+    interprets = name in SHELLS or _INTERPRETERS.fullmatch(name.casefold()) is not None
+    return interprets and all(word.text.startswith("-") for word in command.words[1:])
+
+
 def base_name(program: str) -> str:
     """A program's name without its folder."""
     return program.rpartition("/")[2]

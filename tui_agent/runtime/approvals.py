@@ -12,10 +12,12 @@ from typing import Any
 
 from tui_agent.core.events import Approval
 from tui_agent.core.state import RunState
-from tui_agent.permissions.judge import COMMAND_TOOL, Judgement, Permissions
-from tui_agent.permissions.programs import PROGRAMS
-from tui_agent.permissions.rules import EXACTLY, WRITES, Decision, Rule, parse_rule
+from tui_agent.permissions.judge import Judgement, Permissions
+from tui_agent.permissions.offers import offers, rules_in_words
+from tui_agent.permissions.rules import Decision, Rule, parse_rule
 from tui_agent.tools.tool import Tool
+
+Rules = tuple[tuple[str, ...], ...]
 
 THIS_SESSION = "allowed for this session"
 
@@ -29,12 +31,14 @@ class Approvals:
         configured: Sequence[Rule] = (),
         kept: Callable[[], Sequence[Rule]] = tuple,
         keep: Callable[[Sequence[str]], None] = lambda _: None,
+        keep_everywhere: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> None:
-        """`kept` reads what "always" left for this workspace; `keep` adds to it."""
+        """`kept` reads the workspace's rules, `keep` adds to them, `keep_everywhere` to the user's."""
         self._workspace = workspace
-        self._configured = tuple(configured)
+        self.configured = tuple(configured)
         self._kept = kept
         self.keep = keep
+        self.keep_everywhere = keep_everywhere
 
     def judge(self, state: RunState, tool: Tool, arguments: Mapping[str, Any]) -> Judgement:
         """Decide on a call. Looks into the workspace: not for the event loop."""
@@ -51,14 +55,32 @@ class Approvals:
         permissions = self._permissions(state)
         return permissions.suggestions(tool.name, arguments, judgement)
 
-    def _permissions(self, state: RunState) -> Permissions:
-        rules = [*self._configured, *self._kept(), *_allowed_rules(sorted(state.session.rules))]
+    def rules(self, state: RunState) -> list[Rule]:
+        """All rules in force, each with where it comes from."""
+        return [*self.configured, *self._kept(), *_allowed_rules(sorted(state.session.rules))]
+
+    def _permissions(self, state: RunState, more: Sequence[str] = ()) -> Permissions:
+        rules = [*self.rules(state), *_allowed_rules(more)]
         return Permissions(rules, self._workspace, state.session.approve or Approval.ASK)
+
+    def others(
+        self, state: RunState, tool: Tool, arguments: Mapping[str, Any], suggested: Sequence[str]
+    ) -> Rules:
+        """Other sets of rules that would let this call run, from narrow to wide; () where none is suggested."""
+        if not suggested:
+            return ()
+        found: dict[tuple[str, ...], None] = {}
+        for texts in offers(tool.name, arguments):
+            if texts != tuple(suggested):
+                judgement = self._permissions(state, texts).judge(tool.name, tool.effect, arguments)
+                if judgement.decision is Decision.ALLOW:
+                    found[texts] = None
+        return tuple(found)
 
     @staticmethod
     def covers(rules: Sequence[str]) -> str:
         """What these rules allow, in words."""
-        return "; ".join(map(in_words, rules))
+        return rules_in_words(rules)
 
 
 def _allowed_rules(texts: Sequence[str]) -> Iterator[Rule]:
@@ -66,22 +88,3 @@ def _allowed_rules(texts: Sequence[str]) -> Iterator[Rule]:
     for text in texts:
         with suppress(ValueError):
             yield parse_rule(Decision.ALLOW, text, THIS_SESSION)
-
-
-def in_words(text: str) -> str:
-    """What one allowing rule covers."""
-    rule = parse_rule(Decision.ALLOW, text, "")
-    pattern = rule.pattern or ""
-    if rule.tool in WRITES:
-        return (
-            f"{text}: {'every file edit inside the workspace' if rule.covers_all else f'edits of {pattern}'}"
-        )
-    if rule.tool != COMMAND_TOOL or rule.covers_all:
-        return f"{text}: every call of {rule.tool}{f' to {pattern}' if pattern else ''}"
-    if pattern.startswith(EXACTLY):
-        return f"{rule.tool}: exactly this call, again"
-    name = pattern.removesuffix(" *")
-    program = PROGRAMS.get(name)
-    if program is not None and name != pattern:
-        return f"{text}: `{name}` with {program.listed()}, on paths inside the workspace"
-    return f"{text}: exactly this command, also beside others that are allowed"

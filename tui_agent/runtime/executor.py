@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tui_agent.config.errors import ConfigError
 from tui_agent.core import events
 from tui_agent.core.decision.tool_calls import as_error
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.permissions.judge import Judgement
 from tui_agent.permissions.rules import Decision
 from tui_agent.runtime import instructions
-from tui_agent.runtime.approvals import Approvals
+from tui_agent.runtime.approvals import Approvals, Rules
 from tui_agent.runtime.checkpointer import Checkpointer, NoCheckpoints
 from tui_agent.runtime.coalesce import ProgressStream
 from tui_agent.runtime.hooks import HookName, HookRunner
@@ -141,7 +142,7 @@ class Executor:
         if by_operator or judgement.decision is Decision.ALLOW:
             issued.allowed_by = "the operator, who wrote the call" if by_operator else judgement.by
             return True
-        rules = self._approvals.suggestions(self._recorder.state, issued.tool, issued.arguments, judgement)
+        rules, others = await asyncio.to_thread(self._offered, issued, judgement)
         asked = self._recorder.record(
             events.ApprovalAsked(
                 id=f"approve-{issued.call.id}",
@@ -151,15 +152,20 @@ class Executor:
                 preview=await asyncio.to_thread(self._preview, issued),
                 covers=self._approvals.covers(rules),
                 rules=rules,
+                others=others,
                 why=judgement.speaking.words(),
             )
         )
         reply = await self._operator.approve(asked)
-        if reply.decision == "always":
-            await asyncio.to_thread(self._approvals.keep, asked.rules)
+        await self._keep(reply.decision, reply.rules or asked.rules)
         self._recorder.record(
             events.ApprovalAnswered(
-                id=asked.id, decision=reply.decision, reason=reply.reason, input=reply.input, by=reply.by
+                id=asked.id,
+                decision=reply.decision,
+                reason=reply.reason,
+                input=reply.input,
+                by=reply.by,
+                rules=reply.rules,
             )
         )
         if reply.decision == "deny":
@@ -172,6 +178,23 @@ class Executor:
         if reply.input is not None and reply.input != issued.arguments:
             return await self._take_edit(issued, reply.input)
         return True
+
+    def _offered(self, issued: _Issued, judgement: Judgement) -> tuple[tuple[str, ...], Rules]:
+        """The rules that would let the call run from now on, and other sets of them."""
+        state, tool, arguments = self._recorder.state, issued.tool, issued.arguments
+        rules = self._approvals.suggestions(state, tool, arguments, judgement)
+        return rules, self._approvals.others(state, tool, arguments, rules)
+
+    async def _keep(self, decision: str, rules: tuple[str, ...]) -> None:
+        """Keep rules beyond this session. Where that cannot be, they hold for the session, and it is said."""
+        keep = {"always": self._approvals.keep, "everywhere": self._approvals.keep_everywhere}.get(decision)
+        if keep is not None:
+            try:
+                await asyncio.to_thread(keep, rules)
+            except (OSError, ValueError, ConfigError) as error:
+                says = error.message if isinstance(error, ConfigError) else str(error)
+                text = f"The rule could not be kept and holds for this session only: {says}"
+                self._recorder.record(events.Notice(severity="warning", text=text))
 
     async def _judged(self, issued: _Issued) -> Judgement:
         state = self._recorder.state

@@ -7,18 +7,20 @@ from typing import Any, Literal, Protocol
 
 from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
 
-Decision = Literal["once", "session", "always", "deny"]
+Decision = Literal["once", "session", "always", "everywhere", "deny"]
 Choice = Literal["answer", "retry", "edit", "skip", "partial", "stop", "continue"]
 
 
 @dataclass(frozen=True)
 class ApprovalReply:
-    """The decision on a call. `input` replaces the arguments; `reason` goes to the model with a denial."""
+    """The decision on a call. `input` replaces the arguments; `reason` goes to the model with a denial; `rules` are
+    remembered in place of those that were asked about."""
 
     decision: Decision
     reason: str = ""
     input: dict[str, Any] | None = None
     by: Literal["operator", "policy"] = "operator"
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,14 +20,17 @@ from urllib.parse import urlsplit
 from tui_agent import __version__
 from tui_agent.config.sections import HookEvent, HookSettings
 from tui_agent.config.settings import Settings, user_config_file
+from tui_agent.config.user_file import keep_everywhere
 from tui_agent.core import events
 from tui_agent.core.fold import fold
+from tui_agent.core.names import BUDGET_KEYS
 from tui_agent.core.projections.background import lost
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.state import ASK_OPERATOR, Phase, RunState
 from tui_agent.models.choose import ModelByName, NameCheck, create_model
 from tui_agent.models.protocol import Model, ModelFault
+from tui_agent.permissions.rules import Decision, Rule, parse_rule
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.driver import Driver
 from tui_agent.runtime.executor import Executor
@@ -147,6 +151,20 @@ async def open_session(
     )
 
 
+NEXT_RUN = (
+    *BUDGET_KEYS,
+    *(
+        "policy",
+        "max_iterations",
+        "budget_warning",
+        "context_tokens",
+        "fallback_models",
+        "fallbacks",
+        "summary_model",
+    ),
+    *("compact_at", "tool_calls", "recovery"),
+)
+"""Settings that hold from the next run on when they change in an open session."""
 OWN_COMMAND_TIMEOUT = 3_600.0
 """Seconds that a command of the operator's may take."""
 
@@ -177,14 +195,21 @@ class Session:
         self._workspace = workspace
         self.checkpoints = Checkpoints(settings.state_dir, workspace, self.id, secrets=recorder.secrets)
         self._checkpointer = SessionCheckpointer(recorder, self.checkpoints)
-        kept = KeptRules(settings.state_dir, workspace)
+        self.kept_rules = KeptRules(settings.state_dir, workspace)
+        self._approvals = Approvals(
+            workspace,
+            settings.permission_rules(),
+            self.kept_rules.rules,
+            self.kept_rules.add,
+            partial(keep_everywhere, settings),
+        )
         executor = Executor(
             recorder,
             self._tools,
             operator,
             Workspace(workspace),
             output_dir,
-            Approvals(workspace, settings.permission_rules(), kept.rules, kept.add),
+            self._approvals,
             HookRunner(_hooks(settings.hooks), self.id, workspace, settings.environment.passed),
             self.sandbox,
             self._checkpointer,
@@ -346,6 +371,24 @@ class Session:
     def set_approve(self, mode: events.Approval) -> None:
         """Ask for more, or for less, from the next call on."""
         self._recorder.record(events.SettingChanged(setting="approve", value=mode.value))
+
+    def rules(self) -> list[Rule]:
+        """Every permission rule in force, each with where it comes from."""
+        return self._approvals.rules(self.state)
+
+    def change_rules(self, added: Sequence[str] = (), removed: Sequence[str] = ()) -> None:
+        """Allow calls for this session by rules, or take such rules back. Raises `ValueError` for what is no rule."""
+        for text in added:
+            parse_rule(Decision.ALLOW, text, "")
+        self._recorder.record(events.RulesChanged(added=tuple(added), removed=tuple(removed)))
+
+    def use(self, settings: Settings) -> None:
+        """Take over, from settings that were read again, what can change while a session is open: permission rules at
+        once, what a run is started with from the next run on.
+        """
+        self._approvals.configured = tuple(settings.permission_rules())
+        changed = {key: getattr(settings, key) for key in NEXT_RUN}
+        self.settings = self.settings.replaced(**changed, permissions=settings.permissions)
 
     def set_breaker(self, tool: str, *, open: bool) -> None:  # noqa: A002 - the breaker's own term
         """Withhold a tool, or give it back. Raises `ValueError` for a tool that is not there."""

@@ -1,4 +1,4 @@
-"""The approval card: it shows the whole of what a call would do, and takes one of five answers."""
+"""The approval card: it shows the whole of what a call would do, and for how long and how much an answer allows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from tui_agent.console.cards.card import Card
-from tui_agent.console.cards.card_body import CardBody, Passage, diff_passages
+from tui_agent.console.cards.card_body import CardBody, Passage, diff_passages, numbered
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
-from tui_agent.terminal_text import reveal
+from tui_agent.permissions.judge import COMMAND_TOOL
+from tui_agent.permissions.offers import rules_in_words
+from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
     from textual import events
@@ -24,14 +26,21 @@ if TYPE_CHECKING:
 CHOICES = (
     Choice("y", "once", "once"),
     Choice("a", "this session", "session"),
-    Choice("w", "this workspace, always", "always"),
+    Choice("w", "this workspace", "always"),
+    Choice("g", "everywhere", "everywhere"),
+    Choice("c", "other rule", "other"),
     Choice("n", "deny", "deny"),
     Choice("e", "edit", "edit"),
 )
 
 
+LASTING = frozenset({"session", "always", "everywhere"})
+"""Choices that leave a rule behind."""
+
+
 class ApprovalCard(Card):
-    """`y` once, `a` for this session, `w` for good in this workspace, `n` deny with a reason, `e` edit first."""
+    """`y` once, `a` for this session, `w` for good in this workspace, `g` in all of them, `c` by a narrower or wider
+    rule, `n` deny with a reason, `e` edit first."""
 
     DEFAULT_CSS = """
     ApprovalCard {
@@ -46,33 +55,52 @@ class ApprovalCard(Card):
     def __init__(self, question: ApprovalQuestion) -> None:
         asked = question.asked
         super().__init__(question, f"Allow {reveal(asked.tool)}?")
+        self._offers = (asked.rules, *asked.others)
+        self._offer = 0
 
     def compose(self) -> ComposeResult:
-        """The subject, what the session choice covers, the choices; the fields that two of them open."""
+        """The subject, what the lasting choices cover, the choices; the fields that two of them open."""
         asked = self.question.asked
-        remark = (
-            f"a and w cover {asked.covers}"
-            if asked.rules
-            else f"asks because: {asked.why}"
-            if asked.why
-            else ""
-        )
-        remarks = [Passage(remark, "muted")] if remark else []
-        yield CardBody([*subject(asked.preview, asked.input), *remarks])
-        remembering = {"session", "always"}
-        choices = tuple(choice for choice in CHOICES if asked.rules or choice.value not in remembering)
-        yield Choices(choices)
+        yield CardBody(list(subject(asked.preview, asked.input)), list(self._remarks()))
+        left_out = LASTING | {"other"} if not asked.rules else set() if asked.others else {"other"}
+        yield Choices([choice for choice in CHOICES if choice.value not in left_out])
         yield Input(placeholder="Why not? The model reads it. Enter denies, Esc goes back.", compact=True)
         yield ArgumentsEditor(asked.input)
 
+    def _remarks(self) -> Iterable[Passage]:
+        """What the lasting choices would allow, or why none is offered."""
+        asked = self.question.asked
+        if not asked.rules:
+            if asked.why:
+                yield Passage(f"asks because: {asked.why}", "muted")
+            return
+        rules = self._offers[self._offer]
+        covers = asked.covers if not self._offer else rules_in_words(rules)
+        yield Passage(f"a, w and g allow {covers}", "warn" if COMMAND_TOOL in rules else "muted")
+        place = f" · c: rule {self._offer + 1} of {len(self._offers)}" if asked.others else ""
+        yield Passage(f"a: this session · w: for good here · g: for good everywhere{place}", "muted")
+
+    def _next_offer(self) -> None:
+        """Show another rule for the lasting choices, once the subject was read."""
+        if not self.shows_all(subject_alone=True):
+            return
+        self._offer = (self._offer + 1) % len(self._offers)
+        body = self.query_one(CardBody)
+        body.remark(list(self._remarks()))
+        body.redraw()
+        body.refresh(layout=True)
+        self.call_after_refresh(lambda: body.scroll_to(y=body.subject_lines, animate=False))
+
     def picked(self, value: str) -> None:
-        if value == "deny":
+        if value == "other":
+            self._next_offer()
+        elif value == "deny":
             self.add_class("-denying")
             self.query_one(Input).focus()
         elif value == "edit":
             self.add_class("-editing")
             self.query_one(ArgumentsEditor).open()
-        elif self.shows_all():
+        elif self.shows_all(subject_alone=value not in LASTING):
             self._reply(value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -115,22 +143,37 @@ class ApprovalCard(Card):
         from tui_agent.runtime.operator import ApprovalReply
 
         match decision:
-            case "once" | "session" | "always" | "deny":
+            case "session" | "always" | "everywhere":
+                self.settle(ApprovalReply(decision, rules=self._offers[self._offer] if self._offer else ()))
+            case "once" | "deny":
                 self.settle(ApprovalReply(decision, reason=reason, input=arguments))
             case _:
                 raise ValueError(decision)
 
 
 def subject(preview: str, arguments: Mapping[str, Any]) -> Iterable[Passage]:
-    """The preview, then every argument that it does not show in full."""
-    if preview:
+    """The preview, then every argument that it does not show in full: text as text, line by line."""
+    command = arguments.get("command")
+    if isinstance(command, str) and command and preview.startswith(command):
+        yield from numbered(command)
+        rest = preview[len(command) :].strip("\n")
+        yield from [Passage(rest, "muted")] if rest else []
+    elif preview:
         yield from diff_passages(preview.rstrip("\n"))
     hidden = {name: value for name, value in arguments.items() if not _shown(value, preview)}
-    if hidden:
-        if preview:
-            yield Passage("")
-        yield Passage(json.dumps(hidden, indent=2, ensure_ascii=False, default=str), "code", verbatim=True)
-    elif not preview:
+    if hidden and preview:
+        yield Passage("")
+    for name, value in hidden.items():
+        label = one_line(name, 60)
+        text = (
+            value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, default=str)
+        )
+        if "\n" in text:
+            yield Passage(f"{label}:", "bold")
+            yield from numbered(text)
+        else:
+            yield Passage(f"{label}: {text}", "code", verbatim=True)
+    if not hidden and not preview:
         yield Passage("No arguments.", "muted")
 
 

@@ -153,10 +153,10 @@ class Card(Vertical):
     def picked(self, value: str) -> None:
         raise NotImplementedError
 
-    def shows_all(self) -> bool:
-        """Whether the end of the subject has been on the screen; where not, go on towards it."""
+    def shows_all(self, *, subject_alone: bool = True) -> bool:
+        """Whether the end of the subject (or of the remarks too) has been on the screen; where not, go towards it."""
         body = self.query_one(CardBody)
-        if not body.unseen:
+        if not (body.subject_unseen if subject_alone else body.unseen):
             return True
         body.scroll_page_down(animate=False)
         self.app.notify(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len, chop_cells
@@ -28,27 +29,63 @@ _EMPTY_LINES = re.compile(r"\n(?:[ ]*\n){5,}")
 
 
 class Passage(NamedTuple):
-    """A piece of text in one role. `verbatim`: broken at any cell, spaces kept (commands, diffs, JSON).
-    `indent`: cells before each of its lines."""
+    """A piece of text in one role. `verbatim`: spaces kept (commands, diffs, code). `indent`: cells before each of its
+    lines. `number`: of the line, before its first row."""
 
     text: str
     role: str = ""
     verbatim: bool = False
     indent: int = 0
+    number: str = ""
+
+
+def numbered(text: str) -> Iterable[Passage]:
+    """Text as it stands, its lines numbered where there are several."""
+    lines = text.split("\n")
+    if len(lines) == 1:
+        return [Passage(text, "code", verbatim=True)]
+    return _without_gaps(
+        Passage(line, "code", verbatim=True, number=str(number)) for number, line in enumerate(lines, 1)
+    )
 
 
 def diff_passages(text: str) -> Iterable[Passage]:
-    """A preview line by line: lines of a unified diff in their colours."""
-    is_diff = any(line.startswith("@@ ") for line in text.split("\n", 64)[:64])
+    """A preview line by line; of a unified diff, with the numbers of the new file's lines, of removed ones the old."""
+    if not any(_HUNK.match(line) for line in text.split("\n", 64)[:64]):
+        return _without_gaps(Passage(line, "code", verbatim=True) for line in text.split("\n"))
+    return _without_gaps(_diff_lines(text))
+
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_ROLES = {"+": "diff-add", "-": "diff-remove", "@": "muted"}
+
+
+def _diff_lines(text: str) -> Iterable[Passage]:
+    old = new = 0
     for line in text.split("\n"):
-        role = "code"
-        if is_diff and line[:1] == "+":
-            role = "diff-add"
-        elif is_diff and line[:1] == "-":
-            role = "diff-remove"
-        elif is_diff and line[:2] == "@@":
-            role = "muted"
-        yield Passage(line, role, verbatim=True)
+        sign = line[:1]
+        hunk = _HUNK.match(line)
+        number = ""
+        if hunk is not None:
+            old, new = int(hunk[1]), int(hunk[2])
+        elif old or new:
+            number = str(old if sign == "-" else new) if sign in {"+", "-", " "} else ""
+            old, new = old + (sign in {"-", " "}), new + (sign in {"+", " "})
+        yield Passage(line, _ROLES.get(sign, "code"), verbatim=True, number=number)
+
+
+_MOST_EMPTY = 4
+"""Empty lines in a row that are shown as such."""
+
+
+def _without_gaps(passages: Iterable[Passage]) -> Iterable[Passage]:
+    """Empty lines that would push what follows out of sight, counted instead."""
+    for empty, group in groupby(passages, key=lambda passage: not passage.text.strip("+- ")):
+        lines = list(group)
+        if empty and len(lines) > _MOST_EMPTY:
+            yield Passage(f"⋯ {len(lines):,} empty lines ⋯", "muted")
+        else:
+            yield from lines
 
 
 def _blanks_said(text: str) -> str:
@@ -58,12 +95,13 @@ def _blanks_said(text: str) -> str:
 
 
 def _at_spaces(source: str, width: int) -> list[str]:
-    """`source` in pieces of at most `width` cells, every character kept; broken behind a space where one is near."""
+    """`source` in pieces of at most `width` cells, every character kept; only words that are longer are broken."""
     pieces: list[str] = []
     while cell_len(source) > width:
         piece = chop_cells(source[: width + 1], width)[0]
-        space = piece.rfind(" ", len(piece) * 2 // 3) + 1
-        pieces.append(piece[:space] if space else piece)
+        space = piece.rfind(" ") + 1
+        word = source[space : space + width + 1].partition(" ")[0]
+        pieces.append(piece[:space] if piece[:space].strip() and cell_len(word) <= width else piece)
         source = source[len(pieces[-1]) :]
     return [*pieces, source]
 
@@ -86,16 +124,25 @@ class CardBody(LinePane, can_focus=False):
     class Scrolled(Message):
         """Another part of the text is in view."""
 
-    def __init__(self, passages: Sequence[Passage]) -> None:
+    def __init__(self, passages: Sequence[Passage], remarks: Sequence[Passage] = ()) -> None:
+        """`remarks` stand below the subject and may change."""
         super().__init__()
-        self._seen = False
+        self._seen = self._subject_seen = False
         self._passages: list[Passage] = []
-        self._wrapped: tuple[int, list[Line]] | None = None
+        self._remarks: list[Passage] = []
+        self._wrapped: tuple[int, list[Line], int] | None = None
         self.rewrite(passages)
+        self.remark(remarks)
 
     def rewrite(self, passages: Iterable[Passage]) -> None:
         """Show another text; not for the subject of a card."""
-        self._passages = [passage._replace(text=_blanks_said(reveal(passage.text))) for passage in passages]
+        self._passages = _safe(passages)
+        self._wrapped = None
+        self._seen = self._subject_seen = False
+
+    def remark(self, remarks: Iterable[Passage]) -> None:
+        """Show these remarks below the subject."""
+        self._remarks = _safe(remarks)
         self._wrapped = None
         self._seen = False
 
@@ -105,10 +152,25 @@ class CardBody(LinePane, can_focus=False):
     @property
     def unseen(self) -> int:
         """Lines that were not on the screen yet, below what is; 0 once the end has been there."""
-        height = self.scrollable_content_region.height
-        left = len(self._lines) - (self.scroll_offset.y + height)
-        self._seen = self._seen or (height > 0 and left <= 0)
+        left = self._below(len(self._lines))
+        self._seen = self._seen or left <= 0
         return 0 if self._seen else max(1, left)
+
+    @property
+    def subject_unseen(self) -> bool:
+        """Whether the end of the subject has not been on the screen yet."""
+        self._subject_seen = self._subject_seen or self._seen or self._below(self.subject_lines) <= 0
+        return not self._subject_seen
+
+    @property
+    def subject_lines(self) -> int:
+        """Lines before the remarks."""
+        return 0 if self._wrapped is None else self._wrapped[2]
+
+    def _below(self, lines: int) -> int:
+        """How many of the first `lines` are below what is on the screen."""
+        height = self.scrollable_content_region.height
+        return lines - (self.scroll_offset.y + height) if height and lines else max(1, lines)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """The end may have come into view."""
@@ -121,13 +183,25 @@ class CardBody(LinePane, can_focus=False):
 
     def draw(self, width: int, height: int) -> list[Line]:
         if self._wrapped is None or self._wrapped[0] != width:
-            self._wrapped = (width, list(self._laid_out(max(1, width))))
+            subject = list(_laid_out(self._passages, max(1, width)))
+            remarks = list(_laid_out(self._remarks, max(1, width)))
+            self._wrapped = (width, subject + remarks, len(subject))
         return self._wrapped[1]
 
-    def _laid_out(self, width: int) -> Iterable[Line]:
-        for text, role, verbatim, indent in self._passages:
-            room = max(8, width - indent)
-            for source in text.split("\n"):
-                pieces = _at_spaces(source, room) if verbatim else wrap(source, room)
-                for piece in pieces:
-                    yield (Span(" " * indent + piece, role),)
+
+def _safe(passages: Iterable[Passage]) -> list[Passage]:
+    return [passage._replace(text=_blanks_said(reveal(passage.text))) for passage in passages]
+
+
+def _laid_out(passages: Sequence[Passage], width: int) -> Iterable[Line]:
+    margin = max((len(passage.number) for passage in passages), default=0)
+    for text, role, verbatim, indent, number in passages:
+        before = margin + 1 if number else 0
+        room = max(8, width - indent - before)
+        for source in text.split("\n"):
+            for piece in _at_spaces(source, room) if verbatim else wrap(source, room):
+                spans = (Span(" " * indent + piece, role),)
+                yield (
+                    (Span(number.rjust(margin) + " " if before else "", "muted"), *spans) if before else spans
+                )
+                number = ""

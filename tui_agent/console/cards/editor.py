@@ -62,7 +62,7 @@ class Field(Vertical):
             yield Label(Content(f"{one_line(self.argument, 60)}{form}"))
         # ASCII escapes: nothing can hide in what is no plain text.
         text = str(self._value) if self._plain else json.dumps(self._value, indent=2, default=str)
-        yield TextArea(text, compact=True, soft_wrap=True, show_line_numbers=False)
+        yield TextArea(text, compact=True, soft_wrap=True, show_line_numbers="\n" in text)
 
     def value(self) -> object:
         """The value as edited. Raises `ArgumentsError`."""

@@ -46,7 +46,11 @@ PROMPT_KEYS: Rows = (
 )
 CARD_KEYS: Rows = (
     ("F8, Enter", "Go to the card from an empty prompt; Esc goes back, and the question stays"),
-    ("y a w n e", "Approval: once, this session, this workspace for good, deny, edit the arguments"),
+    (
+        "y a w g n e",
+        "Approval: once, this session, for good here, for good everywhere, deny, edit the arguments",
+    ),
+    ("c", "Approval: what the lasting answers allow, from exactly this call to every call of the tool"),
     ("a shown key", "Escalation: takes its choice while no answer was begun; then everything is text"),
     ("Enter, ↓ or Tab", "Escalation: send the answer; go to the choices"),
     ("← → Enter", "Choose and take; a click does the same"),

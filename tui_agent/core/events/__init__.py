@@ -54,6 +54,7 @@ from tui_agent.core.events.session import (
     ModeChanged,
     Notice,
     Rewound,
+    RulesChanged,
     SessionResumed,
     SessionStarted,
     SettingChanged,
@@ -130,6 +131,7 @@ __all__ = [
     "ReplyFinished",
     "ReplyRejected",
     "Rewound",
+    "RulesChanged",
     "RunFinished",
     "RunStarted",
     "ServerAnswered",
@@ -164,6 +166,7 @@ AnyEvent = Annotated[
     | Notice
     | ModeChanged
     | SettingChanged
+    | RulesChanged
     | RunStarted
     | MessageQueued
     | MessageUnqueued

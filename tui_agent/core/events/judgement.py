@@ -45,7 +45,9 @@ class ApprovalAsked(Event):
     preview: str = ""
     covers: str = ""
     rules: tuple[str, ...] = ()
-    """Permission rules that would let this call run, remembered when the decision is `session` or `always`."""
+    """Permission rules that would let this call run, remembered when the decision lasts longer than the call."""
+    others: tuple[tuple[str, ...], ...] = ()
+    """Narrower and wider rules that may be remembered instead."""
     why: str = ""
     """Which rule makes it ask, or why none lets it run."""
     rule: str = ""
@@ -57,8 +59,10 @@ class ApprovalAnswered(Event):
 
     type: Literal["approval_answered"] = "approval_answered"
     id: str
-    decision: Literal["once", "session", "always", "deny"]
-    """`session` and `always` remember the rules: for this session, or for this workspace."""
+    decision: Literal["once", "session", "always", "everywhere", "deny"]
+    """What remembers rules: `session` for this session, `always` for this workspace, `everywhere` for all of them."""
+    rules: tuple[str, ...] = ()
+    """The remembered ones, where they are not those that were asked about first."""
     reason: str = ""
     input: dict[str, JsonValue] | None = None
     by: Literal["operator", "rule", "policy"] = "operator"

@@ -70,6 +70,24 @@ class SettingChanged(Event):
     setting: Literal["policy", "model", "approve"]
     value: str
 
+    @property
+    def in_words(self) -> str:
+        return f"{self.setting} = {self.value}"
+
+
+class RulesChanged(Event):
+    """The operator allowed calls for this session by permission rules, or took such rules back."""
+
+    type: Literal["rules_changed"] = "rules_changed"
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def in_words(self) -> str:
+        """`allowed for this session: bash(make); taken back: bash(ls *)`."""
+        parts = (("allowed for this session", self.added), ("taken back", self.removed))
+        return "; ".join(f"{what}: {', '.join(rules)}" for what, rules in parts if rules)
+
 
 class CheckpointSaved(Event):
     """The workspace was kept outside the user's git history. `ref` names it in the shadow store."""

@@ -141,6 +141,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
         f"{event.tool} {'opened' if event.open else 'closed'} by hand",
     ),
     events.SettingChanged: lambda event: ("operator", f"{event.setting} set to {event.value}"),
+    events.RulesChanged: lambda event: ("operator", event.in_words),
     events.BudgetRaised: lambda event: ("operator", event.in_words),
     events.HookReported: _hook,
     events.Notice: lambda event: ("notice", event.text),

@@ -30,6 +30,7 @@ from tui_agent.core.events import (
     ReplyFinished,
     ReplyRejected,
     Rewound,
+    RulesChanged,
     RunFinished,
     RunStarted,
     ServerChanged,
@@ -147,8 +148,8 @@ def _frame(event: Event) -> Iterator[str]:
             yield from (event.error or event.context).splitlines()
         case ApprovalAnswered():
             yield f"APPROVAL {event.decision} by {event.by}" + (f": {event.reason}" if event.reason else "")
-        case SettingChanged():
-            yield f"SETTING {event.setting} = {event.value}"
+        case SettingChanged() | RulesChanged():
+            yield f"SETTING {event.in_words}"
         case Rewound():
             yield f"REWOUND {event.scope} to event {event.to_seq}"
         case MessageQueued():
