@@ -141,7 +141,8 @@ class Permissions:
                 for one in findings
             ]
         elif not any(one.rule is not None and one.decision is Decision.ALLOW for one in findings):
-            findings = [replace(one, decision=Decision.ASK) if one.neutral else one for one in findings]
+            decision, why = self._default("command")
+            findings = [replace(one, decision=decision, why=why) if one.neutral else one for one in findings]
         for decision in (Decision.DENY, Decision.ASK):
             if any(one.decision is decision for one in findings):
                 return Judgement(decision, tuple(findings))
