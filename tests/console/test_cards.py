@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from textual.events import Key
 
 from tests.console.live_harness import live
 from tui_agent.console.cards import answer_field
 from tui_agent.console.cards.approval import ApprovalCard, subject
 from tui_agent.console.cards.card_body import CardBody, Passage
+from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsError, parse_arguments
 from tui_agent.console.cards.escalation import Attempt, EscalationCard, attempts_before, choices_for, tried
 from tui_agent.console.cards.gate import GateCard
@@ -420,8 +422,14 @@ async def test_a_character_that_is_no_choice_goes_to_the_prompt() -> None:
         asked = console.ask()
         await console.card_appears()
         await console.grace_passes()
+        # All at once, as from a slow line: the focus moves only after the first character.
+        choices = console.app.screen.query_one(Choices)
+        for character in "scene":
+            choices.post_message(Key(character, character))
+        choices.post_message(Key("enter", "\r"))
+        await console.until(lambda: console.prompt == "scene")
         await console.type("hey")
-        assert console.prompt == "hey"
+        assert console.prompt == "scenehey"
         assert not asked.done()
 
 

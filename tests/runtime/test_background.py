@@ -92,7 +92,7 @@ async def test_stopping_ends_all_that_a_command_started_and_an_id_that_is_not_th
     assert "was stopped after" in stopped.content
     assert "It had ended already" in again.content
     (failed,) = live.of(events.ToolFailed)
-    assert "There is no background command 'b9'. There are b1." in failed.failure.message
+    assert "There is no background command 'b9'. Started so far: b1." in failed.failure.message
     assert not any("background command b1" in str(m["content"]) for m in live.told() if m["role"] == "user")
     await live.close()
 

@@ -24,8 +24,10 @@ from tui_agent.config.sections import WebSettings
 from tui_agent.core import events
 from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.tools.registry import default_tools
+from tui_agent.tools.web import WebFetch
 from tui_agent.tools.web_address import AddressError, checked_url, is_public, redirected, refusal
 from tui_agent.tools.web_process import FetchError, Guarded, fetch
+from tui_agent.tools.workspace import Workspace
 
 PAGE = f"""<!doctype html><html><head><title>The  guide</title><script>steal()</script></head><body>
 <nav>menu menu</nav><main><h1>Install</h1><p>Use <code>pip</code> and <a href="/more?a=1">read on</a>.</p>
@@ -306,6 +308,9 @@ async def test_it_asks_by_default_and_a_rule_for_the_domain_lets_it_run(tmp_path
         await live.run()
     assert [asked.preview for asked in operator.asked] == [f"GET {server.url}/"] * 2
     assert operator.asked[1].rules == ("web_fetch(127.0.0.1)",)
+    for url in ("http://localhost:8000/", "http://10.0.0.7/", "http://[::1]/"):
+        preview = WebFetch().preview({"url": url}, Workspace(tmp_path))
+        assert "This call would fail" in preview, "the operator is not asked in vain without knowing it"
     assert len(server.requests) == 2
     assert not live.state.checkpoints
     await live.close()

@@ -228,7 +228,9 @@ class BackgroundCommands:
         one = self._commands.get(name)
         if one is None:
             known = ", ".join(self._commands)
-            there = f"There are {known}." if known else "None was started since this session was opened."
+            there = (
+                f"Started so far: {known}." if known else "None was started since this session was opened."
+            )
             raise ToolError(
                 f"There is no background command {quoted(name[:40])}. {there} Those of an earlier process "
                 "ended with it; what they wrote is in their files."

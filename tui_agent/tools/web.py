@@ -18,7 +18,7 @@ from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
-from tui_agent.tools.web_address import AddressError, checked_url
+from tui_agent.tools.web_address import AddressError, checked_url, refused_as_written
 
 if TYPE_CHECKING:
     from tui_agent.tools.workspace import Workspace
@@ -57,9 +57,11 @@ class WebFetch:
         """The address as it will be asked for."""
         del workspace
         try:
-            return f"GET {checked_url(str(arguments['url']))}"
+            url = checked_url(str(arguments["url"]))
         except AddressError as error:
             return f"This call would fail: {error}"
+        refused = refused_as_written(url, self.settings.private_hosts)
+        return f"GET {url}" + (f"\n\nThis call would fail: {refused}" if refused else "")
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """Raises `ToolError`: an address that is not fetched, a server that does not answer (transient), no text."""

@@ -79,12 +79,23 @@ def refusal(host: str, address: Address, allowed: Sequence[str]) -> str:
     """Why no connection is made to this address of a host; "" where one may be. `allowed`: hosts and networks of the
     configuration.
     """
-    if is_public(address) or any(_speaks_for(entry, host, address) for entry in allowed):
+    if is_public(address) or any(_covers(entry, host, address) for entry in allowed):
         return ""
+    resolved = "" if host == str(address) else f" {address},"
     return (
-        f"{host} is {address}, an address of this machine or of a private network, and those are not fetched. Use a "
+        f"{host} is{resolved} an address of this machine or of a private network, and those are not fetched. Use a "
         "command (curl) if the operator approves one; the operator can allow the host in [web] private_hosts."
     )
+
+
+def refused_as_written(url: str, allowed: Sequence[str]) -> str:
+    """As `refusal`, as far as the URL alone shows it: its host is an address, or this machine's own name."""
+    host = urlsplit(url).hostname or ""
+    try:
+        address = ipaddress.ip_address("127.0.0.1" if host.rstrip(".") == "localhost" else host)
+    except ValueError:
+        return ""
+    return refusal(host, address, allowed)
 
 
 def is_public(address: Address) -> bool:
@@ -100,7 +111,7 @@ def is_public(address: Address) -> bool:
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 
-def _speaks_for(entry: str, host: str, address: Address) -> bool:
+def _covers(entry: str, host: str, address: Address) -> bool:
     if entry.casefold().rstrip(".") == host.casefold().rstrip("."):
         return True
     try:

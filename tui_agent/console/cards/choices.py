@@ -55,6 +55,8 @@ class Choices(Widget, can_focus=True):
         super().__init__()
         self.choices = tuple(Choice(key, one_line(label, 200), value) for key, label, value in choices)
         self.chosen = 0
+        self._typed_on = False
+        """A text was begun here: until the focus is back, every further key belongs to it."""
         self._rows = 0
         self._places: list[tuple[int, int, int]] = []
 
@@ -108,6 +110,7 @@ class Choices(Widget, can_focus=True):
     def watch_has_focus(self, _has_focus: bool) -> None:
         """The chosen one stands out only here."""
         super().watch_has_focus(_has_focus)
+        self._typed_on = False
         self.refresh()
 
     def on_key(self, event: events.Key) -> None:
@@ -116,7 +119,10 @@ class Choices(Widget, can_focus=True):
         # Alt and a letter may be an Esc and the first letter of a text.
         character = None if "alt+" in event.key else event.character
         by_key = next((choice for choice in self.choices if choice.key == character), None)
-        if step is not None:
+        if self._typed_on:
+            if event.is_printable and event.character is not None:
+                self.post_message(self.Stray(event.character))
+        elif step is not None:
             self.chosen = (self.chosen + step) % len(self.choices)
             self.refresh()
         elif event.key in {"up", "down"}:
@@ -126,6 +132,7 @@ class Choices(Widget, can_focus=True):
         elif by_key is not None:
             self.post_message(self.Picked(by_key.value))
         elif event.is_printable and event.character is not None:
+            self._typed_on = True
             self.post_message(self.Stray(event.character))
         else:
             return
