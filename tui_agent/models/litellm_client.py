@@ -21,6 +21,7 @@ from tui_agent.models import litellm_setup, prompt_cache
 from tui_agent.models.assembly import ReplyAssembler
 from tui_agent.models.carried import CarriedPieces, restored, split_id
 from tui_agent.models.faults import fault_from, made
+from tui_agent.models.images import refuses_images, with_images
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 from tui_agent.models.raw_chunks import RawChunks
 
@@ -77,6 +78,8 @@ class _Habits:
     """Encrypts the reasoning of its model."""
     reasoning: bool = True
     """Takes parameters about the reasoning with this conversation."""
+    images: bool = True
+    """Takes images."""
     refused: set[str] = field(default_factory=set)
     """Parameters that the model does not take."""
 
@@ -159,7 +162,10 @@ class LitellmClient:
         request, at = call.request, call.at
         habits = self._habits[at.name, at.api_base]
         messages = [
-            restored(_sendable(message), at.facts.provider, with_carried=habits.carried)
+            with_images(
+                restored(_sendable(message), at.facts.provider, with_carried=habits.carried),
+                seen=habits.images and not at.without_vision,
+            )
             for message in request.messages
         ]
         if request.prompt_caching == "on" or (
@@ -212,6 +218,9 @@ class LitellmClient:
             if getattr(habits, name) and words.search(message):
                 setattr(habits, name, False)
                 return True
+        if habits.images and call.has_images and refuses_images(message):
+            habits.images = False
+            return True
         refused = call.parameters_in(message) if _NOT_TAKEN.search(message) else set()
         if refused - habits.refused:
             habits.refused |= refused
@@ -251,7 +260,8 @@ class LitellmClient:
                     todo="Let the model think less, or choose one that may write more.",
                 )
             )
-        usage, refused = raw.usage, self._habits[at.name, at.api_base].refused
+        habits = self._habits[at.name, at.api_base]
+        usage, refused = raw.usage, habits.refused
         cached, written = _cached(usage)
         return Reply(
             text=text,
@@ -264,7 +274,8 @@ class LitellmClient:
             cached_tokens=cached,
             cache_write_tokens=written,
             cost=litellm_setup.price(self._litellm, at, usage) if usage else None,
-            left_out=tuple(name for name in call.request.parameters.given() if name in refused),
+            left_out=tuple(name for name in call.request.parameters.given() if name in refused)
+            + (("images",) if call.has_images and (at.without_vision or not habits.images) else ()),
             carried=call.pieces.carried(
                 at.facts.provider,
                 calls,
@@ -305,6 +316,10 @@ class _Call:
     def parameters_in(self, message: str) -> set[str]:
         """The request's parameters that a message names."""
         return {name for name in self.request.parameters.given() if re.search(rf"\b{name}\b", message)}
+
+    @property
+    def has_images(self) -> bool:
+        return any(message.get("images") for message in self.request.messages)
 
     @property
     def said_nothing(self) -> bool:

@@ -84,6 +84,8 @@ class Route:
     """OpenAI's protocol, or that of a server for local models, at an address of one's own."""
     without_tools: bool = False
     """litellm's tables say that the model cannot call tools."""
+    without_vision: bool = False
+    """litellm's tables list the model, and no sight."""
     responses: bool = False
     """Goes to OpenAI's responses, with a model that reasons."""
 
@@ -122,6 +124,7 @@ def route(litellm: Any, model: str, api_base: str | None, key_variable: str | No
         lacks_key=lacks_key,
         own_server=own_protocol,
         without_tools=not own_protocol and _cannot_call_tools(litellm, name, provider),
+        without_vision=not own_protocol and _cannot_see(litellm, name, provider),
         responses=_is_for_responses(litellm, name, provider),
     )
 
@@ -139,6 +142,15 @@ def _cannot_call_tools(litellm: Any, name: str, provider: str) -> bool:
         return False
     with suppress(Exception):
         return litellm.get_model_info(name).get("supports_function_calling") is False
+    return False
+
+
+def _cannot_see(litellm: Any, name: str, provider: str) -> bool:
+    """Whether the tables list the model without `supports_vision`; of one that they do not list nothing is known."""
+    if provider in _OLLAMAS:
+        return False
+    with suppress(Exception):
+        return not litellm.get_model_info(name).get("supports_vision")
     return False
 
 

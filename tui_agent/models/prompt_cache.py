@@ -41,4 +41,12 @@ def marked(messages: Sequence[dict[str, Any]], ephemeral: int = 0) -> list[dict[
         and (at + 1 == stable or messages[at + 1]["role"] == "assistant")
     ]
     places = [0, *places[1 - MOST_MARKS :]] if stable else []
-    return [message | _MARK if at in places else message for at, message in enumerate(messages)]
+    return [_with_mark(message) if at in places else message for at, message in enumerate(messages)]
+
+
+def _with_mark(message: dict[str, Any]) -> dict[str, Any]:
+    """The mark stands at the end of the message: at its last part, where it has parts."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return {**message, "content": [*content[:-1], content[-1] | _MARK]}
+    return message | _MARK

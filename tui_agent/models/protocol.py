@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class ModelRequest(BaseModel):
     """One model call. `messages` and `tools` are in OpenAI's chat form; the system prompt comes first.
 
-    An assistant message may have the key `carried` (see `carried.restored`).
+    An assistant message may have the key `carried` (see `carried.restored`), one of the user's `images` (`images`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

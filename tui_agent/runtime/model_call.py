@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tui_agent.core import events
@@ -56,9 +57,10 @@ class ModelCaller:
         jitter: Callable[[], float] = random.random,
         tools_ready: Callable[[], Awaitable[None]] | None = None,
         server_of: Callable[[str], str] = lambda _: "",
+        images: Path | None = None,
     ) -> None:
-        """`server_of`: the host that a model's calls go to. `tools_ready` is awaited before every
-        call: bounded, for tools that are still being connected to.
+        """`images`: the folder with the copies of the images that messages hold. `server_of`: the host that a model's
+        calls go to. `tools_ready` is awaited before every call: bounded, for tools that are still being connected to.
         """
         self._recorder = recorder
         self._model = model
@@ -70,6 +72,7 @@ class ModelCaller:
         self._jitter = jitter
         self._tools_ready = tools_ready
         self._server_of = server_of
+        self._images = images
         self._validator = Validator()
         self._offers: dict[tuple[int, frozenset[str]], _Offer] = {}
         self._left_out: set[tuple[str, tuple[str, ...]]] = set()
@@ -226,7 +229,7 @@ class ModelCaller:
         )
         if reply.left_out and (step.model, reply.left_out) not in self._left_out:
             self._left_out.add((step.model, reply.left_out))
-            text = f"{step.model} does not take {', '.join(reply.left_out)}: called without."
+            text = _left_out(step.model, reply.left_out)
             self._recorder.record(events.Notice(severity="warning", text=text, origin="parameters"))
         return exact
 
@@ -247,6 +250,7 @@ class ModelCaller:
     def _request(self, model: str, messages: list[dict[str, Any]], *, ephemeral: int) -> ModelRequest:
         state, offered = self._recorder.state, self._offered().specifications
         as_text = writes_calls(state, model)
+        messages = [self._with_files(message) for message in messages]
         return ModelRequest.model_construct(
             model=model,
             messages=text_calls.as_text(messages, offered) if as_text else messages,
@@ -257,6 +261,14 @@ class ModelCaller:
             silence_timeout=self._silence_timeout,
             total_timeout=max(1_800.0, self._silence_timeout),
         )
+
+    def _with_files(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The message with the paths of its images, which are in the session's folder whatever a journal says."""
+        if "images" not in message or self._images is None:
+            return message
+        folder = self._images
+        images = [{**image, "path": str(folder / Path(image["file"]).name)} for image in message["images"]]
+        return {**message, "images": images}
 
     async def _whole(self, request: ModelRequest) -> Reply:
         """The reply alone, without showing how it comes in."""
@@ -301,6 +313,17 @@ class ModelCaller:
             }
             self._offers[key] = _Offer(self._tools.specifications(without=withheld), names)
         return self._offers[key]
+
+
+def _left_out(model: str, names: Sequence[str]) -> str:
+    """What a model does not take, in a sentence or two."""
+    said = []
+    parameters = [name for name in names if name != "images"]
+    if parameters:
+        said.append(f"{model} does not take {', '.join(parameters)}: called without.")
+    if "images" in names:
+        said.append(f"{model} cannot see images: it got their names alone. /model chooses one that can.")
+    return " ".join(said)
 
 
 def _with_written_call(reply: Reply, tools: Sequence[str]) -> Reply:

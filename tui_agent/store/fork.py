@@ -27,6 +27,7 @@ from tui_agent.core.recovery.policy import PRESETS, preset
 from tui_agent.core.state import RunState
 from tui_agent.store.errors import SessionError, disk_error
 from tui_agent.store.fork_outputs import OUTPUT_FOLDER, Outputs, outputs_of
+from tui_agent.store.images import IMAGES_FOLDER, share_images
 from tui_agent.store.journal import JOURNAL_NAME, sync_folder
 from tui_agent.store.journal_index import JournalIndex
 from tui_agent.store.lines import encode
@@ -82,7 +83,7 @@ def fork(
     lines += [encode(event.stamped(number, at)) for number, event in enumerate(added, seq + 1)]
     folder = sessions_dir / session_id
     outputs = outputs_of(source, seq, source.path.parent)
-    _write(folder, outputs.named_in((folder / OUTPUT_FOLDER).absolute(), lines), outputs)
+    _write(folder, outputs.named_in((folder / OUTPUT_FOLDER).absolute(), lines), outputs, source.path.parent)
     if is_foreign(source.path.parent, sessions_dir):
         mark_foreign(folder)
     return folder
@@ -126,7 +127,7 @@ def _answered(state: RunState, answer: str) -> list[Event]:
     return [escalation_answered(asked, "answer", answer)]
 
 
-def _write(folder: Path, lines: list[bytes], outputs: Outputs) -> None:
+def _write(folder: Path, lines: list[bytes], outputs: Outputs, parent: Path) -> None:
     """The whole journal or none: it gets its name when it is on the disk."""
     unfinished = folder / f"{JOURNAL_NAME}.part"
     try:
@@ -137,6 +138,7 @@ def _write(folder: Path, lines: list[bytes], outputs: Outputs) -> None:
             file.flush()
             os.fsync(file.fileno())
         outputs.put_into(folder / OUTPUT_FOLDER)
+        share_images(parent, folder)
         unfinished.rename(folder / JOURNAL_NAME)
         sync_folder(folder)
     except FileExistsError as fault:
@@ -146,4 +148,5 @@ def _write(folder: Path, lines: list[bytes], outputs: Outputs) -> None:
     except OSError as fault:
         unfinished.unlink(missing_ok=True)
         shutil.rmtree(folder / OUTPUT_FOLDER, ignore_errors=True)
+        shutil.rmtree(folder / IMAGES_FOLDER, ignore_errors=True)
         raise disk_error("The fork cannot be written", folder, fault) from fault

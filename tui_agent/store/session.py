@@ -44,6 +44,7 @@ from tui_agent.sandbox.walls import Walls
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
 from tui_agent.store.fork_outputs import OUTPUT_FOLDER
+from tui_agent.store.images import IMAGES_FOLDER, keep_images
 from tui_agent.store.journal import SESSIONS_FOLDER, Journal
 from tui_agent.store.kept_rules import KeptRules
 from tui_agent.store.provenance import is_foreign
@@ -226,6 +227,7 @@ class Session:
             api_base=settings.api_base,
             server_of=lambda name: urlsplit(settings.called(name).api_base or "").netloc.rpartition("@")[2],
             silence_timeout=settings.model_timeout,
+            images=folder / IMAGES_FOLDER,
         )
         self._driver = Driver(recorder, caller, executor, operator, self._checkpointer)
         self._run: asyncio.Task[events.RunFinished | None] | None = None
@@ -294,12 +296,18 @@ class Session:
             await self._servers.ready(rest)
             self._servers_until = 0.0
 
-    async def submit(self, text: str) -> None:
-        """Start a run with `text` as its task, or queue it for the run that goes on."""
+    async def submit(self, text: str, typed: str | None = None) -> None:
+        """Start a run with `text` as its task, or queue it for the run that goes on.
+
+        Images that are named in `typed`, what the operator wrote of it (None: all), go along as copies. Raises
+        `SessionError` for one that cannot be sent.
+        """
+        wanted = text if typed is None else typed
+        images = await asyncio.to_thread(keep_images, wanted, self._workspace, self.folder / IMAGES_FOLDER)
         if self.running:
-            self._recorder.record(events.MessageQueued(id=secrets.token_hex(4), text=text))
+            self._recorder.record(events.MessageQueued(id=secrets.token_hex(4), text=text, images=images))
         else:
-            self._start(self._new_run(text, self.state.seq))
+            self._start(self._new_run(text, self.state.seq, images))
 
     def go_on(self) -> bool:
         """Go on with an unfinished run of a resumed session; False where there is none."""
@@ -472,7 +480,7 @@ class Session:
         ):
             message = self.state.queue[0]
             self._recorder.record(events.MessageUnqueued(id=message.id))
-            finished = await self._new_run(message.text, self.state.seq)
+            finished = await self._new_run(message.text, self.state.seq, message.images)
         if self.state.stop is None:
             await self._driver.summarise()
         return finished
@@ -504,7 +512,9 @@ class Session:
         self._tools.put("skills", [ReadSkill(found)] if found.skills else [])
         return found
 
-    async def _new_run(self, task: str, asked_at: int) -> events.RunFinished | None:
+    async def _new_run(
+        self, task: str, asked_at: int, images: tuple[events.Image, ...]
+    ) -> events.RunFinished | None:
         """A run of its own; None where it was stopped before it began. `asked_at`: the last event before."""
         sandbox = await self.sandbox()
         if self.state.stop is not None and self.state.stop.seq > asked_at:
@@ -542,6 +552,7 @@ class Session:
                 tool_calls=settings.tool_calls,
                 operator_present=self._operator.present,
                 sandbox=sandbox.description,
+                images=images,
             )
         )
 

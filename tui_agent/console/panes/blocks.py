@@ -101,6 +101,10 @@ def _operator(entry: conversation.OperatorEntry, width: int, context: BlockConte
     if cut:
         more = max(0, entry.text.count("\n") - "\n".join(body[:keep]).count("\n"))
         lines.append(fold_line(more, width))
+    for image in entry.images:
+        named = Span(f" {one_line(image.name, 200)}", f"muted {back}")
+        shown = (Span("  ", back), Span(f"[{image.in_words}]", f"operator {back}"), named)
+        lines.append((*clip(shown, width), Span("", back)))
     return lines
 
 

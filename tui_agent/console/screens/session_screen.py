@@ -46,7 +46,8 @@ class SessionScreen(DashboardScreen):
         super().__init__(name)
         self.session: Session | None = None
         self._pending: list[Callable[[Session], None]] = []
-        self._unsent: list[str] = []
+        self._unsent: list[tuple[str, str]] = []
+        """Messages from before the session was open, each with what was typed of it."""
         self._interrupted_in = ""
         """The mode that an interrupt of the operator's ended; empty: there was none since."""
         self.own_commands: OwnCommands | None = None
@@ -70,8 +71,8 @@ class SessionScreen(DashboardScreen):
         for act in pending:
             act(session)
         unsent, self._unsent = self._unsent, []
-        for text in unsent:
-            await session.submit(text)
+        for text, typed in unsent:
+            await self._submit(session, text, typed)
         self.redraw()
 
     def _recorded(self, event: Event, state: RunState) -> None:
@@ -149,18 +150,32 @@ class SessionScreen(DashboardScreen):
         printed = await session.run_own_command(command)
         self._printed.append(f"I ran `{command}` myself. It printed:\n{printed}")
 
-    async def submit(self, text: str) -> None:
-        """Start a run, or queue the message for the one under way; what own commands printed goes before it."""
+    async def submit(self, text: str, typed: str | None = None) -> None:
+        """Start a run, or queue the message for the one under way; what own commands printed goes before it.
+
+        Images that `typed` names go along: what the operator wrote of the text (None: all).
+        """
+        typed = text if typed is None else typed
         text = "\n\n".join([*self._printed, text])
         self._printed.clear()
         if self.session is None:
-            self._unsent.append(text)
-        else:
-            await self.session.submit(text)
-            if self._interrupted_in and self.session.running:
-                # What was cut short was cut short to say this.
-                self._go(self._interrupted_in, self.session)
+            self._unsent.append((text, typed))
+        elif await self._submit(self.session, text, typed) and self._interrupted_in and self.running:
+            # What was cut short was cut short to say this.
+            self._go(self._interrupted_in, self.session)
         self.redraw()
+
+    async def _submit(self, session: Session, text: str, typed: str) -> bool:
+        """Submit it; a message that cannot be sent goes back into the prompt."""
+        from tui_agent.store.errors import SessionError
+
+        try:
+            await session.submit(text, typed)
+        except SessionError as error:
+            self.say(str(error), "warning")
+            self.put_in_prompt(text)
+            return False
+        return True
 
     @work(group="commands")
     async def send_now(self) -> None:
@@ -189,7 +204,8 @@ class SessionScreen(DashboardScreen):
             return
         command, arguments = found
         if command.personal or await self._agreed(command, session, settings):
-            await self.submit(command.expanded(arguments))
+            # What a checkout wrote names no images.
+            await self.submit(command.expanded(arguments), None if command.personal else arguments)
         else:
             self.put_in_prompt(line)
 
@@ -230,7 +246,7 @@ class SessionScreen(DashboardScreen):
         from tui_agent.console.queued import Waiting
 
         if self.session is None:
-            return [Waiting(f"unsent-{place}", text) for place, text in enumerate(self._unsent)]
+            return [Waiting(f"unsent-{place}", text) for place, (text, _) in enumerate(self._unsent)]
         return [Waiting(message.id, message.text) for message in self.session.state.queue]
 
     def unqueue(self, message_id: str) -> None:
@@ -514,7 +530,8 @@ class SessionScreen(DashboardScreen):
             self.put_in_prompt(text)
         else:
             if message.strip():
-                await self.submit(message)
+                # What a server wrote names no images.
+                await self.submit(message, text)
             else:
                 self.say("The server's prompt is empty; nothing was sent.", "warning")
 

@@ -77,10 +77,12 @@ from tui_agent.core.events.types import (
     Carried,
     Failure,
     Fault,
+    Image,
     ParentPoint,
     ToolCall,
     Value,
     VerdictRecord,
+    with_images_named,
 )
 from tui_agent.core.names import Approval, FailureKind, FaultKind, Level, Mode, Outcome
 
@@ -111,6 +113,7 @@ __all__ = [
     "Fault",
     "FaultKind",
     "HookReported",
+    "Image",
     "Interrupted",
     "IterationFinished",
     "IterationStarted",
@@ -157,6 +160,7 @@ __all__ = [
     "WindowCut",
     "event_schema",
     "parse_event",
+    "with_images_named",
 ]
 
 AnyEvent = Annotated[

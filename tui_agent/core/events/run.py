@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
+from tui_agent.core.events.types import Image
 from tui_agent.core.names import Approval, Outcome, ToolCallForm
 
 
@@ -46,6 +47,8 @@ class RunStarted(Event):
     operator_present: bool = True
     sandbox: str = ""
     """The walls that commands run in: the mechanism and whether there is a network; "off": none; empty: not known."""
+    images: tuple[Image, ...] = ()
+    """They go with the task."""
 
 
 class MessageQueued(Event):
@@ -54,6 +57,7 @@ class MessageQueued(Event):
     type: Literal["message_queued"] = "message_queued"
     id: str
     text: str
+    images: tuple[Image, ...] = ()
 
 
 class MessageUnqueued(Event):
@@ -69,6 +73,7 @@ class OperatorSpoke(Event):
     type: Literal["operator_spoke"] = "operator_spoke"
     text: str
     queued: str | None = None
+    images: tuple[Image, ...] = ()
 
 
 class IterationStarted(Event):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -70,6 +71,35 @@ class Failure(Value):
     """Id of the rule of form that the call breaks, where there is one."""
     hint: str = ""
     """What would help with an error of this kind in this workspace; joins the note."""
+
+
+class Image(Value):
+    """A picture that goes with a message of the operator's: where its copy is, and what it is; never its bytes."""
+
+    name: str
+    """The path as the operator named it."""
+    file: str
+    """Name of the copy in the session's folder of images."""
+    sha256: str
+    media: str
+    """`image/png`, …"""
+    width: int
+    height: int
+    size: int
+    """Bytes."""
+
+    @property
+    def in_words(self) -> str:
+        """`image 640×480 png, 83 kB`."""
+        size = (
+            f"{self.size / 1e6:.1f} MB" if self.size >= 999_500 else f"{max(1, round(self.size / 1000))} kB"
+        )
+        return f"image {self.width}×{self.height} {self.media.partition('/')[2]}, {size}"
+
+
+def with_images_named(text: str, images: Iterable[Image]) -> str:
+    """The text, and a line for each image behind it."""
+    return "\n".join([text, *(f"[{image.in_words}] {image.name}" for image in images)])
 
 
 class Fault(Value):

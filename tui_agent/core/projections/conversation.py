@@ -39,6 +39,12 @@ class OperatorEntry(Entry):
 
     text: str
     answers: str = ""
+    images: tuple[events.Image, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """The text with its images named."""
+        return events.with_images_named(self.text, self.images)
 
 
 @dataclass(frozen=True)
@@ -253,7 +259,7 @@ class Conversation:
 
 
 def _run_started(conversation: Conversation, event: events.RunStarted, _: Surroundings) -> Conversation:
-    entry = OperatorEntry(event.seq, event.at, 0, event.task)
+    entry = OperatorEntry(event.seq, event.at, 0, event.task, images=event.images)
     plan = conversation.plan
     if plan is not None and plan.finished:
         conversation = evolve(conversation, plans=conversation.plans.append(Plan(seq=event.seq)))
@@ -271,7 +277,8 @@ def _run_started(conversation: Conversation, event: events.RunStarted, _: Surrou
 
 
 def _operator_spoke(conversation: Conversation, event: events.OperatorSpoke, _: Surroundings) -> Conversation:
-    return conversation._closed(OperatorEntry(event.seq, event.at, conversation.iteration, event.text))
+    entry = OperatorEntry(event.seq, event.at, conversation.iteration, event.text, images=event.images)
+    return conversation._closed(entry)
 
 
 def _iteration_started(

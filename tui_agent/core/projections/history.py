@@ -2,7 +2,8 @@
 
 A group is a message of the operator alone, or an assistant message with all the results of its calls. Groups
 enter the history when they are complete, so a stored call never lacks its result.
-Messages are plain dictionaries in OpenAI's chat form, made once and shared by every request; nobody alters them.
+Messages are plain dictionaries in OpenAI's chat form, made once and shared by every request; nobody alters them. What
+only some providers take stands beside the content, under keys of ours (`carried`, `images`), until the call goes out.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ def estimate_tokens(*texts: str) -> int:
     return (
         _MESSAGE_OVERHEAD + sum(len(text.encode("utf-8", "replace")) for text in texts) // _CHARACTERS_A_TOKEN
     )
+
+
+def _image_tokens(image: events.Image) -> int:
+    """Providers count pixels, and make large pictures smaller before they do."""
+    return max(85, min(1_600, image.width * image.height // 750))
 
 
 @dataclass(frozen=True)
@@ -105,8 +111,13 @@ class History:
         answered = {result.call_id for result in self.results}
         return [(index, call) for index, call in enumerate(self.reply.calls) if call.id not in answered]
 
-    def _said(self, kind: GroupKind, text: str, seq: int) -> History:
-        group = Group(kind, ({"role": "user", "content": text},), estimate_tokens(text), self.run, seq)
+    def _said(self, kind: GroupKind, text: str, seq: int, images: tuple[events.Image, ...] = ()) -> History:
+        message: Message = {"role": "user", "content": text}
+        tokens = estimate_tokens(text)
+        if images:
+            message["images"] = [image.model_dump() for image in images]
+            tokens += sum(_image_tokens(image) for image in images)
+        group = Group(kind, (message,), tokens, self.run, seq)
         return evolve(self, groups=self.groups.append(group))
 
     def _closed(self, seq: int) -> History:
@@ -161,11 +172,11 @@ def _function(call: events.ToolCall) -> Message:
 
 def _run_started(history: History, event: events.RunStarted) -> History:
     started = evolve(history, run=event.run, reply=None, results=(), news=(), rewound_from=None)
-    return started._said("task", event.task, event.seq)
+    return started._said("task", event.task, event.seq, event.images)
 
 
 def _operator_spoke(history: History, event: events.OperatorSpoke) -> History:
-    return history._said("operator", event.text, event.seq)
+    return history._said("operator", event.text, event.seq, event.images)
 
 
 def _escalation_answered(history: History, event: events.EscalationAnswered) -> History:

@@ -93,11 +93,11 @@ def as_text(messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> lis
                 name = names.get(str(message.get("tool_call_id")), "the call")
                 _say(said, "user", f"Result of {name}:\n{message['content']}")
             case _:
-                _say(said, "user", message["content"])
+                _say(said, "user", message["content"], message.get("images") or ())
     return said
 
 
-def _say(said: list[Message], role: str, content: Any) -> None:
+def _say(said: list[Message], role: str, content: Any, images: Sequence[Any] = ()) -> None:
     last = said[-1] if said else None
     if (
         last is not None
@@ -105,9 +105,12 @@ def _say(said: list[Message], role: str, content: Any) -> None:
         and isinstance(last["content"], str)
         and isinstance(content, str)
     ):
+        images = (*last.get("images", ()), *images)
         said[-1] = {"role": role, "content": f"{last['content']}\n\n{content}"}
     else:
         said.append({"role": role, "content": content})
+    if images:
+        said[-1]["images"] = list(images)
 
 
 def _fenced(function: dict[str, Any]) -> str:

@@ -129,7 +129,7 @@ def _item(item: object) -> Iterator[str]:
             yield fenced(item.text)
         case OperatorEntry():
             yield "**Operator**"
-            yield quoted(item.text)
+            yield quoted(item.said)
         case ReplyEntry():
             yield from _reply(item)
         case CallEntry():

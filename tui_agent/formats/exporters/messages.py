@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.core.events import Event, RunStarted
+from tui_agent.core.events import Event, Image, RunStarted, with_images_named
 from tui_agent.core.fold import fold
 from tui_agent.formats.exporters.json import written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tui_agent.core.projections.history import Message
 
 
 def to_messages(events: Sequence[Event]) -> str:
@@ -25,8 +27,14 @@ def to_messages(events: Sequence[Event]) -> str:
     if prompts:
         messages.append({"role": "system", "content": prompts[-1]})
     for group in state.history.groups:
-        # What one provider alone can read belongs to no exchange format.
-        messages.extend(
-            {key: value for key, value in message.items() if key != "carried"} for message in group.messages
-        )
+        messages.extend(_plain(message) for message in group.messages)
     return written({"model": state.run.model, "messages": messages})
+
+
+def _plain(message: Message) -> dict[str, Any]:
+    """The message without what one provider alone can read, and with its images named: their files stay here."""
+    plain = {key: value for key, value in message.items() if key not in {"carried", "images"}}
+    if "images" in message:
+        images = [Image.model_validate(image) for image in message["images"]]
+        plain["content"] = with_images_named(str(message["content"]), images)
+    return plain

@@ -43,6 +43,7 @@ from tui_agent.core.events import (
     ToolSucceeded,
     VerdictReached,
     WaitSkipped,
+    with_images_named,
 )
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.timeline import Timeline
@@ -127,7 +128,7 @@ def _frame(event: Event) -> Iterator[str]:
             yield from (f"{name}: {value}" for name, value in _facts(event))
         case RunStarted():
             yield f"RUN {event.run} · policy {event.policy} · model {event.model or 'unknown'}"
-            yield from event.task.splitlines()
+            yield from with_images_named(event.task, event.images).splitlines()
         case RunFinished():
             yield (
                 f"RUN ENDED {event.outcome}"
@@ -137,7 +138,7 @@ def _frame(event: Event) -> Iterator[str]:
             yield from event.answer.splitlines()
         case OperatorSpoke():
             yield "OPERATOR"
-            yield from event.text.splitlines()
+            yield from with_images_named(event.text, event.images).splitlines()
         case IterationStarted():
             yield f"ITERATION {event.iteration}"
         case Notice():
@@ -154,7 +155,7 @@ def _frame(event: Event) -> Iterator[str]:
             yield f"REWOUND {event.scope} to event {event.to_seq}"
         case MessageQueued():
             yield "QUEUED"
-            yield from event.text.splitlines()
+            yield from with_images_named(event.text, event.images).splitlines()
 
 
 def _facts(event: SessionStarted) -> Iterator[tuple[str, str]]:

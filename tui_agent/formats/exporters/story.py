@@ -20,6 +20,7 @@ from tui_agent.core.events import (
     ToolFailed,
     VerdictReached,
     VerdictRecord,
+    with_images_named,
 )
 from tui_agent.core.fold import apply
 from tui_agent.core.projections.conversation import Entry, NoteEntry, OperatorEntry, OutcomeEntry
@@ -156,7 +157,15 @@ class _StoryBuilder:
     def take(self, event: Event) -> None:
         self.state = apply(self.state, event)
         if isinstance(event, RunStarted):
-            self.runs.append(RunStory(event.run, event.task, event.policy, event.model, event.at))
+            self.runs.append(
+                RunStory(
+                    event.run,
+                    with_images_named(event.task, event.images),
+                    event.policy,
+                    event.model,
+                    event.at,
+                )
+            )
         items = self.runs[-1].items if self.runs else self.before
         self._entries(items)
         match event:
@@ -187,7 +196,7 @@ class _StoryBuilder:
                 items.append(entry)
 
     def _is_task(self, entry: OperatorEntry) -> bool:
-        return bool(self.runs) and not self.runs[-1].items and entry.text == self.runs[-1].task
+        return bool(self.runs) and not self.runs[-1].items and entry.said == self.runs[-1].task
 
     def _verdict(self, event: VerdictReached, items: list[Item]) -> None:
         recovery = self.state.recovery
