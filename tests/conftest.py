@@ -1,5 +1,5 @@
-"""What holds for every test: the slowest begin first, what is imported once is not looked through again, and `python3`
-is the Python that runs the tests.
+"""What holds for every test: the slowest begin first, what is imported once is neither compiled nor looked through
+again, and `python3` is the Python that runs the tests.
 """
 
 from __future__ import annotations
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 # find another one.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
+# Where no compiled modules are written, every process that is started compiles the whole package, and every worker
+# rewrites all assertions, at each run: a third of the time of all tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+gc.disable()  # until all tests are collected
+
 FIRST = ("test_quality.py",)
 """Files with single tests so slow that one process would still be busy with them when the others are done."""
 
@@ -27,6 +34,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Without this the garbage collector takes a fifth of the time of all tests."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+    gc.enable()

@@ -1,8 +1,9 @@
-"""Tests of the console go on as soon as the screen has settled.
+"""Tests of the console go on as soon as the screen has settled, and do no work twice.
 
 Textual's own pilot sleeps at least 20 ms, twice for every key, and then asks whether the process used the processor
 meanwhile. Here a screen has settled when the event loop has nothing to run and neither a thread nor a timer is about
-to add something; frames follow each other at once.
+to add something; frames follow each other at once. A frame that no terminal would get is not drawn (a test that looks
+at the screen draws all of it), and a style sheet is parsed once for all consoles of a process.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
+from textual._compositor import Compositor, visible_screen_stack
+from textual.cache import LRUCache
+from textual.css.stylesheet import Stylesheet
 
 from tests.console.terminal import Terminal
 
@@ -66,6 +70,29 @@ async def settled(threads: CountedThreads) -> None:
         await asyncio.sleep(due - now)
 
 
+RENDER_UPDATE = Compositor.render_update
+SET_VARIABLES = Stylesheet.set_variables
+PARSED: dict[frozenset[tuple[str, str]], LRUCache[Any, Any]] = {}
+"""By the variables of a theme: the rules that were parsed with them."""
+
+
+def render_what_is_asked_for(
+    compositor: Compositor, full: bool = False, screen_stack: Any = None, simplify: bool = False
+) -> Any:
+    """In place of `Compositor.render_update`: a part of the screen that changed goes nowhere without a terminal."""
+    if full:
+        return RENDER_UPDATE(compositor, full, screen_stack, simplify)
+    visible_screen_stack.set(screen_stack or [])
+    compositor._dirty_regions.clear()
+    return None
+
+
+def set_variables_of_many(sheet: Stylesheet, variables: dict[str, str]) -> None:
+    """In place of `Stylesheet.set_variables`: what was parsed with the same variables is parsed already."""
+    SET_VARIABLES(sheet, variables)
+    sheet._parse_cache = PARSED.setdefault(frozenset(variables.items()), LRUCache(1_000))
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
     """Start the program in a terminal; environment variables by name. It is ended with the test."""
@@ -96,4 +123,6 @@ async def no_fixed_waits(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]
     monkeypatch.setattr("textual.app.wait_for_idle", wait_for_idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", wait_for_idle)
     monkeypatch.setattr("textual.screen.UPDATE_PERIOD", FRAME)
+    monkeypatch.setattr(Compositor, "render_update", render_what_is_asked_for)
+    monkeypatch.setattr(Stylesheet, "set_variables", set_variables_of_many)
     yield

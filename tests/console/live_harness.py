@@ -10,7 +10,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from tests.console.waiting import until
+from tests.console.waiting import picture, until
 from tui_agent.config.settings import Settings
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.card import Card
@@ -276,8 +276,7 @@ class LiveSession:
 
     def shown(self) -> str:
         """Everything on the screen as text."""
-        lines = self.app.screen._compositor.render_strips()
-        return "\n".join("".join(segment.text for segment in strip) for strip in lines)
+        return picture(self.app)
 
 
 @asynccontextmanager
@@ -290,6 +289,7 @@ async def live(size: tuple[int, int] = (120, 40)) -> AsyncIterator[LiveSession]:
         await made.until(lambda: made.screen.dashboard is not None and made.screen.session is not None)
         await made.until(lambda: made.screen.status is not None and made.screen.status.is_attached)
         yield made
+        picture(app)  # what cannot be drawn fails the test
         for task in made.tasks:
             task.cancel()
         await asyncio.gather(*made.tasks, return_exceptions=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from tests.console.waiting import until
+from tests.console.waiting import picture, until
 from tui_agent.config.settings import Settings
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.program import ConsoleApp
@@ -91,8 +91,7 @@ class RealConsole:
 
     def shown(self) -> str:
         """Everything on the screen as text."""
-        lines = self.app.screen._compositor.render_strips()
-        return "\n".join("".join(segment.text for segment in strip) for strip in lines)
+        return picture(self.app)
 
 
 @asynccontextmanager

@@ -291,10 +291,10 @@ async def test_themes_switch_live() -> None:
 
 
 def test_the_help_explains_the_focused_pane_first_and_every_sign_pane_and_strategy() -> None:
-    told = sections("attempts")
-    assert told[0][0] == "This pane"
-    assert told[0][1][0][0] == "Attempts"
-    words = "\n".join(f"{left} {right}" for _, rows in told for left, right in rows)
+    shown = sections("attempts")
+    assert shown[0][0] == "This pane"
+    assert shown[0][1][0][0] == "Attempts"
+    words = "\n".join(f"{left} {right}" for _, rows in shown for left, right in rows)
     for sign in ("✗", "⊘", "▲", "▼", "⏚", "≈"):
         assert sign in words
     for name in ("Error ring", "Trends", "PIVOT", "DEGRADE", "withhold"):

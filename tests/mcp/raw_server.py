@@ -74,9 +74,9 @@ def called(params: dict[str, Any]) -> dict[str, Any]:
             time.sleep(300)
         case "flood":
             token = params.get("_meta", {}).get("progressToken")
-            told = {"progressToken": token, "message": "\x1b[31mflood\x07" * 20}
+            fields = {"progressToken": token, "message": "\x1b[31mflood\x07" * 20}
             for number in range(2_000_000):
-                send({"method": "notifications/progress", "params": {**told, "progress": number}})
+                send({"method": "notifications/progress", "params": {**fields, "progress": number}})
         case "huge":
             sys.stdout.write('{"jsonrpc": "2.0", "x": "' + "x" * 20_000_000)
             sys.stdout.flush()

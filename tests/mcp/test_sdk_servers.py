@@ -21,9 +21,9 @@ from tui_agent.tools.mcp import connection
 from tui_agent.tools.mcp.connection import Patience
 
 
-def results(told: list[events.Event]) -> list[str]:
+def results(seen: list[events.Event]) -> list[str]:
     """What the model read of each call, a word before it for how the call ended."""
-    return [f"{event.type}: {event.content}" for event in told if isinstance(event, events.ToolResult)]
+    return [f"{event.type}: {event.content}" for event in seen if isinstance(event, events.ToolResult)]
 
 
 async def test_a_server_over_stdio_is_used_dies_comes_back_and_is_told_of_interrupts(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ async def test_a_server_over_stdio_is_used_dies_comes_back_and_is_told_of_interr
         assert not any('"red"' in line for line in journal if '"type":"server_' in line), (
             "values are the server's"
         )
-        assert_coherent(live.told())
+        assert_coherent(live.sent())
         assert replayed(live.session).run == live.state.run
         await live.session.submit("again")
         await live.until(lambda state: any(call.progress for call in state.conversation.calls))

@@ -22,7 +22,7 @@ from tui_agent.tools.registry import ToolRegistry
 
 @dataclass
 class LiveSession:
-    """A session that is open, what its model was told, who answers, and every event so far."""
+    """A session that is open, what its model was sent, who answers, and every event so far."""
 
     session: Session
     model: ScriptedModel
@@ -55,7 +55,7 @@ class LiveSession:
     def of(self, kind: type[Event]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]
 
-    def told(self, call: int = -1) -> list[dict[str, Any]]:
+    def sent(self, call: int = -1) -> list[dict[str, Any]]:
         """Messages of a request."""
         return list(self.model.requests)[call].messages
 

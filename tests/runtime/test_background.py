@@ -66,10 +66,10 @@ async def test_the_model_is_told_of_an_end_that_it_did_not_ask_about(tmp_path: P
     (tmp_path / "workspace/go").touch()
     await live.until(lambda state: not state.background.running)
     await live.run("go on")
-    told = live.told()
-    assert_coherent(told)
+    sent = live.sent()
+    assert_coherent(sent)
     assert any(
-        "The background command b1" in str(m["content"]) and "exit code 0" in m["content"] for m in told
+        "The background command b1" in str(m["content"]) and "exit code 0" in m["content"] for m in sent
     )
     await live.close()
 
@@ -93,7 +93,7 @@ async def test_stopping_ends_all_that_a_command_started_and_an_id_that_is_not_th
     assert "It had ended already" in again.content
     (failed,) = live.of(events.ToolFailed)
     assert "There is no background command 'b9'. Started so far: b1." in failed.failure.message
-    assert not any("background command b1" in str(m["content"]) for m in live.told() if m["role"] == "user")
+    assert not any("background command b1" in str(m["content"]) for m in live.sent() if m["role"] == "user")
     await live.close()
 
 
@@ -165,7 +165,7 @@ asyncio.run(main())
     assert not live.state.background.running
     await live.run("go on")
     assert any("b1" in str(m["content"]) and "ended with the session's process" in str(m["content"])
-               for m in live.told())  # fmt: skip
+               for m in live.sent())  # fmt: skip
     await live.close()
 
 

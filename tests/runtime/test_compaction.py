@@ -166,18 +166,18 @@ async def test_the_operator_asks_between_runs_and_the_words_stay(tmp_path: Path)
     )
     await live.run("First, read f0 and f1.")
     await live.run("Then f2, please.")
-    whole = contents(live.told())
+    whole = contents(live.sent())
     live.session.compact("the file names")
     assert await live.session.wait() is None
-    assert "in particular: the file names" in contents(live.told())[-1]
+    assert "in particular: the file names" in contents(live.sent())[-1]
     (made,) = live.of(events.Compacted)
     assert made.rule == "operator.compact"
     assert not live.state.running
     await live.run("And now?")
-    told = contents(live.told())
-    assert told[1:3] == ["First, read f0 and f1.", "Then f2, please."]
-    assert SUMMARY in told[3]
-    assert told[4:] == ["second", "And now?"]
+    sent = contents(live.sent())
+    assert sent[1:3] == ["First, read f0 and f1.", "Then f2, please."]
+    assert SUMMARY in sent[3]
+    assert sent[4:] == ["second", "And now?"]
     # Going back to before the summary brings everything back.
     point = next(one for one in live.session.rewind_points() if "summarised" in one.label)
     await live.session.rewind(await live.session.plan_rewind(point, "conversation"))
@@ -209,9 +209,9 @@ async def test_of_words_that_are_too_many_the_newest_stay_whole_and_the_older_by
     live.session.compact()
     await live.session.wait()
     await live.run("now")
-    told = contents(live.told())[1:]
-    whole = [text for text in told if text.startswith("Wish ")]
-    (summary,) = [text for text in told if SUMMARY in text]
+    sent = contents(live.sent())[1:]
+    whole = [text for text in sent if text.startswith("Wish ")]
+    (summary,) = [text for text in sent if SUMMARY in text]
     assert 1 <= len(whole) < 5
     assert whole[-1].startswith("Wish 4.")
     assert all(f"- Wish {number}. and more" in summary for number in range(5 - len(whole)))

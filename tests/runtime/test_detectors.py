@@ -21,7 +21,7 @@ def turn(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     return {"calls": [{"tool": tool, "args": arguments} for tool, arguments in calls]}
 
 
-async def fly(
+async def run_agent(
     folder: Path, monkeypatch: pytest.MonkeyPatch, turns: Turns, policy: dict[str, Any]
 ) -> LiveSession:
     """A whole run under `combined` with these parameters changed, and nobody present."""
@@ -72,9 +72,9 @@ async def test_a_detector_ends_the_run_that_it_alone_can_end(
     off: Any,
     outcome: events.Outcome,
 ) -> None:
-    (connected,) = (await fly(tmp_path, monkeypatch, turns, policy)).of(events.RunFinished)
+    (connected,) = (await run_agent(tmp_path, monkeypatch, turns, policy)).of(events.RunFinished)
     assert (connected.outcome, connected.detector) == (outcome, detector)
-    (disconnected,) = (await fly(tmp_path, monkeypatch, turns, policy | {detector: off})).of(
+    (disconnected,) = (await run_agent(tmp_path, monkeypatch, turns, policy | {detector: off})).of(
         events.RunFinished
     )
     assert disconnected.detector != detector
@@ -88,7 +88,7 @@ async def test_a_tool_that_keeps_failing_is_left_out_by_its_breaker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connected: bool, refused: int
 ) -> None:
     policy = {"breaker": connected, "stuck": False}
-    live = await fly(tmp_path, monkeypatch, [*FAILING_TOOL[:6], "ok", "ok"], policy)
+    live = await run_agent(tmp_path, monkeypatch, [*FAILING_TOOL[:6], "ok", "ok"], policy)
     assert [event.refusal for event in live.of(events.ToolRefused)] == ["breaker"] * refused
     offered = {tool["function"]["name"] for tool in list(live.model.requests)[5].tools}
     assert ("read_file" not in offered) is connected
@@ -101,7 +101,7 @@ async def test_a_passing_model_fault_ends_the_run_only_where_faults_are_terminal
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: str, outcome: events.Outcome
 ) -> None:
     busy = {"fault": {"kind": "rate_limit", "status": 429, "message": "busy"}}
-    live = await fly(tmp_path, monkeypatch, [busy, "fine"], {"model_faults": faults})
+    live = await run_agent(tmp_path, monkeypatch, [busy, "fine"], {"model_faults": faults})
     (finished,) = live.of(events.RunFinished)
     assert finished.outcome is outcome
 
@@ -109,7 +109,7 @@ async def test_a_passing_model_fault_ends_the_run_only_where_faults_are_terminal
 async def test_errors_of_form_have_a_ladder_of_their_own_beside_the_streak(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live = await fly(tmp_path, monkeypatch, [turn(("fly", {}))] * 9, {})
+    live = await run_agent(tmp_path, monkeypatch, [turn(("fly", {}))] * 9, {})
     (finished,) = live.of(events.RunFinished)
     assert (finished.outcome, finished.detector) == (events.Outcome.PARTIAL, "form")
     assert live.state.recovery.streak.count == 0

@@ -65,7 +65,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_agent.store.session.preset", quick)
 
 
-async def fly(
+async def run_agent(
     host: KeptModel, folder: Path, answers: list[Answer], **options: Any
 ) -> tuple[Session, events.RunFinished, list[dict[str, Any]]]:
     """One run against these answers: the session, its end, and the messages of every request."""
@@ -79,7 +79,7 @@ async def fly(
             state_dir=folder / "state",
         )
         session = await open_session(settings, ScriptedOperator(present=False), host)
-        await session.submit("Mend it.")
+        await session.submit("Fix it.")
         finished = await session.wait()
         await session.close()
         assert finished is not None
@@ -104,7 +104,7 @@ async def test_a_failed_call_is_noted_worked_round_and_answered(host: KeptModel,
         calls(("bash", {"command": "python3 main.py"})),
         server.text("It prints hi."),
     ]
-    session, finished, requests = await fly(host, tmp_path, answers)
+    session, finished, requests = await run_agent(host, tmp_path, answers)
     assert (finished.outcome, finished.answer) == (events.Outcome.ANSWERED, "It prints hi.")
     assert "main.py" in requests[1][-1]["content"]
     assert requests[1][-1]["role"] == "user"
@@ -115,7 +115,7 @@ async def test_a_failed_call_is_noted_worked_round_and_answered(host: KeptModel,
 
 
 async def test_the_ring_stops_identical_failures_of_a_real_stream(host: KeptModel, tmp_path: Path) -> None:
-    _, finished, requests = await fly(host, tmp_path, [MISSING], policy="forge")
+    _, finished, requests = await run_agent(host, tmp_path, [MISSING], policy="forge")
     assert (finished.outcome, finished.detector) == (events.Outcome.STOPPED, "ring")
     assert len(requests) == 5
 
@@ -128,7 +128,7 @@ async def test_broken_json_is_told_and_the_history_stays_one_that_providers_take
         server.text("ok"),
         server.text("done"),
     ]
-    session, _, requests = await fly(host, tmp_path, answers)
+    session, _, requests = await run_agent(host, tmp_path, answers)
     sent = requests[1][-3]["tool_calls"][0]["function"]["arguments"]
     assert isinstance(json.loads(sent), dict)
     assert "properly formatted" in requests[1][-1]["content"]
@@ -150,13 +150,13 @@ FAULTS = [
 async def test_a_passing_fault_is_retried_without_costing_an_iteration(
     host: KeptModel, tmp_path: Path, answer: Answer, kind: str
 ) -> None:
-    session, finished, requests = await fly(host, tmp_path, [answer, server.text("there")])
+    session, finished, requests = await run_agent(host, tmp_path, [answer, server.text("there")])
     assert finished.answer == "there"
     assert len(requests) == 2
     assert session.state.run.iteration == 1
     assert session.state.metrics.model_retries == 1
     stored = [message["content"] for group in session.state.history.groups for message in group.messages]
-    assert stored == ["Mend it.", "there"]
+    assert stored == ["Fix it.", "there"]
     faults = [entry.fault for entry in session.state.conversation.entries if isinstance(entry, FaultEntry)]
     assert [fault.kind for fault in faults] == [kind]
 
@@ -172,7 +172,7 @@ TERMINAL = [
 async def test_a_terminal_fault_ends_the_run_at_once_and_says_what_to_do(
     host: KeptModel, tmp_path: Path, answer: Answer, kind: str
 ) -> None:
-    session, finished, requests = await fly(host, tmp_path, [answer])
+    session, finished, requests = await run_agent(host, tmp_path, [answer])
     assert finished.outcome is events.Outcome.MODEL_FAILED
     assert len(requests) == 1
     (fault,) = [entry.fault for entry in session.state.conversation.entries if isinstance(entry, FaultEntry)]
@@ -185,7 +185,7 @@ async def test_a_terminal_fault_ends_the_run_at_once_and_says_what_to_do(
 async def test_faults_that_stay_end_in_the_fallback_models_and_then_in_a_partial_answer(
     host: KeptModel, tmp_path: Path
 ) -> None:
-    session, finished, requests = await fly(
+    session, finished, requests = await run_agent(
         host, tmp_path, [server.error(500)], fallback_models=("openai/second",)
     )
     assert finished.outcome is events.Outcome.MODEL_FAILED
@@ -199,10 +199,12 @@ async def test_faults_that_stay_end_in_the_fallback_models_and_then_in_a_partial
 async def test_a_prompt_that_is_too_long_is_shrunk_by_whole_groups(host: KeptModel, tmp_path: Path) -> None:
     overflow = server.error(400, "maximum context length is 4096 tokens", code="context_length_exceeded")
     work = [calls(("bash", {"command": f"seq {n} 4000"})) for n in range(1, 6)]
-    session, finished, requests = await fly(host, tmp_path, [*work, overflow, server.text("short enough")])
+    session, finished, requests = await run_agent(
+        host, tmp_path, [*work, overflow, server.text("short enough")]
+    )
     assert finished.answer == "short enough"
     assert len(requests[-1]) < len(requests[-2])
-    assert requests[-1][1]["content"] == "Mend it."
+    assert requests[-1][1]["content"] == "Fix it."
     assert session.state.metrics.coherence_violations == 0
 
 
@@ -213,7 +215,7 @@ async def test_a_cheap_model_writes_the_summary_and_its_tokens_are_counted(
     answers = [*work, server.text("Goal: count.", usage=(700, 30)), server.text("Counted.")]
     tools = default_tools(120).hiding(ASK_OPERATOR).specifications()
     beside = estimate_tokens(system_prompt(tmp_path)) + sum(estimate_tokens(str(tool)) for tool in tools)
-    session, finished, requests = await fly(
+    session, finished, requests = await run_agent(
         host, tmp_path, answers, summary_model="openai/cheap", context_tokens=beside + 5_000
     )
     assert finished.answer == "Counted."
@@ -233,20 +235,20 @@ async def test_parallel_calls_of_a_stream_each_get_their_result_in_order(
     batch = calls(
         ("bash", {"command": "echo one"}), ("read_file", {"path": "no"}), ("bash", {"command": "echo two"})
     )
-    _, _, requests = await fly(host, tmp_path, [batch, server.text("ok")])
+    _, _, requests = await run_agent(host, tmp_path, [batch, server.text("ok")])
     results = [message["content"] for message in requests[1] if message["role"] == "tool"]
     assert [result.split("\n")[0][:5] for result in results] == ["one", "Error", "two"]
 
 
 async def test_hpd_counts_and_stops_through_the_same_path(host: KeptModel, tmp_path: Path) -> None:
-    _, finished, requests = await fly(host, tmp_path, [MISSING], policy="hpd")
+    _, finished, requests = await run_agent(host, tmp_path, [MISSING], policy="hpd")
     assert finished.reason == "Exceeded maximum consecutive errors (3)"
     assert len(requests) == 4
     assert all(messages[-1]["role"] == "tool" for messages in requests[1:])
 
 
 async def test_gigi_escalates_at_the_third(host: KeptModel, tmp_path: Path) -> None:
-    session, _, requests = await fly(
+    session, _, requests = await run_agent(
         host, tmp_path, [MISSING, MISSING, MISSING, server.text("I stop.")], policy="gigi"
     )
     assert session.state.metrics.escalations == 1
@@ -264,7 +266,7 @@ async def run_with(host: KeptModel, folder: Path, **options: Any) -> tuple[Sessi
     session = await open_session(settings, ScriptedOperator(present=False), create_model(settings, host))
     seen: list[events.Event] = []
     session.subscribe(lambda event, _: seen.append(event))
-    await session.submit("Mend it.")
+    await session.submit("Fix it.")
     await session.wait()
     await session.close()
     assert replayed(session) == session.state

@@ -66,7 +66,7 @@ async def test_the_nearest_comes_last_each_once_and_again_when_it_changed(tmp_pa
     assert "Conventions" not in again + own, "given once, and the model's own change is known to it"
     assert changed.count("Api: no spaces.") == 1
     assert "never read" not in "".join(results(live))
-    prompt = live.told()[0]["content"]
+    prompt = live.sent()[0]["content"]
     assert prompt.index("they allow nothing") < prompt.index("Root: use tabs.")
     assert "Api" not in prompt
     assert replayed(live.session) == live.state

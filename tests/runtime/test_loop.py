@@ -19,7 +19,7 @@ from tui_agent.tools.registry import ToolRegistry
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
 
 Turns = list[Any]
-TakeOff = Callable[..., Awaitable[LiveSession]]
+StartAgent = Callable[..., Awaitable[LiveSession]]
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
@@ -34,86 +34,90 @@ MISSING = call("read_file", path="nowhere.txt")
 
 
 @pytest.fixture
-async def fly(tmp_path: Path) -> AsyncIterator[TakeOff]:
-    """Opens flights in this test's folder; lands them, and checks that the journal gives the live state."""
-    flights: list[LiveSession] = []
+async def start_agent(tmp_path: Path) -> AsyncIterator[StartAgent]:
+    """Opens sessions in this test's folder; closes them, and checks that the journal gives the live state."""
+    opened_sessions: list[LiveSession] = []
 
     async def opened(turns: Turns, **options: Any) -> LiveSession:
-        flights.append(await start_session(tmp_path, turns, **options))
-        return flights[-1]
+        opened_sessions.append(await start_session(tmp_path, turns, **options))
+        return opened_sessions[-1]
 
     yield opened
-    for live in flights:
+    for live in opened_sessions:
         await live.close()
         assert replayed(live.session) == live.state
 
 
-async def test_tools_work_in_the_workspace_and_finish_gives_the_answer(fly: TakeOff) -> None:
+async def test_tools_work_in_the_workspace_and_finish_gives_the_answer(start_agent: StartAgent) -> None:
     turns = [
         turn(call("write_file", path="a.txt", content="hello\n")),
         turn(call("finish", answer="written")),
     ]
-    live = await fly(turns)
+    live = await start_agent(turns)
     finished = await live.run()
     assert (finished.outcome, finished.answer) == (events.Outcome.ANSWERED, "written")
     assert (Path(live.state.session.workspace) / "a.txt").read_text() == "hello\n"
-    assert_coherent(live.told())
+    assert_coherent(live.sent())
 
 
-async def test_a_text_only_reply_is_the_answer(fly: TakeOff) -> None:
-    live = await fly(["All is well."])
+async def test_a_text_only_reply_is_the_answer(start_agent: StartAgent) -> None:
+    live = await start_agent(["All is well."])
     assert (await live.run()).answer == "All is well."
 
 
-async def test_the_note_goes_with_the_next_call_only_and_is_never_stored(fly: TakeOff) -> None:
-    live = await fly([turn(MISSING), turn(call("list_dir")), "done"])
+async def test_the_note_goes_with_the_next_call_only_and_is_never_stored(start_agent: StartAgent) -> None:
+    live = await start_agent([turn(MISSING), turn(call("list_dir")), "done"])
     await live.run()
-    assert "nowhere.txt" in live.told(1)[-1]["content"]
-    assert live.told(1)[-1]["role"] == "user"
-    assert live.told(2)[-1]["role"] == "tool"
+    assert "nowhere.txt" in live.sent(1)[-1]["content"]
+    assert live.sent(1)[-1]["role"] == "user"
+    assert live.sent(2)[-1]["role"] == "tool"
     stored = [message for group in live.state.history.groups for message in group.messages]
     assert [message["content"] for message in stored if message["role"] == "user"] == ["go"]
 
 
-async def test_the_operator_edits_or_drops_the_note_before_it_goes_out(fly: TakeOff) -> None:
+async def test_the_operator_edits_or_drops_the_note_before_it_goes_out(start_agent: StartAgent) -> None:
     operator = ScriptedOperator(notes={2: "Look in src/.", 3: None})
-    live = await fly([turn(MISSING), turn(MISSING), "done", "done"], operator=operator)
+    live = await start_agent([turn(MISSING), turn(MISSING), "done", "done"], operator=operator)
     await live.run()
-    assert live.told(1)[-1]["content"] == "<recovery_note>\nLook in src/.\n</recovery_note>"
-    assert live.told(2)[-1]["role"] == "tool"
+    assert live.sent(1)[-1]["content"] == "<recovery_note>\nLook in src/.\n</recovery_note>"
+    assert live.sent(2)[-1]["role"] == "tool"
 
 
-async def test_a_denial_reaches_the_model_as_a_denial_with_the_operators_reason(fly: TakeOff) -> None:
+async def test_a_denial_reaches_the_model_as_a_denial_with_the_operators_reason(
+    start_agent: StartAgent,
+) -> None:
     operator = ScriptedOperator(approvals=deque([ApprovalReply("deny", "not on a Friday")]))
-    live = await fly([turn(call("bash", command="touch x")), "fine"], operator=operator, approve="ask")
+    live = await start_agent(
+        [turn(call("bash", command="touch x")), "fine"], operator=operator, approve="ask"
+    )
     await live.run()
-    assert "not on a Friday" in live.told()[-1]["content"]
+    assert "not on a Friday" in live.sent()[-1]["content"]
     assert live.state.metrics.tool_errors == 0
     assert not (Path(live.state.session.workspace) / "x").exists()
 
 
-async def test_edited_arguments_are_what_runs(fly: TakeOff) -> None:
+async def test_edited_arguments_are_what_runs(start_agent: StartAgent) -> None:
     edit = ApprovalReply("once", input={"command": "echo edited > made.txt"})
     operator = ScriptedOperator(approvals=deque([edit]))
-    live = await fly(
+    live = await start_agent(
         [turn(call("bash", command="echo asked > made.txt")), "ok"], operator=operator, approve="writes"
     )
     await live.run()
     assert (Path(live.state.session.workspace) / "made.txt").read_text() == "edited\n"
 
 
-async def test_what_is_allowed_for_the_session_does_not_ask_again(fly: TakeOff) -> None:
+async def test_what_is_allowed_for_the_session_does_not_ask_again(start_agent: StartAgent) -> None:
     operator = ScriptedOperator(approvals=deque([ApprovalReply("session")]))
     write = [turn(call("write_file", path=name, content=name)) for name in ("a", "b")]
-    live = await fly([*write, "ok"], operator=operator, approve="ask")
+    live = await start_agent([*write, "ok"], operator=operator, approve="ask")
     await live.run()
     assert len(operator.asked) == 1
     assert (Path(live.state.session.workspace) / "b").exists()
 
 
-async def test_an_approved_write_is_on_disk_in_the_journal_before_it_runs(fly: TakeOff) -> None:
+async def test_an_approved_write_is_on_disk_in_the_journal_before_it_runs(start_agent: StartAgent) -> None:
     command = "cat ../state/sessions/*/events.jsonl > seen.txt"
-    live = await fly([turn(call("bash", command=command)), "ok"], sandbox="off")
+    live = await start_agent([turn(call("bash", command=command)), "ok"], sandbox="off")
     await live.run()
     seen = (Path(live.state.session.workspace) / "seen.txt").read_text()
     assert '"type":"reply_finished"' in seen
@@ -145,24 +149,29 @@ class Meeting:
         return ToolOutput("met")
 
 
-async def test_calls_that_only_read_run_at_the_same_time(fly: TakeOff) -> None:
+async def test_calls_that_only_read_run_at_the_same_time(start_agent: StartAgent) -> None:
     tool = Meeting(Effect.READ, 3)
-    live = await fly([turn(*(call("meet", n=n) for n in range(3))), "ok"], tools=ToolRegistry([tool]))
+    live = await start_agent([turn(*(call("meet", n=n) for n in range(3))), "ok"], tools=ToolRegistry([tool]))
     await live.run()
     assert tool.most == 3
 
 
-async def test_calls_that_write_run_one_after_another(fly: TakeOff) -> None:
+async def test_calls_that_write_run_one_after_another(start_agent: StartAgent) -> None:
     tool = Meeting(Effect.COMMAND, 1)
-    live = await fly([turn(*(call("meet", n=n) for n in range(3))), "ok"], tools=ToolRegistry([tool]))
+    live = await start_agent([turn(*(call("meet", n=n) for n in range(3))), "ok"], tools=ToolRegistry([tool]))
     await live.run()
     assert tool.most == 1
 
 
-async def test_one_broken_call_does_not_harm_its_siblings(fly: TakeOff) -> None:
-    live = await fly(
+async def test_one_broken_call_does_not_harm_its_siblings(start_agent: StartAgent) -> None:
+    live = await start_agent(
         [
-            turn(call("read_file", path="a"), {"tool": "read_file", "raw": "{broken"}, call("fly"), MISSING),
+            turn(
+                call("read_file", path="a"),
+                {"tool": "read_file", "raw": "{broken"},
+                call("teleport"),
+                MISSING,
+            ),
             "ok",
         ],
         files={"a": "content of a"},
@@ -172,18 +181,18 @@ async def test_one_broken_call_does_not_harm_its_siblings(fly: TakeOff) -> None:
     assert [type(results[index]).__name__ for index in range(4)] == ["ToolSucceeded", *["ToolFailed"] * 3]
     kinds = [results[index].failure.kind for index in range(1, 4)]
     assert kinds == ["invalid_tool_call", "unknown_tool", "tool_execution"]
-    assert_coherent(live.told())
+    assert_coherent(live.sent())
 
 
-async def test_giving_up_after_a_failure_is_a_failure_once(fly: TakeOff) -> None:
-    live = await fly([turn(MISSING), "I give up.", "It does not exist."])
+async def test_giving_up_after_a_failure_is_a_failure_once(start_agent: StartAgent) -> None:
+    live = await start_agent([turn(MISSING), "I give up.", "It does not exist."])
     finished = await live.run()
     assert len(live.of(events.ReplyRejected)) == 1
     assert finished.answer == "It does not exist."
 
 
-async def test_a_reply_with_nothing_in_it_is_never_stored(fly: TakeOff) -> None:
-    live = await fly([{"text": "", "repeat": 1}, "here I am"])
+async def test_a_reply_with_nothing_in_it_is_never_stored(start_agent: StartAgent) -> None:
+    live = await start_agent([{"text": "", "repeat": 1}, "here I am"])
     finished = await live.run()
     assert finished.answer == "here I am"
     assert [event.fault.kind for event in live.of(events.ModelFaulted)] == ["bad_output"]
@@ -191,71 +200,73 @@ async def test_a_reply_with_nothing_in_it_is_never_stored(fly: TakeOff) -> None:
     assert [message["role"] for message in stored] == ["user", "assistant"]
 
 
-async def test_iterations_that_are_used_up_end_in_a_partial_answer(fly: TakeOff) -> None:
+async def test_iterations_that_are_used_up_end_in_a_partial_answer(start_agent: StartAgent) -> None:
     looks = [turn(call("read_file", path=f"f{n}"), text=f"step {n}") for n in range(9)]
-    live = await fly(looks, max_iterations=3, files={f"f{n}": str(n) for n in range(9)})
+    live = await start_agent(looks, max_iterations=3, files={f"f{n}": str(n) for n in range(9)})
     finished = await live.run()
     assert finished.outcome is events.Outcome.PARTIAL
     assert "step 2" in finished.answer
     assert len(live.model.requests) == 3
 
 
-async def test_retry_once_enters_the_history_and_lets_the_call_run_once_more(fly: TakeOff) -> None:
+async def test_retry_once_enters_the_history_and_lets_the_call_run_once_more(start_agent: StartAgent) -> None:
     operator = ScriptedOperator(answers=deque([EscalationReply("retry", "Look again, I made it.")]))
-    live = await fly([turn(MISSING)] * 3 + [turn(MISSING), "done", "done"], operator=operator)
+    live = await start_agent([turn(MISSING)] * 3 + [turn(MISSING), "done", "done"], operator=operator)
     await live.run()
     assert [raised.source for raised in operator.raised] == ["attempts", "attempts"]
     said = 'Try read_file {"path": "nowhere.txt"} once more. Look again, I made it.'
-    assert {"role": "user", "content": said} in live.told(3)
+    assert {"role": "user", "content": said} in live.sent(3)
     assert len(live.of(events.ToolFailed)) == 4
 
 
 async def test_a_free_answer_leaves_the_call_blocked_and_the_refusal_says_whose_choice_it_was(
-    fly: TakeOff,
+    start_agent: StartAgent,
 ) -> None:
     operator = ScriptedOperator(answers=deque([EscalationReply("answer", "Do not read, write the file.")]))
-    live = await fly([turn(MISSING)] * 4 + ["done", "done"], operator=operator)
+    live = await start_agent([turn(MISSING)] * 4 + ["done", "done"], operator=operator)
     await live.run()
-    assert {"role": "user", "content": "Do not read, write the file."} in live.told(3)
+    assert {"role": "user", "content": "Do not read, write the file."} in live.sent(3)
     (refused,) = live.of(events.ToolRefused)
     assert (refused.refusal, refused.rule) == ("blocked", "attempts.block")
     assert "the operator chose to go on without it" in refused.content
-    note = live.told(3)[-1]["content"]
+    note = live.sent(3)[-1]["content"]
     assert "follow the answer" in note
     assert "different approach" not in note.replace("try a different approach", "")
 
 
-async def test_edit_and_retry_executes_the_edited_call_itself(fly: TakeOff) -> None:
+async def test_edit_and_retry_executes_the_edited_call_itself(start_agent: StartAgent) -> None:
     edited = EscalationReply("edit", input={"path": "there.txt"})
     operator = ScriptedOperator(answers=deque([edited]))
-    live = await fly(
+    live = await start_agent(
         [turn(MISSING)] * 3 + ["done"], operator=operator, approve="ask", files={"there.txt": "found"}
     )
     finished = await live.run()
     (read,) = live.of(events.ToolSucceeded)
     assert read.input == {"path": "there.txt"}
     assert finished.outcome is events.Outcome.ANSWERED
-    sent = live.told(3)
+    sent = live.sent(3)
     assert any("found" in str(message["content"]) for message in sent if message["role"] == "tool")
     assert_coherent(sent)
     assert len(list(live.model.requests)) == 4
 
 
-async def test_a_reply_that_the_length_limit_cut_is_continued_and_answered_whole(fly: TakeOff) -> None:
-    live = await fly([{"text": "The first half ", "finish_reason": "length"}, "and the second."])
+async def test_a_reply_that_the_length_limit_cut_is_continued_and_answered_whole(
+    start_agent: StartAgent,
+) -> None:
+    live = await start_agent([{"text": "The first half ", "finish_reason": "length"}, "and the second."])
     finished = await live.run()
     assert (finished.outcome, finished.answer) == (
         events.Outcome.ANSWERED,
         "The first half and the second.",
     )
-    assert "was cut" in live.told(1)[-1]["content"]
-    endless = await fly([{"text": "more ", "finish_reason": "length"}] * 9, max_iterations=9)
+    assert "was cut" in live.sent(1)[-1]["content"]
+    endless = await start_agent([{"text": "more ", "finish_reason": "length"}] * 9, max_iterations=9)
     finished = await endless.run()
     assert (finished.outcome, finished.rule) == (events.Outcome.PARTIAL, "form.cut")
 
 
-async def test_stop_while_the_last_run_settles_starts_no_queued_run(fly: TakeOff) -> None:
-    live = await fly(["one", "two"])
+async def test_stop_while_the_last_run_settles_starts_no_queued_run(start_agent: StartAgent) -> None:
+    live = await start_agent(["one", "two"])
     with pytest.MonkeyPatch.context() as patched:
 
         async def settle() -> None:
@@ -269,9 +280,9 @@ async def test_stop_while_the_last_run_settles_starts_no_queued_run(fly: TakeOff
     assert [message.text for message in live.state.queue] == ["next"]
 
 
-async def test_skipping_leaves_the_call_blocked(fly: TakeOff) -> None:
+async def test_skipping_leaves_the_call_blocked(start_agent: StartAgent) -> None:
     operator = ScriptedOperator(answers=deque([EscalationReply("skip")]))
-    live = await fly([turn(MISSING)] * 4 + ["done", "done"], operator=operator)
+    live = await start_agent([turn(MISSING)] * 4 + ["done", "done"], operator=operator)
     await live.run()
     assert [event.refusal for event in live.of(events.ToolRefused)] == ["blocked"]
 
@@ -280,30 +291,30 @@ async def test_skipping_leaves_the_call_blocked(fly: TakeOff) -> None:
     ("choice", "outcome"), [("partial", events.Outcome.PARTIAL), ("stop", events.Outcome.ESCALATED)]
 )
 async def test_the_operator_can_end_the_run_at_an_escalation(
-    fly: TakeOff, choice: Any, outcome: events.Outcome
+    start_agent: StartAgent, choice: Any, outcome: events.Outcome
 ) -> None:
     operator = ScriptedOperator(answers=deque([EscalationReply(choice)]))
-    live = await fly([turn(MISSING)] * 4, operator=operator)
+    live = await start_agent([turn(MISSING)] * 4, operator=operator)
     finished = await live.run()
     assert finished.outcome is outcome
     assert finished.answer
 
 
-async def test_ask_operator_puts_the_question_and_brings_the_answer(fly: TakeOff) -> None:
+async def test_ask_operator_puts_the_question_and_brings_the_answer(start_agent: StartAgent) -> None:
     operator = ScriptedOperator(answers=deque([EscalationReply("answer", "the blue one")]))
     asks = call("ask_operator", question="Which?", options=["red", "blue"])
-    live = await fly([turn(asks), "thanks"], operator=operator)
+    live = await start_agent([turn(asks), "thanks"], operator=operator)
     await live.run()
     assert operator.raised[0].options == ("red", "blue")
-    assert live.told()[-1]["content"] == "the blue one"
+    assert live.sent()[-1]["content"] == "the blue one"
 
 
 async def test_an_interrupt_ends_the_command_pauses_the_run_and_leaves_a_coherent_history(
-    fly: TakeOff,
+    start_agent: StartAgent,
 ) -> None:
     commands = [call("bash", command=command) for command in ("echo $$ > pid; sleep 1000", "touch never")]
     # Without the sandbox, in which numbers of processes are its own.
-    live = await fly([turn(*commands), "done"], sandbox="off")
+    live = await start_agent([turn(*commands), "done"], sandbox="off")
     await live.session.submit("go")
     pid_file = Path(live.state.session.workspace) / "pid"
     await live.until(lambda state: any(c.state == "running" for c in state.conversation.calls))
@@ -318,11 +329,11 @@ async def test_an_interrupt_ends_the_command_pauses_the_run_and_leaves_a_coheren
     assert "not started" in live.of(events.ToolCancelled)[1].content
     assert not (Path(live.state.session.workspace) / "never").exists()
     assert not Path(f"/proc/{pid_file.read_text().strip()}").exists()
-    assert_coherent(live.told())
+    assert_coherent(live.sent())
 
 
-async def test_stopping_ends_the_run_as_interrupted_with_a_partial_answer(fly: TakeOff) -> None:
-    live = await fly([turn(call("bash", command="sleep 1000"), text="I wait.")])
+async def test_stopping_ends_the_run_as_interrupted_with_a_partial_answer(start_agent: StartAgent) -> None:
+    live = await start_agent([turn(call("bash", command="sleep 1000"), text="I wait.")])
     await live.session.submit("go")
     await live.until(lambda state: any(c.state == "running" for c in state.conversation.calls))
     await live.session.stop("enough")
@@ -330,13 +341,13 @@ async def test_stopping_ends_the_run_as_interrupted_with_a_partial_answer(fly: T
     assert "I wait." in live.state.run.answer
 
 
-async def test_closing_in_the_middle_of_a_question_leaves_nothing_open(fly: TakeOff) -> None:
+async def test_closing_in_the_middle_of_a_question_leaves_nothing_open(start_agent: StartAgent) -> None:
     class Absent(ScriptedOperator):
         async def approve(self, asked: events.ApprovalAsked) -> ApprovalReply:
             await asyncio.Event().wait()
             raise AssertionError
 
-    live = await fly([turn(call("bash", command="true"))], operator=Absent(), approve="ask")
+    live = await start_agent([turn(call("bash", command="true"))], operator=Absent(), approve="ask")
     await live.session.submit("go")
     await live.until(lambda state: state.approvals)
     await live.session.close()
@@ -344,8 +355,8 @@ async def test_closing_in_the_middle_of_a_question_leaves_nothing_open(fly: Take
     assert [event.type for event in live.of(events.ToolResult)] == ["tool_cancelled"]
 
 
-async def test_a_listener_that_breaks_does_not_end_the_run(fly: TakeOff) -> None:
-    live = await fly(["fine"])
+async def test_a_listener_that_breaks_does_not_end_the_run(start_agent: StartAgent) -> None:
+    live = await start_agent(["fine"])
 
     def broken(*_: object) -> None:
         raise RuntimeError("a pane fell over")
@@ -355,47 +366,53 @@ async def test_a_listener_that_breaks_does_not_end_the_run(fly: TakeOff) -> None
 
 
 async def test_a_message_written_during_a_run_is_queued_and_delivered_at_the_next_iteration(
-    fly: TakeOff,
+    start_agent: StartAgent,
 ) -> None:
-    live = await fly([turn(call("bash", command="sleep 0.2")), "done"])
+    live = await start_agent([turn(call("bash", command="sleep 0.2")), "done"])
     await live.session.submit("go")
     await live.until(lambda state: state.conversation.calls)
     await live.session.submit("also this")
     assert [message.text for message in live.state.queue] == ["also this"]
     await live.ended()
-    assert live.told()[-1] == {"role": "user", "content": "also this"}
+    assert live.sent()[-1] == {"role": "user", "content": "also this"}
     assert not live.state.queue
 
 
 async def test_a_message_that_comes_too_late_for_a_run_starts_the_next_with_fresh_counters(
-    fly: TakeOff,
+    start_agent: StartAgent,
 ) -> None:
-    live = await fly([turn(MISSING), "first", "first", "second"])
+    live = await start_agent([turn(MISSING), "first", "first", "second"])
     await live.session.submit("go")
     await live.until(lambda state: state.conversation.reply is not None and state.run.iteration == 3)
     await live.session.submit("and then?")
     await live.ended()
     assert live.state.run.number == 2
     assert all(slot is None for slot in live.state.recovery.ring.slots)
-    assert [message["content"] for message in live.told() if message["role"] == "user"] == [
+    assert [message["content"] for message in live.sent() if message["role"] == "user"] == [
         "go",
         "and then?",
     ]
 
 
-async def test_secrets_reach_neither_the_journal_nor_the_state(fly: TakeOff, tmp_path: Path) -> None:
+async def test_secrets_reach_neither_the_journal_nor_the_state(
+    start_agent: StartAgent, tmp_path: Path
+) -> None:
     token = "ghp_" + "a1B2" * 9
-    live = await fly([turn(call("bash", command=f"echo {token} | wc -c; echo {token}")), f"it is {token}"])
+    live = await start_agent(
+        [turn(call("bash", command=f"echo {token} | wc -c; echo {token}")), f"it is {token}"]
+    )
     await live.run()
     await live.close()
     assert token not in (live.session.folder / "events.jsonl").read_text()
     assert "41" in live.of(events.ToolSucceeded)[0].content
 
 
-async def test_a_secret_cut_in_two_by_another_event_in_mid_stream_stays_masked(fly: TakeOff) -> None:
+async def test_a_secret_cut_in_two_by_another_event_in_mid_stream_stays_masked(
+    start_agent: StartAgent,
+) -> None:
     token = "ghp_" + "a1B2" * 9
     pace = {"chars": [4, 4], "interval": 0.01}
-    live = await fly([{"text": f"it is {token}, is it", "pace": pace}])
+    live = await start_agent([{"text": f"it is {token}, is it", "pace": pace}])
     live.model._pace = 1.0
     live.session.subscribe(
         lambda event, _: live.session.set_title("t") if isinstance(event, events.ReplyDelta) else None
@@ -406,9 +423,9 @@ async def test_a_secret_cut_in_two_by_another_event_in_mid_stream_stays_masked(f
     assert live.of(events.TitleChanged)
 
 
-async def test_an_output_that_is_kept_whole_has_its_secrets_masked(fly: TakeOff) -> None:
+async def test_an_output_that_is_kept_whole_has_its_secrets_masked(start_agent: StartAgent) -> None:
     token = "ghp_" + "a1B2" * 9
-    live = await fly([turn(call("bash", command=f"seq 20000; echo {token}; seq 20000")), "ok"])
+    live = await start_agent([turn(call("bash", command=f"seq 20000; echo {token}; seq 20000")), "ok"])
     await live.run()
     kept = Path(live.of(events.ToolSucceeded)[0].output_file).read_text()
     assert token not in kept
@@ -417,13 +434,13 @@ async def test_an_output_that_is_kept_whole_has_its_secrets_masked(fly: TakeOff)
 
 
 async def test_failure_hooks_hear_of_calls_that_never_ran_with_the_number_of_the_attempt(
-    fly: TakeOff, tmp_path: Path
+    start_agent: StartAgent, tmp_path: Path
 ) -> None:
     heard = tmp_path / "heard"
     keep = {"type": "command", "command": f"cat >> {heard}; echo >> {heard}"}
     hooks = {"PostToolUseFailure": [{"matcher": "*", "hooks": [keep]}]}
     unknown = {"calls": [{"tool": "launch", "args": {}}]}
-    live = await fly([turn(MISSING), turn(MISSING), unknown, "done", "done"], hooks=hooks)
+    live = await start_agent([turn(MISSING), turn(MISSING), unknown, "done", "done"], hooks=hooks)
     await live.run()
     events_heard = [json.loads(line) for line in heard.read_text().splitlines() if line]
     assert [(one["tool_name"], one["attempt"]) for one in events_heard] == [
@@ -433,37 +450,41 @@ async def test_failure_hooks_hear_of_calls_that_never_ran_with_the_number_of_the
     ]
 
 
-async def test_where_nobody_can_answer_the_model_reads_nothing_of_an_operator(fly: TakeOff) -> None:
+async def test_where_nobody_can_answer_the_model_reads_nothing_of_an_operator(
+    start_agent: StartAgent,
+) -> None:
     unknown = {"calls": [{"tool": "launch", "args": {}}]}
     operator = ScriptedOperator(present=False)
-    live = await fly([unknown, turn(MISSING), turn(MISSING), turn(MISSING), "x", "y"], operator=operator)
+    live = await start_agent(
+        [unknown, turn(MISSING), turn(MISSING), turn(MISSING), "x", "y"], operator=operator
+    )
     await live.run()
     for request in live.model.requests:
         assert "operator" not in json.dumps(request.messages)
         assert "ask_operator" not in {tool["function"]["name"] for tool in request.tools}
 
 
-async def test_a_failure_hooks_words_join_the_note(fly: TakeOff) -> None:
+async def test_a_failure_hooks_words_join_the_note(start_agent: StartAgent) -> None:
     hint = {"type": "command", "command": "echo see CONTRIBUTING"}
     hooks = {"PostToolUseFailure": [{"matcher": "*", "hooks": [hint]}]}
-    live = await fly([turn(MISSING), "done", "done"], hooks=hooks)
+    live = await start_agent([turn(MISSING), "done", "done"], hooks=hooks)
     await live.run()
-    assert "see CONTRIBUTING" in live.told(1)[-1]["content"]
+    assert "see CONTRIBUTING" in live.sent(1)[-1]["content"]
 
 
-async def test_a_pre_hook_can_deny_a_call(fly: TakeOff) -> None:
+async def test_a_pre_hook_can_deny_a_call(start_agent: StartAgent) -> None:
     deny = {"type": "command", "command": "echo frozen >&2; exit 2"}
-    live = await fly(
+    live = await start_agent(
         [turn(call("bash", command="touch x")), "done"],
         hooks={"PreToolUse": [{"matcher": "bash", "hooks": [deny]}]},
     )
     await live.run()
-    assert "frozen" in live.told()[-1]["content"]
+    assert "frozen" in live.sent()[-1]["content"]
     assert not (Path(live.state.session.workspace) / "x").exists()
 
 
-async def test_a_tool_whose_breaker_is_open_is_not_offered(fly: TakeOff) -> None:
-    live = await fly([turn(call("list_dir")), "done"])
+async def test_a_tool_whose_breaker_is_open_is_not_offered(start_agent: StartAgent) -> None:
+    live = await start_agent([turn(call("list_dir")), "done"])
     await live.session.submit("go")
     live.session.set_breaker("grep", open=True)
     await live.ended()
@@ -473,9 +494,9 @@ async def test_a_tool_whose_breaker_is_open_is_not_offered(fly: TakeOff) -> None
 
 
 async def test_a_full_disk_under_the_journal_ends_the_run_before_a_side_effect(
-    fly: TakeOff, monkeypatch: pytest.MonkeyPatch
+    start_agent: StartAgent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live = await fly([turn(call("bash", command="touch x")), "done"])
+    live = await start_agent([turn(call("bash", command="touch x")), "done"])
 
     async def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
@@ -489,10 +510,10 @@ async def test_a_full_disk_under_the_journal_ends_the_run_before_a_side_effect(
 
 
 async def test_the_workspace_is_kept_before_the_first_change_and_after_each_iteration_that_changed_files(
-    fly: TakeOff,
+    start_agent: StartAgent,
 ) -> None:
     writes = [turn(call("write_file", path="a", content=str(n))) for n in range(2)]
-    live = await fly([*writes, turn(call("bash", command="true")), "ok"], files={"a": "before"})
+    live = await start_agent([*writes, turn(call("bash", command="true")), "ok"], files={"a": "before"})
     await live.run()
     kept = live.of(events.CheckpointSaved)
     assert [checkpoint.files for checkpoint in kept[1:]] == [("a",), ("a",)]
@@ -500,15 +521,17 @@ async def test_the_workspace_is_kept_before_the_first_change_and_after_each_iter
     assert (Path(live.state.session.workspace) / "a").read_text() == "before"
 
 
-async def test_the_users_own_repository_is_not_touched_by_checkpoints(fly: TakeOff) -> None:
+async def test_the_users_own_repository_is_not_touched_by_checkpoints(start_agent: StartAgent) -> None:
     look = "echo x > new; (git rev-list --all --count; git diff --cached --name-only) > seen"
-    live = await fly([*(turn(call("bash", command=command)) for command in ("git init -q .", look)), "ok"])
+    live = await start_agent(
+        [*(turn(call("bash", command=command)) for command in ("git init -q .", look)), "ok"]
+    )
     await live.run()
     assert (Path(live.state.session.workspace) / "seen").read_text() == "0\n"
 
 
-async def test_a_run_that_is_stopped_before_it_began_does_not_begin(fly: TakeOff) -> None:
-    live = await fly(["one"])
+async def test_a_run_that_is_stopped_before_it_began_does_not_begin(start_agent: StartAgent) -> None:
+    live = await start_agent(["one"])
     begun = asyncio.Event()
 
     async def slow_sandbox() -> Any:

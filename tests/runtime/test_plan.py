@@ -68,7 +68,7 @@ async def test_plan_and_background_commands_survive_a_summary(tmp_path: Path) ->
     live.session.compact("")
     await live.session.wait()
     await live.run("go on")
-    told = "\n".join(str(message["content"]) for message in live.told())
-    assert "[Your plan as it stands:\n- [x] step 1\n- [>] step 2]" in told
-    assert "[Commands that run in the background:\n- b1: sleep 600]" in told
+    sent = "\n".join(str(message["content"]) for message in live.sent())
+    assert "[Your plan as it stands:\n- [x] step 1\n- [>] step 2]" in sent
+    assert "[Commands that run in the background:\n- b1: sleep 600]" in sent
     await live.close()

@@ -18,7 +18,7 @@ arguments = st.fixed_dictionaries({"path": st.sampled_from(["a", "b", "../x", ""
 calls = st.one_of(
     st.builds(
         lambda tool, args: {"tool": tool, "args": args},
-        st.sampled_from(["read_file", "list_dir", "fly"]),
+        st.sampled_from(["read_file", "list_dir", "teleport"]),
         arguments,
     ),
     st.builds(lambda raw: {"tool": "write_file", "raw": raw}, st.text(max_size=20)),
@@ -40,7 +40,9 @@ turns = st.one_of(
 policies = st.sampled_from(["forge", "gigi", "funnelcanary", "hpd", "combined"])
 
 
-async def fly(folder: Path, script: list[Any], policy: str, cuts: list[int], present: bool) -> LiveSession:
+async def run_agent(
+    folder: Path, script: list[Any], policy: str, cuts: list[int], present: bool
+) -> LiveSession:
     """A run in which the operator interrupts at the events whose number is in `cuts`."""
     live = await start_session(
         folder, script, policy=policy, operator=ScriptedOperator(present=present), max_iterations=12
@@ -65,7 +67,7 @@ def test_messages_stay_coherent_replay_equals_live_and_every_run_ends(
     script: list[Any], policy: str, cuts: list[int], present: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        live = asyncio.run(fly(Path(folder), script, policy, cuts, present))
+        live = asyncio.run(run_agent(Path(folder), script, policy, cuts, present))
         for request in live.model.requests:
             assert_coherent(request.messages)
         state = live.state

@@ -10,7 +10,7 @@ from tests.runtime.session_harness import LiveSession, replayed, start_session
 from tui_agent.store.errors import SessionError
 from tui_agent.store.rewind import Scope
 
-TOLD = "The operator brought these files"
+NOTICE = "The operator brought these files"
 """How the model learns that files are not as it left them."""
 
 
@@ -34,7 +34,7 @@ def content(live: LiveSession) -> str:
 def said(live: LiveSession) -> list[str]:
     messages = (message for group in live.state.history.groups for message in group.messages)
     words = [message["content"] for message in messages if message["role"] == "user"]
-    return [text for text in words if not text.startswith(TOLD)]
+    return [text for text in words if not text.startswith(NOTICE)]
 
 
 CASES: list[tuple[Scope, str, list[str]]] = [
@@ -53,7 +53,7 @@ async def test_a_rewind_changes_what_it_says_and_can_be_taken_back(
     await live.session.rewind(await live.session.plan_rewind(before, scope))
     assert (content(live), said(live)) == (file, history)
     newest = live.state.history.groups[-1].messages[0]["content"] or ""
-    assert newest.startswith(TOLD) is (scope == "files")
+    assert newest.startswith(NOTICE) is (scope == "files")
     await live.session.rewind(await live.session.plan_undo())
     assert (content(live), said(live)) == ("two", ["make it one", "make it two"])
     await live.close()

@@ -85,7 +85,7 @@ def start(session_id: str = "s1", workspace: str = "/w") -> SessionStarted:
     return SessionStarted(session_id=session_id, workspace=workspace)
 
 
-def run_started(run: int = 1, task: str = "Mend the tests", policy: str = "combined") -> RunStarted:
+def run_started(run: int = 1, task: str = "Fix the tests", policy: str = "combined") -> RunStarted:
     return RunStarted(run=run, task=task, policy=policy, model="scripted/a", system_prompt="Be useful.")
 
 

@@ -347,12 +347,12 @@ def test_a_real_limit_on_the_files_size_is_reported_and_the_file_stays_readable(
             except JournalError as error:
                 print(error)
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.getrlimit(resource.RLIMIT_FSIZE)[1],) * 2)
-            if sys.argv[2] == "mend":
+            if sys.argv[2] == "repair":
                 await journal.close()
         asyncio.run(main())
     """
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[1] == resource.RLIM_INFINITY
-    for ending, expected in (("mend", 39), ("die", 8)):
+    for ending, expected in (("repair", 39), ("die", 8)):
         folder = tmp_path / ending
         done = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(code), str(folder), ending],
@@ -363,7 +363,7 @@ def test_a_real_limit_on_the_files_size_is_reported_and_the_file_stays_readable(
         assert "the file reached the largest size allowed" in done.stdout
         contents = read_journal(folder)
         assert [event.seq for event in contents.events] == list(range(1, len(contents.events) + 1))
-        assert (len(contents.events) == expected) if ending == "mend" else (contents.dropped_bytes > 0)
+        assert (len(contents.events) == expected) if ending == "repair" else (contents.dropped_bytes > 0)
 
 
 def test_a_folder_that_may_not_be_written_is_named():

@@ -91,8 +91,8 @@ def objects(state: Path) -> int:
         capture_output=True,
         check=True,
     )
-    told = dict(line.split(": ") for line in counted.stdout.decode().splitlines())
-    return int(told["count"]) + int(told["in-pack"])
+    counts = dict(line.split(": ") for line in counted.stdout.decode().splitlines())
+    return int(counts["count"]) + int(counts["in-pack"])
 
 
 @needs_git

@@ -34,7 +34,7 @@ DAY = 86_400.0
 
 
 def make(
-    state_dir: Path, name: str, task: str = "Mend the tests", *, age: float = 0.0, workspace: str = "/w"
+    state_dir: Path, name: str, task: str = "Fix the tests", *, age: float = 0.0, workspace: str = "/w"
 ) -> None:
     events = [
         start(name, workspace),
@@ -163,7 +163,7 @@ def test_a_list_before_any_index_shows_every_session(tmp_path: Path):
     assert store.stale() == 1
     assert store.refresh() == 1
     assert store.stale() == 0
-    assert row(store, "s1").title == "Mend the tests"
+    assert row(store, "s1").title == "Fix the tests"
 
 
 def test_only_what_changed_is_read_again(store: SessionStore):

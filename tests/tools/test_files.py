@@ -81,8 +81,8 @@ async def test_reading_on_by_the_offsets_that_are_told_gives_every_line_once(box
     while offset is not None:
         lines = (await box.call("read_file", path="long", offset=offset)).content.split("\n")
         seen += [int(line.partition("\t")[0]) for line in lines if "\t" in line]
-        told = lines[-1].partition("offset=")[2].rstrip(")")
-        offset = int(told) if told else None
+        given = lines[-1].partition("offset=")[2].rstrip(")")
+        offset = int(given) if given else None
     assert seen == list(range(1, 4_001))
 
 

@@ -1,4 +1,4 @@
-"""Calls are made sure of before anything runs, and a wrong one says how to mend it."""
+"""Calls are made sure of before anything runs, and a wrong one says how to put it right."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ async def test_a_skill_is_listed_and_read_and_its_files_stay_in_its_folder(
     ]
     live = await start_session(tmp_path, turns, approve="ask")
     await live.run()
-    prompt = live.told()[0]["content"]
+    prompt = live.sent()[0]["content"]
     assert "- deploy: How we deploy.\n- lint: How we lint. (from the checkout)" in prompt
     assert "Tag it first." not in prompt
     assert "read_skill" in live.state.run.tools
