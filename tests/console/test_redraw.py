@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from textual.app import App
 
+from tests.console.waiting import until
 from tui_agent.console import redraw
 
 
@@ -18,7 +21,7 @@ class Owner:
     def __init__(self) -> None:
         self.timers: list[tuple[float, Callable[[], None]]] = []
 
-    def set_timer(self, delay: float, callback: Callable[[], None]) -> object:
+    def once(self, delay: float, callback: Callable[[], None]) -> object:
         self.timers.append((delay, callback))
         return object()
 
@@ -36,6 +39,7 @@ class Desk:
         self.reported: list[Exception] = []
         self.owner: Any = Owner()
         monkeypatch.setattr(redraw, "monotonic", lambda: self.now)
+        monkeypatch.setattr(redraw, "once", Owner.once)
         self.redraw = redraw.Redraw(self.owner, self.draw, self.reported.append)
 
     def draw(self) -> None:
@@ -106,3 +110,22 @@ def test_a_drawing_that_keeps_raising_is_reported_once_and_does_not_go_round_by_
     desk.redraw.request()
     desk.fire()
     assert desk.drawn == 1
+
+
+async def test_a_process_that_stands_still_as_a_timer_begins_draws_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    jumps = 0
+
+    def late() -> float:
+        nonlocal jumps
+        jumps += 1
+        return time.monotonic() + 10.0 * min(jumps, 100)
+
+    app: App[None] = App()
+    drawn: list[bool] = []
+    async with app.run_test() as pilot:
+        redrawing = redraw.Redraw(app.screen, lambda: drawn.append(True))
+        monkeypatch.setattr("textual.timer._time.get_time", late)
+        redrawing.request()
+        await until(pilot, lambda: drawn)

@@ -153,7 +153,7 @@ async def test_where_the_model_for_summaries_fails_the_runs_own_writes_them_at_o
     assert failed[0].in_words == "no key. scripted is asked instead."
     assert all(one.seq < other.seq for one, other in zip(failed, made, strict=True))
     assert not live.of(events.WindowCut)
-    assert "mind the names" in str(live.told()[-1]), "what the operator asked for goes along"
+    assert "mind the names" in str(live.sent()[-1]), "what the operator asked for goes along"
     assert live.state.compaction_asked is None
     assert replayed(live.session) == live.state
 

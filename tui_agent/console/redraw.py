@@ -11,7 +11,11 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from tui_agent.console.timers import once
+
 if TYPE_CHECKING:
+    from asyncio import TimerHandle
+
     from textual.timer import Timer
     from textual.widget import Widget
 
@@ -53,7 +57,7 @@ class Redraw:
         self._drawn_at = 0.0
         self._held_until = 0.0
         self._interval = INTERVAL
-        self._timer: Timer | None = None
+        self._timer: TimerHandle | None = None
         self._tick: Timer | None = None
 
     def request(self) -> None:
@@ -61,7 +65,7 @@ class Redraw:
         if self._timer is not None or not self._owner.is_attached:
             return
         delay = max(0.0, self._drawn_at + self._interval - monotonic())
-        self._timer = self._owner.set_timer(delay or 0.001, self._fire)
+        self._timer = once(self._owner, delay, self._fire)
 
     def hold(self) -> None:
         """Paint the echo of a typed key first."""
@@ -83,7 +87,7 @@ class Redraw:
         began = monotonic()
         wait = min(self._held_until, self._drawn_at + PATIENCE) - began
         if wait > 0:
-            self._timer = self._owner.set_timer(wait, self._fire)
+            self._timer = once(self._owner, wait, self._fire)
             return
         self._drawn_at = began
         try:

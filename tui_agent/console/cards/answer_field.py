@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 from textual.widgets import Input
 
+from tui_agent.console.timers import once
+
 if TYPE_CHECKING:
+    from asyncio import TimerHandle
+
     from textual import events
-    from textual.timer import Timer
 
 PATIENCE = 0.35
 """Seconds in which a second character makes the beginning of an answer of what was a choice's key."""
@@ -30,7 +33,7 @@ class AnswerField(Input):
     def __init__(self, placeholder: str, keys: Collection[str]) -> None:
         super().__init__(placeholder=placeholder, compact=True, select_on_focus=False)
         self._keys = keys
-        self._waiting: Timer | None = None
+        self._waiting: TimerHandle | None = None
 
     async def _on_key(self, event: events.Key) -> None:
         """Wait a moment behind a choice's key; it stands in the field meanwhile."""
@@ -41,7 +44,7 @@ class AnswerField(Input):
             self.value = event.character or ""
             self.cursor_position = 1
             self.post_message(self.Key(self.value, final=False))
-            self._waiting = self.set_timer(PATIENCE, self._take)
+            self._waiting = once(self, PATIENCE, self._take)
         else:
             await super()._on_key(event)
             return
@@ -51,7 +54,7 @@ class AnswerField(Input):
     def _stop_waiting(self) -> bool:
         timer, self._waiting = self._waiting, None
         if timer is not None:
-            timer.stop()
+            timer.cancel()
         return timer is not None
 
     def _take(self) -> None:

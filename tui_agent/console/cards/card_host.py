@@ -14,9 +14,10 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from tui_agent.console.cards.card import WAY_BACK, Card
+from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
-    from textual.timer import Timer
+    from asyncio import TimerHandle
 
     from tui_agent.console.operator import AnyQuestion
     from tui_agent.core.state import RunState
@@ -53,7 +54,7 @@ class CardHost(Vertical):
         self._clock = clock
         self._shown_at = 0.0
         self._typed_at = float("-inf")
-        self._timer: Timer | None = None
+        self._timer: TimerHandle | None = None
         self._left: Card | None = None
         self.card: Card | None = None
 
@@ -140,7 +141,7 @@ class CardHost(Vertical):
     def _settle_later(self) -> None:
         if self._timer is None:
             wait = max(self._shown_at, self._typed_at) + GRACE - self._clock()
-            self._timer = self.set_timer(max(0.01, wait), self.settle)
+            self._timer = once(self, max(0.01, wait), self.settle)
 
 
 def make_card(question: AnyQuestion, state: RunState) -> Card:

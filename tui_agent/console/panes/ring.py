@@ -8,6 +8,7 @@ from tui_agent.console.panes.glyphs import EMPTY, FULL, KINDS, SAME
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used, subtitle
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, justified, pad, pad_left, wrap
+from tui_agent.console.timers import once
 from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import one_line
 
@@ -85,13 +86,13 @@ class RingPane(LinePane):
             return
         self._flashes_left = _FLASHES
         self.add_class("-flash")
-        self.set_timer(_FLASH_SECONDS, self._flash_on)
+        once(self, _FLASH_SECONDS, self._flash_on)
 
     def _flash_on(self) -> None:
         self._flashes_left -= 1
         self.set_class(self._flashes_left > 0 and self._flashes_left % 2 == 0, "-flash")
         if self._flashes_left > 0:
-            self.set_timer(_FLASH_SECONDS, self._flash_on)
+            once(self, _FLASH_SECONDS, self._flash_on)
 
     def draw(self, width: int, height: int) -> list[Line]:
         """One row a slot; more where there is room; one line for all where there is not."""

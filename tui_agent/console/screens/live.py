@@ -23,10 +23,10 @@ from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.prompt import Prompt
 from tui_agent.console.screens.dashboard_screen import command_bindings, key_hints
 from tui_agent.console.screens.session_screen import SessionScreen
+from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
     from textual import events
-    from textual.timer import Timer
     from textual.widget import Widget
 
     from tui_agent.console.attention import Attention
@@ -80,7 +80,7 @@ class LiveScreen(SessionScreen):
         self._files: FileIndex | None = None
         self._reading_files = False
         self._attention: Attention | None = None
-        self._lone_letter: Timer | None = None
+        self._lone_letter: asyncio.TimerHandle | None = None
 
     def compose(self) -> ComposeResult:
         """What the first paint shows: the outline, the prompt, the keys."""
@@ -287,10 +287,10 @@ class LiveScreen(SessionScreen):
         if self.card_host is not None:
             self.card_host.typed()
         if self._lone_letter is not None:
-            self._lone_letter.stop()
+            self._lone_letter.cancel()
             self._lone_letter = None
         if self._waits_for_model:
-            self._lone_letter = self.set_timer(ALONE, self._take_lone_letter)
+            self._lone_letter = once(self, ALONE, self._take_lone_letter)
 
     @property
     def _waits_for_model(self) -> bool:

@@ -11,10 +11,9 @@ from textual.binding import Binding, BindingType
 
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.screens.dashboard_screen import DashboardScreen, command_bindings
+from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
-    from textual.timer import Timer
-
     from tui_agent.config.settings import Settings
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.player import Player
@@ -88,7 +87,7 @@ class ReplayScreen(DashboardScreen):
         self.player: Player | None = None
         self.recorded: Recorded | None = None
         self._scrubber: Scrubber | None = None
-        self._timer: Timer | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._waiting: tuple[Stop, bool] | None = None
         """A jump that waits until more of the session was read."""
 
@@ -218,10 +217,10 @@ class ReplayScreen(DashboardScreen):
     def _plan(self, wait: float) -> None:
         self._waiting = None
         if self._timer is not None:
-            self._timer.stop()
+            self._timer.cancel()
             self._timer = None
         if self.player is not None and self.player.playing:
-            self._timer = self.set_timer(max(0.001, wait), self._advance)
+            self._timer = once(self, wait, self._advance)
         self.redraw()
 
     def _advance(self) -> None:
