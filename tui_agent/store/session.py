@@ -295,6 +295,8 @@ class Session:
         if rest > 0:
             await self._servers.ready(rest)
             self._servers_until = 0.0
+        elif self.servers is not None:
+            await self.servers.listed()
 
     async def submit(self, text: str, typed: str | None = None) -> None:
         """Start a run with `text` as its task, or queue it for the run that goes on.

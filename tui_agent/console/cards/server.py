@@ -118,10 +118,10 @@ class ServerCard(Card):
         given = self._values.get(name, field.get("default", ""))
         entry = self.query_one(Input)
         entry.value = "" if given == "" else _shown(given)
-        entry.cursor_position = len(entry.value)
         self.add_class("-asking")
         self._say(describe(self.question.asked, name, place, len(self._names)))
         entry.focus()
+        entry.select_all()  # what is typed replaces the default
 
     def _say(self, text: str) -> None:
         self.query_one(".card--field", Static).update(reveal(text))

@@ -132,6 +132,9 @@ class Connection:
         """What the operator is being asked for the server."""
         self._strikes = 0
         self._stale = asyncio.Event()
+        self._listed = asyncio.Event()
+        """The lists are as the server last said, but for a server that says too often that they changed."""
+        self._listed.set()
         self._failures = 0
         self._opened = 0
         self._old_first = False
@@ -305,6 +308,10 @@ class Connection:
         """Until the first try is over."""
         await self._tried.wait()
 
+    async def listed(self) -> None:
+        """Until lists that are being read again have been read."""
+        await self._listed.wait()
+
     # --- lists ----------------------------------------------------------------------------------------------
 
     async def _list_all(self, client: Client) -> None:
@@ -333,14 +340,17 @@ class Connection:
         self._stale.clear()
         subscribed = asyncio.create_task(self._listen(client))
         patience = self._around.patience
-        times = 0
+        clock = asyncio.get_running_loop().time
+        times, last = 0, float("-inf")
         try:
             while True:
                 await self._stale.wait()
-                await asyncio.sleep(
-                    0 if not times else patience.relist if times < 10 else patience.relist_often
-                )
-                times += 1
+                pause = last + (patience.relist if times < 10 else patience.relist_often) - clock()
+                if pause > 0:
+                    await asyncio.sleep(pause)
+                else:
+                    self._listed.clear()
+                times, last = times + 1, clock()
                 self._stale.clear()
                 before = (self.tools, self.resources, self.prompts)
                 try:
@@ -349,9 +359,12 @@ class Connection:
                 except (MCPError, TimeoutError, ValueError) as error:
                     logger.info("%s: its lists could not be read again: %s", self.entry.name, error)
                     continue
+                finally:
+                    self._listed.set()
                 if before != (self.tools, self.resources, self.prompts):
                     self._around.changed(self)
         finally:
+            self._listed.set()
             subscribed.cancel()
             await asyncio.gather(subscribed, return_exceptions=True)
 

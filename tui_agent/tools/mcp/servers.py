@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from tui_agent.tools.mcp.connection import Connection, Patience, Question, Reply
     from tui_agent.tools.registry import ToolRegistry
 
+_LIST_WAIT = 2.0
+"""Seconds that a request waits for lists which a server says have changed."""
+
 INSTALL = "pip install 'agent-tui[mcp]'"
 
 
@@ -210,8 +213,18 @@ class McpServers:
             async with asyncio.timeout(seconds):
                 await self._started.wait()
                 await asyncio.gather(*(connection.settled() for connection in self._connections.values()))
-                offers = [task for name, task in self._tasks.items() if name.endswith(" offer")]
-                await asyncio.gather(*offers, return_exceptions=True)
+                await self._offers()
+
+    async def listed(self) -> None:
+        """Until the lists that changed have been read again and are offered; for a moment at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LIST_WAIT):
+                await asyncio.gather(*(connection.listed() for connection in self._connections.values()))
+                await self._offers()
+
+    async def _offers(self) -> None:
+        offers = [task for name, task in self._tasks.items() if name.endswith(" offer")]
+        await asyncio.gather(*offers, return_exceptions=True)
 
     async def close(self) -> None:
         """End every server; all at once, so that the slowest one counts."""
