@@ -11,7 +11,9 @@ from textual.color import Color
 from tests.console.live_harness import LiveSession, live
 from tests.console.panes.stories import Story, answered, backing_off, streaming, tripped, troubled
 from tests.console.test_themes import OURS, THEMES
-from tui_agent.console.screens.help import HelpPane, HelpScreen
+from tui_agent.console.panes.diff import file_diff
+from tui_agent.console.screens.diff import DiffScreen
+from tui_agent.console.screens.help import HelpScreen
 from tui_agent.core.events import Mode, ModeChanged
 
 LEAST = 4.5
@@ -39,7 +41,7 @@ def weak(console: LiveSession) -> Iterator[str]:
     ground = Color.parse(console.app.current_theme.background or "black").rich_color
     strips = console.app.screen._compositor.render_strips()
     if console.app.screen.is_modal:
-        region = console.app.screen.query_one(HelpPane).region
+        region = next(iter(console.app.screen.query("HelpPane, DiffScreen > Vertical"))).region
         strips = [strip.crop(region.x, region.right) for strip in strips[region.y : region.bottom]]
     for strip in strips:
         for text, style, _ in strip:
@@ -90,5 +92,12 @@ async def test_the_text_around_is_legible_on_its_real_ground() -> None:
         console.screen.say("A fault.", "error")
         await console.type("/mo")
         shown = await faint(console, "completion")
+        diff = "@@ -1,4 +1,4 @@ class A:\n-def f(x): # a comment\n+async def f(x): # comment\n"
+        diff += '-    return "text", 12\n+    raise ValueError(b"text", 12)\n @cached\n # a comment\n'
+        await console.app.push_screen(DiffScreen([file_diff(name, diff) for name in ("a.py", "b.py")]))
+        shown += await faint(console, "changes")
+        await console.press("v")
+        shown += await faint(console, "changes side by side")
+        await console.press("escape")
         await console.app.push_screen(HelpScreen())
         assert [*shown, *await faint(console, "help")] == []

@@ -58,7 +58,7 @@ async def test_an_own_command_is_run_shown_and_told_with_the_next_message(tmp_pa
 
 @pytest.mark.parametrize(
     ("command", "says"),
-    [("status", "cart.py"), ("cost", "tokens in"), ("diff", "x = 1")],
+    [("status", "cart.py"), ("cost", "tokens in")],
 )
 async def test_reports_of_the_session(tmp_path: Path, command: str, says: str) -> None:
     async with real_live(tmp_path, [WRITE, FINISH]) as console:

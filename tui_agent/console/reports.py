@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui_agent.console.panes.diff import diff_counts, draw_diff
+from tui_agent.console.panes.diff import FileDiff, file_diff
 from tui_agent.console.panes.status import mode_of
-from tui_agent.console.panes.styled_line import Line, Span, clip, pad, wrap
+from tui_agent.console.panes.styled_line import Line, Span, pad, wrap
 from tui_agent.quantities import counted, dollars, seconds
 from tui_agent.terminal_text import one_line
 
@@ -71,8 +71,8 @@ def _rows(rows: Iterable[tuple[str, str]], width: int) -> list[Line]:
     return lines
 
 
-def diff_lines(state: RunState, width: int) -> list[Line]:
-    """The changes of the newest run by the files' names, each in the order in which they were made."""
+def changed_files(state: RunState) -> list[FileDiff]:
+    """What the tools of the newest run say that they changed, by the files' names, in the order of the changes."""
     files: dict[str, list[str]] = {}
     entries = state.conversation.entries
     for place in range(len(entries) - 1, -1, -1):
@@ -86,14 +86,5 @@ def diff_lines(state: RunState, width: int) -> list[Line]:
     for call in state.conversation.calls:
         if call.diff:
             files.setdefault(", ".join(call.changed) or "?", []).append(call.diff)
-    lines: list[Line] = []
-    for name in sorted(files):
-        counts = [diff_counts(diff) for diff in files[name]]
-        added, removed = sum(count[0] for count in counts), sum(count[1] for count in counts)
-        if lines:
-            lines.append(())
-        head = (Span(one_line(name, 200), "bold"), Span(f"  +{added} −{removed}", "muted"))
-        lines.append(clip(head, width))
-        for diff in files[name]:
-            lines.extend(draw_diff(diff, width, None)[0])
-    return lines or [(Span("This run has changed no file by an edit.", "muted"),)]
+    joined = {name: "\n".join(files[name]) for name in sorted(files)}
+    return [file_diff(name, diff) for name, diff in joined.items()]

@@ -106,6 +106,16 @@ class Checkpoints:
             await asyncio.to_thread(self._spare_repositories, changes)
             return changes
 
+    async def patch(self, ref: str) -> str:
+        """What has changed in the workspace since `ref`, as a patch in git's form."""
+        self._check()
+        async with self._git.locked():
+            await self._known(ref)
+            tree, _ = await self._tree()
+            options = ("-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
+            out = await self._git.run("-c", "core.quotePath=false", "diff-tree", *options, ref, tree)
+        return out.decode("utf-8", "replace")
+
     async def restore(self, ref: str) -> Restored:
         """Bring the workspace back to `ref`. The state before is saved first and can be restored in its turn.
 

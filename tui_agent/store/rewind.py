@@ -71,6 +71,14 @@ def points(state: RunState) -> list[RewindPoint]:
     return sorted(found.values(), key=lambda point: -point.seq)
 
 
+def kept_before_run(state: RunState) -> str:
+    """The checkpoint of the workspace as the newest run found it; empty where none was kept since."""
+    starts = (entry for entry in reversed(state.conversation.entries) if isinstance(entry, OperatorEntry))
+    start = next((entry.seq for entry in starts if entry.iteration == 0), 0)
+    kept_since = bool(state.checkpoints) and state.checkpoints[-1].seq > start
+    return _ref_at(state, start) if start and kept_since else ""
+
+
 def _end_of_iteration(state: RunState, saved: events.CheckpointSaved, starts: list[int]) -> int:
     """The last event before anything of the next iteration: a checkpoint may be kept while that goes on already."""
     run = bisect_right(starts, saved.seq)

@@ -51,7 +51,16 @@ from tui_agent.store.provenance import is_foreign
 from tui_agent.store.recorder import Listener, SessionRecorder
 from tui_agent.store.redaction import Redactor
 from tui_agent.store.repair import repair_events
-from tui_agent.store.rewind import RewindPlan, RewindPoint, Scope, carry_out, plan, plan_undo, points
+from tui_agent.store.rewind import (
+    RewindPlan,
+    RewindPoint,
+    Scope,
+    carry_out,
+    kept_before_run,
+    plan,
+    plan_undo,
+    points,
+)
 from tui_agent.store.session_checkpointer import SessionCheckpointer
 from tui_agent.store.session_servers import SessionServers
 from tui_agent.tools.background import BackgroundCommands
@@ -437,6 +446,18 @@ class Session:
                 "There is no rewind to take back", "none was made since the last run", "Go back first."
             )
         return await plan_undo(self.state, newest, self.checkpoints)
+
+    async def changes(self) -> str | None:
+        """What the newest run has changed in the workspace, by tools or commands, as a patch; None: nothing was kept
+        that would tell.
+        """
+        ref = kept_before_run(self.state)
+        if not ref:
+            return None
+        try:
+            return await self.checkpoints.patch(ref)
+        except SessionError:
+            return None
 
     async def rewind(self, planned: RewindPlan) -> events.Rewound:
         """Do what was planned: bring files back, and leave what came after the point out of the history."""

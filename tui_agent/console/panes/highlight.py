@@ -33,6 +33,15 @@ def highlight(code: str, language: str) -> list[list[Span]] | None:
     return lines[:count] + [[] for _ in range(count - len(lines))]
 
 
+@lru_cache(maxsize=64)
+def language_of(name: str) -> str:
+    """The language of a file by its name; empty where it is not known."""
+    from pygments.lexers import find_lexer_class_for_filename
+
+    found = find_lexer_class_for_filename(name.rpartition("/")[2])
+    return found.aliases[0] if found is not None and found.aliases else ""
+
+
 @lru_cache(maxsize=32)
 def _lexer(language: str) -> Lexer | None:
     from pygments.lexers import get_lexer_by_name

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.dashboard import Dashboard
     from tui_agent.console.panes import ConversationPane, StatusLine
+    from tui_agent.console.panes.diff import FileDiff
     from tui_agent.console.panes.pane import Asked
     from tui_agent.console.panes.styled_line import Line
     from tui_agent.console.session_app import SessionApp
@@ -334,11 +335,23 @@ class DashboardScreen(Screen[None]):
 
         self._report("Cost", lambda state, width: cost_lines(state, time.time(), width))
 
-    def action_diff(self) -> None:
-        """What the run changed."""
-        from tui_agent.console.reports import diff_lines
+    @work(group="changes", exclusive=True)
+    async def action_diff(self) -> None:
+        """What the run changed, file by file."""
+        from tui_agent.console.screens.diff import DiffScreen
 
-        self._report("Changes of this run", diff_lines)
+        files = await self.changes()
+        if files:
+            await self.app.push_screen_wait(DiffScreen(files))
+        else:
+            self.say("This run has changed no file.")
+
+    async def changes(self) -> Sequence[FileDiff]:
+        """What the run that is shown changed, as its tools say."""
+        from tui_agent.console.reports import changed_files
+
+        state = self.shown_state()
+        return [] if state is None else changed_files(state)
 
     def _report(self, title: str, draw: Callable[[RunState, int], list[Line]]) -> None:
         from tui_agent.console.screens.report import ReportScreen

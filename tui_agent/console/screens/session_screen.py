@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tui_agent.console.commands import Command
     from tui_agent.console.operator import ConsoleOperator
     from tui_agent.console.own_commands import OwnCommand, OwnCommands
+    from tui_agent.console.panes.diff import FileDiff
     from tui_agent.console.queued import Waiting
     from tui_agent.console.rewind_text import RewindChoice
     from tui_agent.console.why import Why
@@ -574,6 +575,13 @@ class SessionScreen(DashboardScreen):
             self.say(str(error), "warning")
         else:
             await self._rewind(session, choices, cursor)
+
+    async def changes(self) -> Sequence[FileDiff]:
+        """What the run changed, by tools and commands; what its tools say where nothing else tells."""
+        from tui_agent.console.panes.diff import files_of
+
+        patch = None if self.session is None else await self.session.changes()
+        return await super().changes() if patch is None else files_of(patch)
 
     @work(group="commands")
     async def action_undo(self) -> None:

@@ -1,0 +1,168 @@
+"""The changes of a run, file by file: old beside new where the terminal is wide, else one below the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from tui_agent.console.hints import Hint, KeyHints
+from tui_agent.console.panes.cursor_list import CursorList
+from tui_agent.console.panes.diff import FileDiff, draw_sides, draw_unified
+from tui_agent.console.panes.pane import LinePane
+from tui_agent.console.panes.styled_line import Line, Span, justified
+from tui_agent.quantities import counted
+from tui_agent.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_agent.core.state import RunState
+
+WIDE = 140
+"""Columns of the terminal from which on old and new stand side by side by themselves."""
+
+SIDES = 60
+"""Columns below which they never do."""
+
+HINTS = (
+    Hint("Esc", "close", "escape"),
+    Hint("← →", "file", "right"),
+    Hint("↑ ↓", "read", "down"),
+    Hint("v", "side by side or not", "v"),
+)
+
+
+class FileList(CursorList[FileDiff]):
+    """One line a file."""
+
+    DEFAULT_CSS = """
+    FileList { height: auto; max-height: 25%; min-height: 1; scrollbar-size-horizontal: 0; margin-bottom: 1; }
+    """
+
+    def get_content_height(self, *_: object) -> int:
+        return len(self.rows)
+
+    def draw_row(self, row: FileDiff, width: int, *, current: bool) -> Line:
+        ground = " on:cursor-background" if current else ""
+        left = (
+            Span("▌ " if current else "  ", f"accent{ground}"),
+            Span(one_line(row.name, 300), f"{'bold' if current else ''}{ground}".strip()),
+        )
+        right = (
+            Span(f"+{row.added}", f"diff-add{ground}"),
+            Span(f" −{row.removed} ", f"diff-remove{ground}"),
+        )
+        return (*justified(left, right, width), Span("", ground.strip()))
+
+
+class FilePane(LinePane):
+    """The changes of one file."""
+
+    DEFAULT_CSS = """
+    FilePane { height: 1fr; border: none; padding: 0; &:focus { border: none; } }
+    """
+
+    def __init__(self, file: FileDiff) -> None:
+        super().__init__()
+        self.file = file
+        self.sides: bool | None = None
+        """As the operator wants it; None: as the width has it."""
+        self._made: tuple[object, list[Line]] | None = None
+
+    def put(self, file: FileDiff) -> None:
+        """Show another file, from its beginning."""
+        self.file = file
+        self.redraw()
+        self.scroll_home(animate=False)
+
+    @property
+    def beside(self) -> bool:
+        """Old and new stand side by side."""
+        wanted = self.app.size.width >= WIDE if self.sides is None else self.sides
+        return wanted and self.content_width >= SIDES
+
+    def show(self, state: RunState, now: float) -> None:
+        """The screen shows the moment at which it was opened."""
+
+    def draw(self, width: int, height: int) -> list[Line]:
+        key = (self.file, width, self.beside)
+        if self._made is None or self._made[0] != key:
+            lines = (draw_sides if self.beside else draw_unified)(self.file, width)
+            self._made = key, lines or [(Span(_nothing_to_show(self.file), "muted"),)]
+        return self._made[1]
+
+
+def _nothing_to_show(file: FileDiff) -> str:
+    if "Binary files" in file.diff or "GIT binary patch" in file.diff:
+        return "This file is no text."
+    return "No line of this file was changed: it is empty, or its mode changed."
+
+
+class DiffScreen(ModalScreen[None]):
+    """`files` as they are when it is opened; at least one."""
+
+    DEFAULT_CSS = """
+    DiffScreen {
+        align: center middle;
+        & > Vertical {
+            width: 98%; height: 96%; background: $background; padding: 0 1;
+            border: round $accent; border-title-color: $accent; border-subtitle-color: $text-muted;
+        }
+        & KeyHints { padding: 0; background: $background; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss(None)", "Close", show=False, priority=True),
+        Binding("left,p", "file(-1)", "File before", show=False, priority=True),
+        Binding("right,n,tab", "file(1)", "Next file", show=False, priority=True),
+        Binding("v", "turn", "Side by side or not", show=False, priority=True),
+    ]
+
+    def __init__(self, files: Sequence[FileDiff]) -> None:
+        super().__init__()
+        self._list = FileList(files)
+        self._list.display = len(files) > 1
+        self._pane = FilePane(files[0])
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            files = self._list.rows
+            box.border_title = Content("Changes of this run")
+            added, removed = sum(file.added for file in files), sum(file.removed for file in files)
+            about = one_line(files[0].name, 80) if len(files) == 1 else counted(len(files), "file")
+            box.border_subtitle = Content(f"{about}  +{added} −{removed}")
+            yield self._list
+            yield self._pane
+            yield KeyHints(HINTS)
+
+    def on_mount(self) -> None:
+        """The arrows scroll; no remark covers it."""
+        self.app.clear_notifications()
+        self._list.redraw()
+        self._pane.focus()
+
+    def action_file(self, step: int) -> None:
+        """The file before or after; from the last one on to the first."""
+        self._list.move((self._list.cursor + step) % len(self._list.rows) - self._list.cursor)
+
+    def on_cursor_list_moved(self, _: CursorList.Moved) -> None:
+        """Show the file under the cursor."""
+        if self._list.chosen is not None:
+            self._pane.put(self._list.chosen)
+
+    def action_turn(self) -> None:
+        """Side by side, or one below the other."""
+        self._pane.sides = not self._pane.beside
+        self._pane.redraw()
+        if self._pane.sides and not self._pane.beside:
+            self.notify("Side by side needs a wider terminal.", markup=False)
+
+    def on_key_hints_pressed(self, event: KeyHints.Pressed) -> None:
+        """A click on a hint is its key."""
+        self.app.simulate_key(event.key)
