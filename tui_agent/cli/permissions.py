@@ -123,13 +123,11 @@ def _forget(settings: Settings, text: str) -> int:
 def _explain(settings: Settings, namespace: argparse.Namespace) -> int:
     from tui_agent.permissions.judge import COMMAND_TOOL, Permissions
     from tui_agent.store.kept_rules import KeptRules
-    from tui_agent.tools.registry import default_tools
+    from tui_agent.tools.registry import default_tools, subject_key
 
     name = namespace.tool or COMMAND_TOOL
     tool = default_tools().get(name)
-    properties = tool.parameters.get("properties", {}) if tool is not None else {}
-    key = next((key for key in ("command", "url", "path") if key in properties), "url")
-    arguments: dict[str, Any] = {"command" if name == COMMAND_TOOL else key: namespace.subject}
+    arguments: dict[str, Any] = {subject_key(tool): namespace.subject}
     kept = KeptRules(settings.state_dir, settings.workspace)
     permissions = Permissions(
         [*settings.permission_rules(), *kept.rules()], settings.workspace, settings.approve

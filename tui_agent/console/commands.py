@@ -84,6 +84,10 @@ COMMANDS: tuple[Command, ...] = (
         "[TEXT|drop]",
         key="f4",
     ),
+    Command(
+        "permissions",
+        "Permission rules: try them, add, change, take back",
+    ),
     Command("skills", "The skills that the agent can read; with a name: ask for that one", "[NAME]"),
     Command("context", "What fills the model's window, by kind", replay=True),
     Command(

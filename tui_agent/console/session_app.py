@@ -10,6 +10,8 @@ from textual.app import App
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tui_agent.config.settings import Settings
+    from tui_agent.config.user_file import UserFile
     from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.startup import Opened
 
@@ -38,6 +40,12 @@ class SessionApp(App[None]):
         if settings is not None:
             state_dir = settings.state_dir
             self.run_worker(lambda: preferences.save(state_dir, **values), group="remember", thread=True)
+
+    def user_file(self, settings: Settings) -> UserFile:
+        """The user's configuration file, as this start reads it."""
+        from tui_agent.config.user_file import UserFile
+
+        return UserFile(settings.user_file, {**self.arguments.overrides, "workspace": settings.workspace})
 
     def copy(self, text: str, what: str) -> None:
         """Copy a text, made safe, and say what was copied and how. `what`: "the block", …"""

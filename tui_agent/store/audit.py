@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from tui_agent.core import events
+from tui_agent.permissions.rules import Rule
+from tui_agent.store.journal import read_journal
 from tui_agent.terminal_text import one_line
 
 Effect = dict[str, Any]
@@ -26,6 +30,17 @@ _SHORT_HASH = 12
 def effects_of(journal: Iterable[events.Event]) -> list[Effect]:
     """Every effect, in the order of their happening. Calls to a model are one for each server and model."""
     return list(_Audit().read(journal))
+
+
+def rule_uses(folder: Path, rules: Iterable[Rule]) -> Counter[str]:
+    """How often each rule let a call run or refused one, by its decision and text."""
+    said = [
+        event.allowed_by if isinstance(event, events.ToolStarted) else event.reason
+        for event in read_journal(folder).events
+        if isinstance(event, events.ToolStarted | events.ToolRefused)
+    ]
+    names = {f"{rule.decision} {rule.text}" for rule in rules}
+    return Counter({name: sum(f"{name} (" in text for text in said) for name in names})
 
 
 class _Audit:

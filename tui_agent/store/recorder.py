@@ -92,6 +92,10 @@ class SessionRecorder:
         """The values that are masked, in every form in which they may stand in a file."""
         return tuple(value.encode("utf-8", "surrogateescape") for value, _ in self._redactor.values)
 
+    def holds_secret(self, text: str) -> bool:
+        """Whether masking would change the text."""
+        return self._redactor.text(text) != text
+
     def new_mask(self) -> StreamRedactor:
         """What masks the secrets of a text that is kept beside the journal."""
         return self._redactor.stream()

@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
@@ -30,6 +31,7 @@ from tui_agent.core.recovery.policy import preset
 from tui_agent.core.state import ASK_OPERATOR, Phase, RunState
 from tui_agent.models.choose import ModelByName, NameCheck, create_model
 from tui_agent.models.protocol import Model, ModelFault
+from tui_agent.permissions.judge import Judgement
 from tui_agent.permissions.rules import Decision, Rule, parse_rule
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.driver import Driver
@@ -41,6 +43,7 @@ from tui_agent.runtime.system_prompt import system_prompt
 from tui_agent.sandbox.choose import choose
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.walls import Walls
+from tui_agent.store.audit import rule_uses
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
 from tui_agent.store.fork_outputs import OUTPUT_FOLDER
@@ -67,7 +70,7 @@ from tui_agent.tools.background import BackgroundCommands
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.mcp.servers import McpServers
-from tui_agent.tools.registry import ToolRegistry, default_tools
+from tui_agent.tools.registry import ToolRegistry, default_tools, subject_key
 from tui_agent.tools.shell import Bash
 from tui_agent.tools.skills import BadSkill, ReadSkill, Skills, find_skills
 from tui_agent.tools.tool import ToolContext
@@ -401,13 +404,34 @@ class Session:
             parse_rule(Decision.ALLOW, text, "")
         self._recorder.record(events.RulesChanged(added=tuple(added), removed=tuple(removed)))
 
-    def use(self, settings: Settings) -> None:
-        """Take over, from settings that were read again, what can change while a session is open: permission rules at
-        once, what a run is started with from the next run on.
-        """
+    def use_rules(self, settings: Settings) -> None:
+        """Judge by these settings' permission rules from now on."""
         self._approvals.configured = tuple(settings.permission_rules())
-        changed = {key: getattr(settings, key) for key in NEXT_RUN}
-        self.settings = self.settings.replaced(**changed, permissions=settings.permissions)
+
+    def use(self, key: str, settings: Settings) -> bool:
+        """Take over a setting that was changed, from the next run on; False where this session cannot."""
+        if key.partition(".")[0] not in NEXT_RUN:
+            return False
+        name = key.partition(".")[0]
+        self.settings = self.settings.replaced(**{name: getattr(settings, name)})
+        return True
+
+    def judge(self, line: str) -> Judgement:
+        """What would become of a command, or of `TOOL SUBJECT` for a tool with a path or an address. Looks into the
+        workspace."""
+        name, _, subject = line.partition(" ")
+        tool = self._tools.get(name)
+        if tool is None:
+            tool, subject = Bash(), line
+        return self._approvals.judge(self.state, tool, {subject_key(tool): subject.strip()})
+
+    def rule_uses(self) -> Counter[str]:
+        """How often each rule of `rules` let a call of this session run, or refused one. Reads the journal."""
+        return rule_uses(self.folder, self.rules())
+
+    def holds_secret(self, text: str) -> bool:
+        """Whether a text holds a secret of this environment, or what looks like one."""
+        return self._recorder.holds_secret(text)
 
     def set_breaker(self, tool: str, *, open: bool) -> None:  # noqa: A002 - the breaker's own term
         """Withhold a tool, or give it back. Raises `ValueError` for a tool that is not there."""

@@ -169,6 +169,12 @@ _LESS_AT_ONCE = {
 }
 
 
+def subject_key(tool: Tool | None) -> str:
+    """The argument that permission rules look at: a command, an address or a path."""
+    properties = {} if tool is None else tool.parameters.get("properties", {})
+    return next((key for key in ("command", "url", "path") if key in properties), "url")
+
+
 def _cut_off(tool: str, written: int) -> str:
     """What to say of a call in whose middle the reply reached its length limit."""
     return (

@@ -382,6 +382,17 @@ class SessionScreen(DashboardScreen):
 
         self._with_session(act)
 
+    @work(group="commands")
+    async def action_permissions(self) -> None:
+        """Show the permission rules in force."""
+        session = self.session
+        if session is None:
+            self.say("The session is still being opened.")
+            return
+        from tui_agent.console.screens.rules import RulesScreen
+
+        await self.app.push_screen_wait(RulesScreen(session, self.app.user_file(session.settings)))
+
     def action_title(self, title: str) -> None:
         self._with_session(lambda session: session.set_title(title))
 

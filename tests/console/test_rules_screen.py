@@ -1,0 +1,86 @@
+"""The permission rules: shown with their origin, tried out, added, changed and taken back where they are kept."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from tests.console.real_session import real_live
+from tui_agent.config.settings import user_config_file
+from tui_agent.console.option_row import OptionRow
+from tui_agent.console.screens.field import FieldScreen
+from tui_agent.console.screens.rules import RulesScreen
+from tui_agent.permissions.rules import Decision, parse_rule
+from tui_agent.store.kept_rules import KeptRules
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return user_config_file()
+
+
+async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path, config: Path) -> None:
+    turns = [{"calls": [{"tool": "bash", "args": {"command": "echo hi > a.txt"}}]}, {"text": "done"}]
+    async with real_live(tmp_path, turns) as console:
+        session = console.session
+        session._approvals.configured = (parse_rule(Decision.DENY, "bash(rm -rf *)", "/w/.agent-tui.toml"),)
+        session.change_rules(added=["bash(echo *)"])
+        session.kept_rules.add(["bash(make)"])
+        await console.run("go")
+        await console.command("/permissions")
+        screen = await console.opens(RulesScreen)
+        shown = console.shown()
+        assert [row.rule.text for row in screen.list.rows] == ["bash(rm -rf *)", "bash(make)", "bash(echo *)"]
+        assert ".agent-tui.toml" in shown
+        assert "`rm -rf *` never run" in shown
+        assert "everything runs but what a rule denies" in shown
+        # What comes with a checkout is changed there.
+        await console.press("enter")
+        assert console.app.screen is screen
+        assert "changed there" in console.remarks()
+
+        # Trying out changes nothing, and the rule that decides is marked.
+        screen.query_one(Input).value = "cd src && rm -r -f x"
+        await console.until(lambda: "deny: it never runs" in console.shown())
+        assert screen.list.rows[0].speaks
+        screen.query_one(Input).value = ""
+        await console.until(lambda: screen._judged is None)
+
+        # A new rule goes through the same reading as a file's, and into the user's file.
+        await console.press("ctrl+n")
+        field = await console.opens(FieldScreen)
+        field.query_one(Input).value = "bash(((("
+        await console.press("enter")
+        assert "is no rule" in console.shown()
+        field.query_one(Input).value = "bash(git push *)"
+        decision, scope = field.query(OptionRow)
+        decision._choose("ask")
+        await console.until(lambda: "goes everywhere" in console.shown())
+        scope._choose("user")
+        await console.until(lambda: "`git push *` always ask" in console.shown())
+        await console.press("enter")
+        await console.opens(RulesScreen)
+        assert tomllib.loads(config.read_text())["permissions"] == {"ask": ["bash(git push *)"]}
+        assert f"ask bash(git push *) ({config})" in [str(rule) for rule in session.rules()]
+
+        # A kept rule becomes one of the session; then it is taken back.
+        await console.until(lambda: "bash(make)" in [row.rule.text for row in screen.list.rows])
+        await console.press("down")
+        assert screen.list.chosen.rule.text == "bash(make)"
+        await console.press("enter")
+        field = await console.opens(FieldScreen)
+        field.query_one(Input).value = "bash(make all)"
+        field.query(OptionRow).last()._choose("session")
+        await console.press("enter")
+        await console.opens(RulesScreen)
+        assert session.state.session.rules == {"bash(make all)", "bash(echo *)"}
+        assert KeptRules(tmp_path / "state", console.workspace).rules() == ()
+        await console.until(lambda: screen.list.chosen.rule.text == "bash(make all)")
+        await console.press("ctrl+d")
+        await console.until(lambda: session.state.session.rules == {"bash(echo *)"})
+        await console.press("escape")
+        assert console.app.screen is console.screen

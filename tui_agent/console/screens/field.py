@@ -1,0 +1,125 @@
+"""A value that is asked for: a line of text, choices, or both; what is wrong with it is said while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar, NamedTuple
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label, Static
+
+from tui_agent.console.option_row import Option, OptionRow
+
+
+class Selection(NamedTuple):
+    """Choices under a label, and which of them is chosen."""
+
+    label: str
+    options: Sequence[Option]
+    chosen: str
+
+
+class Judged(NamedTuple):
+    """What is said about the values as they stand, and whether they may be taken."""
+
+    text: str
+    right: bool = True
+
+
+Values = tuple[str, ...]
+"""The line of text where there is one, then the choices."""
+
+
+class FieldScreen(ModalScreen[bool]):
+    """Dismissed with True once `take` has taken the values; what it refuses is shown, and nothing typed is lost."""
+
+    DEFAULT_CSS = """
+    FieldScreen {
+        align: center middle;
+        & > Vertical {
+            width: 84; max-width: 96%; height: auto; max-height: 96%; padding: 0 1; background: $surface;
+            border: round $accent; border-title-color: $accent; border-subtitle-color: $text-muted;
+        }
+        & Input, & Input:focus { border: none; height: 1; padding: 0 1; background: $background; margin: 1 0; }
+        & Input > .input--placeholder { color: $text-muted; }
+        & Label { color: $text-muted; }
+        & OptionRow { margin-bottom: 1; }
+        & Static { height: auto; }
+        & .field--about { color: $text-muted; }
+        & .-wrong { color: $error; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(False)", "Leave it", show=False, priority=True),
+        Binding("enter", "accept", "Take it", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        title: str,
+        about: str,
+        value: str | None,
+        selections: Sequence[Selection],
+        judge: Callable[[Values], Judged],
+        take: Callable[[Values], Awaitable[str]],
+        placeholder: str = "",
+    ) -> None:
+        """`value` None: there is no line of text. `take` gives what is wrong; empty: taken."""
+        super().__init__()
+        self._title, self._about = title, about
+        self._value, self._selections = value, selections
+        self._judge, self._take = judge, take
+        self._placeholder = placeholder
+        self._message = Static(markup=False)
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(self._title)
+            box.border_subtitle = Content("Enter takes it · Esc leaves it")
+            yield Static(Content(self._about), classes="field--about")
+            if self._value is not None:
+                yield Input(self._value, placeholder=self._placeholder, compact=True, select_on_focus=False)
+            for selection in self._selections:
+                if selection.label:
+                    yield Label(Content(selection.label))
+                yield OptionRow(selection.options, selection.chosen)
+            yield self._message
+
+    def on_mount(self) -> None:
+        """What there is to say about the values as they are."""
+        self._show()
+
+    @property
+    def values(self) -> Values:
+        """As they stand now."""
+        texts = [field.value for field in self.query(Input)]
+        return (*texts, *(row.value for row in self.query(OptionRow)))
+
+    def _show(self, judged: Judged | None = None) -> None:
+        judged = self._judge(self.values) if judged is None else judged
+        self._message.update(Content(judged.text))
+        self._message.set_class(not judged.right, "-wrong")
+
+    def on_input_changed(self) -> None:
+        self._show()
+
+    def on_option_row_changed(self) -> None:
+        self._show()
+
+    @work(exclusive=True, group="take")
+    async def action_accept(self) -> None:
+        """Take the values where they are right."""
+        if not self._judge(self.values).right:
+            self._show()
+            return
+        wrong = await self._take(self.values)
+        if wrong:
+            self._show(Judged(wrong, right=False))
+        else:
+            self.dismiss(True)

@@ -1,0 +1,298 @@
+"""The permission rules in force: where each comes from, what it covers, how often it was used; to try out, add, change
+and take back. Rules of a checkout's file, of variables and of options are shown, and changed where they stand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from tui_agent.config.errors import ConfigError
+from tui_agent.console.hints import Hint
+from tui_agent.console.option_row import Option
+from tui_agent.console.panes.cursor_list import CursorList
+from tui_agent.console.panes.styled_line import Line, Span, fit, pad
+from tui_agent.console.screens.catalog import Catalog
+from tui_agent.console.screens.field import FieldScreen, Judged, Selection, Values
+from tui_agent.permissions.offers import in_words
+from tui_agent.permissions.rules import Decision, Rule, parse_rule
+from tui_agent.quantities import counted
+from tui_agent.runtime.approvals import THIS_SESSION
+from tui_agent.terminal_text import one_line, reveal
+
+if TYPE_CHECKING:
+    from tui_agent.config.user_file import UserFile
+    from tui_agent.permissions.judge import Finding, Judgement
+    from tui_agent.store.session import Session
+
+DECISION_ROLES = {Decision.ALLOW: "ok", Decision.ASK: "warn", Decision.DENY: "error"}
+MODES = {
+    "ask": "edits and commands ask",
+    "writes": "file edits run, commands ask",
+    "all": "everything runs but what a rule denies",
+}
+SCOPES = (
+    Option("session", "this session"),
+    Option("workspace", "this workspace, for good"),
+    Option("user", "everywhere, for good"),
+)
+ORIGINS = {"session": "this session", "workspace": "this workspace", "user": "your config.toml"}
+PAUSE = 0.1
+"""Seconds without a key before what was typed is judged."""
+
+
+class RuleRow(NamedTuple):
+    """A rule; `scope` is where it can be changed from here, "" where it cannot."""
+
+    rule: Rule
+    scope: str
+    origin: str
+    uses: int
+    speaks: bool = False
+    """It decides about what was typed."""
+
+
+class RuleList(CursorList[RuleRow]):
+    """Deny, ask, allow: in the order in which they count."""
+
+    def draw_row(self, row: RuleRow, width: int, *, current: bool) -> Line:
+        ground = " on:cursor-background" if current else ""
+        role = DECISION_ROLES[row.rule.decision]
+        uses = f"{row.uses}×" if row.uses else ""
+        origin = min(34, width // 3)
+        room = max(8, width - 2 - 6 - origin - 6)
+        return (
+            Span("▌ " if current else "▸ " if row.speaks else "  ", f"accent{ground}"),
+            Span(pad(str(row.rule.decision), 6), f"{role}{ground}"),
+            Span(pad(fit(one_line(row.rule.text), room), room), ("bold" if row.speaks else "") + ground),
+            Span(" " + pad(fit(row.origin, origin - 2), origin - 1), f"muted{ground}"),
+            Span(uses.rjust(5), f"muted{ground}"),
+            Span("", ground.strip()),
+        )
+
+
+def short(path: str) -> str:
+    """A path with `~` for the home folder."""
+    home = str(Path.home())
+    return f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path
+
+
+class RulesScreen(Catalog[RuleRow]):
+    """What is typed is tried out on the rules."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+n,insert", "add", "Add a rule", show=False, priority=True),
+        Binding("ctrl+d,f8", "forget", "Take a rule back", show=False, priority=True),
+    ]
+
+    def __init__(self, session: Session, file: UserFile) -> None:
+        super().__init__(
+            "Permissions",
+            "Try a command, or TOOL PATH: which rule speaks for it?",
+            RuleList(),
+            (Hint("Enter", "edit", "enter"), Hint("^N", "add", "ctrl+n"), Hint("^D", "take back", "ctrl+d")),
+        )
+        self._session, self._file = session, file
+        self._uses: Counter[str] = Counter()
+        self._judged: Judgement | None = None
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        approve = str(self._session.state.session.approve or self._session.settings.approve)
+        self.say(f"where no rule speaks: {MODES[approve]} ({approve})")
+        self._count()
+
+    @work(group="count")
+    async def _count(self) -> None:
+        self._uses = await asyncio.to_thread(self._session.rule_uses)
+        self._list()
+
+    def typed(self, text: str) -> None:
+        """Judge what was typed, once nobody types."""
+        self._try(text)
+
+    @work(group="try", exclusive=True)
+    async def _try(self, text: str) -> None:
+        if text.strip():
+            await asyncio.sleep(PAUSE)
+            self._judged = await asyncio.to_thread(self._session.judge, text)
+        else:
+            self._judged = None
+        self._list()
+
+    def _list(self, at: str = "") -> None:
+        """All rules as they are now; the cursor goes to the one that decides, or to `at`."""
+        speaking = [one.rule for one in self._judged.findings if one.rule] if self._judged else []
+        kept = {rule.text for rule in self._session.kept_rules.rules()}
+        rows = []
+        for rule in sorted(self._session.rules(), key=lambda rule: list(Decision)[::-1].index(rule.decision)):
+            scope = self._scope(rule, kept)
+            origin = ORIGINS.get(scope, Path(rule.origin).name)
+            uses = self._uses[f"{rule.decision} {rule.text}"]
+            rows.append(RuleRow(rule, scope, one_line(origin), uses, rule in speaking))
+        wanted = (place for place, row in enumerate(rows) if (row.rule.text == at if at else row.speaks))
+        self.put(rows, next(wanted, None))
+
+    def _scope(self, rule: Rule, kept: set[str]) -> str:
+        if rule.origin == THIS_SESSION:
+            return "session"
+        if rule.origin == str(self._file.path) or rule.origin == str(self._session.settings.user_file):
+            return "user"
+        return "workspace" if rule.origin.startswith("allowed here") and rule.text in kept else ""
+
+    def describe(self) -> None:
+        """What becomes of what was typed, part by part; otherwise the rule under the cursor."""
+        if self._judged is not None:
+            self._known.update(judgement_in_words(self._judged))
+        elif not self.list.rows:
+            self._known.update(Content("No rule is set. ^N adds one; an approval card leaves one behind."))
+        else:
+            super().describe()
+
+    def about(self, row: RuleRow) -> Content:
+        words = reveal(f"{in_words(row.rule)}.")
+        used = f"Used {counted(row.uses, 'time')} in this session. " if row.uses else ""
+        where = f"From {short(row.rule.origin)}."
+        if not row.scope:
+            where += " It is changed where it stands."
+        return Content.assemble(
+            (one_line(row.rule.text, 400), "bold"), f": {words}\n", (used + where, "$muted")
+        )
+
+    def action_take(self) -> None:
+        """Change the rule under the cursor."""
+        row = self.list.chosen
+        if row is not None and row.scope:
+            self._edit(row)
+        elif row is not None:
+            self._refuse(row)
+
+    def action_add(self) -> None:
+        self._edit(None)
+
+    def _refuse(self, row: RuleRow) -> None:
+        self.notify(f"This rule is from {row.origin}; it is changed there.", severity="warning", markup=False)
+
+    @work(group="change")
+    async def _edit(self, row: RuleRow | None) -> None:
+        async def take(values: Values) -> str:
+            text, decision, scope = values
+            return await self._save(text.strip(), Decision(decision), scope, row)
+
+        decisions = [Option(str(each), str(each)) for each in (Decision.ALLOW, Decision.ASK, Decision.DENY)]
+        about = "bash(make *) · edit_file(src/**) · read_file(**/.env) · web_fetch(docs.python.org) · TOOL"
+        selections = (
+            Selection("", decisions, str(row.rule.decision) if row else "allow"),
+            Selection("", SCOPES, row.scope if row else "workspace"),
+        )
+        title = "Change a rule" if row else "Add a rule"
+        value = row.rule.text if row else ""
+        if await self.app.push_screen_wait(
+            FieldScreen(title, about, value, selections, judged_rule, take, "TOOL or TOOL(PATTERN)")
+        ):
+            self._list()
+
+    async def _save(self, text: str, decision: Decision, scope: str, before: RuleRow | None) -> str:
+        """What is wrong; empty: it holds from now on."""
+        if self._session.holds_secret(text):
+            return "The rule holds a secret, which does not belong into a file. Put a * in its place."
+        try:
+            if before is None or (before.rule.text, before.rule.decision, before.scope) != (
+                text,
+                decision,
+                scope,
+            ):
+                await self._put(text, decision, scope)
+                if before is not None:
+                    await self._take_away(before)
+        except (ConfigError, ValueError, OSError) as error:
+            return str(error)
+        self._list(text)
+        return ""
+
+    async def _put(self, text: str, decision: Decision, scope: str) -> None:
+        if scope == "session":
+            self._session.change_rules(added=[text])
+        elif scope == "workspace":
+            await asyncio.to_thread(self._session.kept_rules.add, [text])
+        else:
+            self._session.use_rules(await asyncio.to_thread(self._file.add_rules, decision, [text]))
+
+    async def _take_away(self, row: RuleRow) -> None:
+        text = row.rule.text
+        if row.scope == "session":
+            self._session.change_rules(removed=[text])
+        elif row.scope == "workspace":
+            await asyncio.to_thread(self._session.kept_rules.remove, text)
+        else:
+            self._session.use_rules(await asyncio.to_thread(self._file.drop_rule, row.rule.decision, text))
+
+    @work(group="change")
+    async def action_forget(self) -> None:
+        """Take the rule under the cursor back."""
+        row = self.list.chosen
+        if row is None:
+            return
+        if not row.scope:
+            self._refuse(row)
+            return
+        try:
+            await self._take_away(row)
+        except (ConfigError, OSError) as error:
+            self.notify(str(error), severity="error", markup=False)
+        else:
+            self.notify(f"Taken back: {row.rule.decision} {one_line(row.rule.text, 80)}", markup=False)
+        self._list()
+
+
+def judged_rule(values: Values) -> Judged:
+    """What a rule that is being written would cover, or what is wrong with it."""
+    text, decision, scope = values
+    try:
+        rule = parse_rule(Decision(decision), text, "")
+    except ValueError as error:
+        return Judged(
+            reveal(str(error)) if text.strip() else "A rule is a tool, or a tool with a pattern.", right=False
+        )
+    if rule.decision is not Decision.ALLOW and scope != "user":
+        return Judged(
+            "What asks or is denied goes everywhere (into your own file); for one workspace write it into its "
+            ".agent-tui.toml.",
+            right=False,
+        )
+    return Judged(f"{rule.decision}: {reveal(in_words(rule))}.")
+
+
+def judgement_in_words(judgement: Judgement) -> Content:
+    """What becomes of a call, and what says so for each part."""
+    meaning = {
+        Decision.ALLOW: "it runs unasked",
+        Decision.ASK: "you are asked",
+        Decision.DENY: "it never runs",
+    }
+    colours = {Decision.ALLOW: "$text-success", Decision.ASK: "$text-warning", Decision.DENY: "$text-error"}
+    colour = colours[judgement.decision]
+    parts: list[Content] = [
+        Content.assemble((f"{judgement.decision}: {meaning[judgement.decision]}", f"bold {colour}"))
+    ]
+    parts += [
+        Content.assemble(
+            (f"{one.decision:<5} ", colours[one.decision]),
+            one_line(one.subject, 90),
+            (f"  by {one_line(short(one.words()), 200)}", "$muted"),
+        )
+        for one in findings(judgement)
+    ]
+    return Content("\n").join(parts)
+
+
+def findings(judgement: Judgement) -> Sequence[Finding]:
+    """At most so many parts; those that decided come first."""
+    return sorted(judgement.findings, key=lambda one: one.decision is not judgement.decision)[:6]
