@@ -24,8 +24,10 @@ FLOORS = (
     {"runtime"},
     {"store", "formats"},
     {"analysis", "library"},
+    {"event_lines"},
     {"headless_output"},
     {"headless", "doctor", "console"},
+    {"plain"},
     {"cli"},
     {"__main__"},
 )

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import errno
 import json
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from tui_agent.core import events
-from tui_agent.core.projections.background import in_words
-from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
-from tui_agent.quantities import counted
+from tui_agent.event_lines import GLYPHS, event_line
 from tui_agent.store.lines import encode
 from tui_agent.terminal_text import json_text, one_line, sanitize, sanitize_between_tabs
 
@@ -118,28 +116,6 @@ class _Text:
         self._line_open = False
         self._streamed = ""
         self._rule = ""
-        self._teller: dict[type[events.Event], Callable[[Any], str]] = {
-            events.ToolSucceeded: lambda event: f"✓ {_call(event)} ({event.duration:.1f} s)",
-            events.ToolFailed: lambda event: f"✗ {_call(event)}: {one_line(event.failure.message)}",
-            events.ToolRefused: lambda event: (
-                f"⊘ {_call(event)} {event.refusal}: {one_line(event.reason)}{_by(event)}"
-            ),
-            events.ToolCancelled: lambda event: f"⊘ {_call(event)}: cancelled",
-            events.ReplyRejected: lambda event: f"✗ {one_line(event.failure.message)}{_by(event)}",
-            events.ModelFaulted: _fault,
-            events.EscalationRaised: lambda event: f"? {one_line(event.question)}{_by(event)}",
-            events.Compacted: lambda event: (
-                f"▤ {counted(event.groups, 'step')} summarised: "
-                f"{event.tokens_before:,} → {event.tokens_after:,} tokens{_by(event)}"
-            ),
-            events.CompactionFailed: lambda event: f"▤ no summary: {one_line(event.in_words)}{_by(event)}",
-            events.Notice: lambda event: f"! {one_line(event.text)}",
-            events.HookReported: _hook,
-            events.BackgroundEnded: lambda event: one_line(
-                f"⚙ {event.id} {in_words(event)}: {event.command}", 200
-            ),
-            events.ServerChanged: lambda event: f"! {one_line(event.in_words)}",
-        }
 
     def event(self, event: events.Event, state: RunState) -> None:
         """A line for what a person wants to know of; streamed text as it comes."""
@@ -154,13 +130,8 @@ class _Text:
                 self._end_line()
             case events.RunFinished():
                 self._rule = f" [{one_line(event.rule)}]" if event.rule else ""
-            case events.VerdictReached():
-                if event.level.rank > events.Level.CONTINUE.rank:
-                    by = one_line(event.rule or event.detector)
-                    self._line(f"▲ {event.level} ({by}): {one_line(event.reason)}")
             case _:
-                teller = self._teller.get(type(event))
-                line = teller(event) if teller is not None else ""
+                line = event_line(event, GLYPHS)
                 if line:
                     self._line(line)
 
@@ -198,43 +169,3 @@ class _Text:
             self._errors.flush()
         except (OSError, ValueError):
             return  # nobody reads the progress any more; the answer still counts
-
-
-_SHOWN_ARGUMENT = ("command", "path", "pattern", "url", "question")
-
-
-def _call(event: events.ToolResult) -> str:
-    """The call on one line: its name and what it is about."""
-    if event.tool == UPDATE_PLAN:
-        return one_line(f"plan {plan_of(event.input).summary}", 100)
-    about = next((event.input[name] for name in _SHOWN_ARGUMENT if name in event.input), "")
-    return one_line(f"{event.tool} {about}".strip(), 100)
-
-
-def _fault(event: events.ModelFaulted) -> str:
-    then = {
-        "retry": f"retry in {event.delay:.1f} s",
-        "fallback": f"falling back to {event.next_model}",
-        "shrink": "the window is shrunk",
-        "text_calls": "calls are written as text",
-        "next_iteration": "going on",
-    }.get(event.action, "")
-    line = f"✗ model: {event.fault.kind.value}: {one_line(event.fault.message)}"
-    return (f"{line}; {then}" if then else line) + _by(event)
-
-
-def _by(
-    event: events.ToolRefused
-    | events.ReplyRejected
-    | events.EscalationRaised
-    | events.ModelFaulted
-    | events.Compacted
-    | events.CompactionFailed,
-) -> str:
-    return f" [{one_line(event.rule)}]" if event.rule else ""
-
-
-def _hook(event: events.HookReported) -> str:
-    if event.status == "ok":
-        return ""
-    return f"! {event.hook} hook {event.status.replace('_', ' ')}: {one_line(event.error or event.command)}"

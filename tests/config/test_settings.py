@@ -106,6 +106,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "theme": ('"paper"', "paper"),
     "notify": ('["bell"]', "bell"),
     "step": ("true", "true"),
+    "plain": ("true", "true"),
     "output": ('"jsonl"', "jsonl"),
     "on_escalation": ('"stop"', "stop"),
     "timeout": ("60", "60"),

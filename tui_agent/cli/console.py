@@ -66,6 +66,10 @@ def config_path(text: str | None) -> Path | None:
 
 def open_console(arguments: ConsoleArguments) -> int:
     """Show the console until it is left; its exit code. Refuses where there is no terminal to show it on."""
+    if arguments.replay is None and _in_lines(arguments):
+        from tui_agent.plain.program import run_plain
+
+        return run_plain(arguments)
     require_terminal()
     from tui_agent.console.app import run_console
 
@@ -80,13 +84,31 @@ def require_terminal() -> None:
     if missing:
         raise UsageError(
             f"the console needs a terminal, and standard {' and '.join(missing)} is none (a pipe? a file?).\n"
-            'Start it in a terminal, or work without a screen: agent-tui run "TASK", agent-tui replay --print'
+            "Start it in a terminal, or in lines, which need none: agent-tui --plain\n"
+            'Without anybody who answers: agent-tui run "TASK"; for a saved session: agent-tui replay --print'
         )
     if os.environ.get("TERM") == "dumb":
         raise UsageError(
             "the console cannot draw on this terminal: TERM is `dumb`.\n"
-            'Set TERM to what it is (as xterm-256color), or work without a screen: agent-tui run "TASK"'
+            "Set TERM to what it is (as xterm-256color), or print the session: agent-tui replay --print"
         )
+
+
+def _in_lines(arguments: ConsoleArguments) -> bool:
+    """Whether the console is wanted in lines, or the terminal takes nothing else; the latter is said.
+
+    Found without the whole configuration: nothing is imported before the first paint that it does not need.
+    """
+    from tui_agent.console.arguments import wanted_early
+
+    if wanted_early("plain", arguments) in {True, "true", "1", "yes", "on"}:
+        return True
+    dumb = os.environ.get("TERM") == "dumb" and _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
+    if dumb:
+        sys.stderr.write(
+            "agent-tui: TERM is `dumb`, which cannot be drawn on: lines instead, as with --plain.\n"
+        )
+    return dumb
 
 
 def _is_terminal(stream: object) -> bool:

@@ -190,6 +190,12 @@ def add_console_options(parser: Parser) -> None:
     group.add_argument(
         "--step", action="store_true", default=None, help="start paused before every iteration"
     )
+    group.add_argument(
+        "--plain",
+        action="store_true",
+        default=None,
+        help="lines instead of a screen: for screen readers, dumb terminals and pipes",
+    )
     group.add_argument("--theme", metavar="NAME", help="how the console looks")
 
 

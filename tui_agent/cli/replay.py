@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
     given = overrides(namespace)
     settings = load_settings(given, namespace.config)
-    if settings.print_only:
+    if settings.print_only or settings.plain:
         from tui_agent.cli.transcript import print_session
 
         return print_session(settings, namespace.session)

@@ -120,6 +120,8 @@ class Settings(BaseModel):
     """Name of a theme; empty: the console's default."""
     notify: tuple[Literal["title", "bell", "desktop"], ...] = ("title", "bell", "desktop")
     """How you are called when you look elsewhere: the window's title, the bell, a notification of the desktop."""
+    plain: bool = False
+    """The console in lines: for screen readers and terminals that cannot be drawn on."""
     step: bool = False
     """Start paused before every iteration."""
     output: OutputForm = "text"

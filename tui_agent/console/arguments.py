@@ -6,6 +6,8 @@ painted; the values become `Settings` only after the first paint.
 
 from __future__ import annotations
 
+import os
+import tomllib
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -45,3 +47,22 @@ class ConsoleArguments:
     """A session's id or title, or the newest."""
     step: bool = False
     """Start paused before every iteration."""
+
+
+def wanted_early(key: str, arguments: ConsoleArguments) -> object:
+    """A setting that the first paint needs, from option, variable or the operator's own file; None where none says it.
+
+    What is wrong in the file is reported when the whole configuration is read.
+    """
+    given = arguments.overrides.get(key) or os.environ.get(f"AGENT_TUI_{key.upper()}")
+    return given or _in_file(key, arguments.config)
+
+
+def _in_file(key: str, config: Path | None) -> object:
+    from platformdirs import user_config_path
+
+    path = config or user_config_path("agent-tui", appauthor=False) / "config.toml"
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8")).get(key)
+    except (OSError, ValueError):
+        return None

@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 import threading
-import tomllib
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
+from tui_agent.console.arguments import wanted_early
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.session_app import SessionApp
 from tui_agent.console.terminal_driver import terminal_driver
@@ -265,14 +265,14 @@ def _welcome(settings: Settings) -> list[Line]:
     return welcome(settings, [])
 
 
-def remarks_on(state: RunState) -> list[str]:
-    """What the operator should know of a session that was opened again."""
+def remarks_on(state: RunState, auto: str = "F5", step: str = "F10") -> list[str]:
+    """What the operator should know of a session that was opened again. `auto`, `step`: the keys or commands."""
     from tui_agent.terminal_text import one_line
 
     remarks = []
     if state.running and state.run.iteration:
         remarks.append(
-            "A run is open in this session: F5 goes on with it, F10 does one iteration, /stop ends it."
+            f"A run is open in this session: {auto} goes on with it, {step} does one iteration, /stop ends it."
         )
     if not Path(state.session.workspace).is_dir():
         remarks.append(
@@ -291,11 +291,7 @@ def _collect_garbage_again() -> None:
 
 def first_theme(arguments: ConsoleArguments) -> Theme:
     """The theme of the first paint: found without the whole configuration, and no other file read."""
-    wanted = (
-        arguments.overrides.get("theme")
-        or os.environ.get("AGENT_TUI_THEME")
-        or _theme_in_file(arguments.config)
-    )
+    wanted = wanted_early("theme", arguments)
     for name in (wanted, DEFAULT_THEME):
         for folder in reversed(theme_folders()):
             with suppress(ThemeError):
@@ -303,13 +299,3 @@ def first_theme(arguments: ConsoleArguments) -> Theme:
     raise FileNotFoundError(
         f"The theme {DEFAULT_THEME} is missing: the installation is incomplete. Install again."
     )
-
-
-def _theme_in_file(config: Path | None) -> object:
-    from platformdirs import user_config_path
-
-    path = config or user_config_path("agent-tui", appauthor=False) / "config.toml"
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8")).get("theme")
-    except (OSError, ValueError):
-        return None

@@ -16,7 +16,7 @@ from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.tools.mcp.servers import Row
+    from tui_agent.tools.mcp.servers import McpServers, Row
     from tui_agent.tools.mcp.status import Prompt
 
 LONGEST_RESOURCE = 30_000
@@ -161,3 +161,27 @@ def arguments_of(prompt: Prompt, text: str) -> dict[str, str]:
     if missing:
         raise PromptError(f"/{prompt.name} needs {', '.join(missing)}: write {missing[0]}=… behind it.")
     return given
+
+
+def names_a_server(text: str, rows: Sequence[Row]) -> bool:
+    """Whether the text asks for a prompt or a resource of a server."""
+    if not text.startswith("/"):
+        return bool(mentions(text, rows))
+    server, colon, _ = text.removeprefix("/").partition(" ")[0].partition(":")
+    return bool(colon) and any(key_of(row.name) == server for row in rows)
+
+
+async def expanded(text: str, servers: McpServers) -> str:
+    """The message that such a text stands for: the server's prompt, or the text with what it names.
+
+    Raises `PromptError`, also for an empty prompt, and `ToolError`.
+    """
+    rows = servers.rows()
+    prompt = invoked(text, rows) if text.startswith("/") else None
+    if prompt is not None:
+        message = await servers.get_prompt(prompt.server, prompt.prompt, prompt.arguments)
+        if not message.strip():
+            raise PromptError("The server's prompt is empty; nothing was sent.")
+        return message
+    read = [(each, await servers.read_resource(each.server, each.uri)) for each in mentions(text, rows)]
+    return with_resources(text, read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from tui_agent.core.recovery.engine import RecoveryState
     from tui_agent.core.state import RunState
     from tui_agent.store.replay import Replay
+    from tui_agent.store.session import Session
+
+_PATIENCE = 40
+"""Looks at the journal before an event that is on the screen counts as lost: it is written in the background."""
+
 
 FAR = 5_000
 """Events that are looked at after the one that is asked about."""
@@ -59,6 +65,32 @@ class Why:
     section: Section | None = None
     """What the book says of the rule."""
     next: str = ""
+
+
+def newest_trouble(state: RunState) -> int:
+    """The event to explain where none was chosen: the question, the newest failure, the end, or the last verdict."""
+    if state.escalation is not None:
+        return state.escalation.seq
+    incident = state.metrics.incidents.current
+    if state.running and incident is not None:
+        return incident.newest.seq
+    entries = state.conversation.entries
+    if state.run.outcome is not None and entries:
+        return entries[-1].seq
+    return 0 if state.verdict is None else state.verdict.seq
+
+
+async def explain_live(session: Session, seq: int, call_id: str = "") -> Why:
+    """As `explain`, for a session that goes on. Raises `JournalError`; `IndexError` for an event that is not there."""
+    from tui_agent.store.replay import Replay
+
+    replay = await asyncio.to_thread(Replay.open, session.folder, prepare=False)
+    for _ in range(_PATIENCE):
+        if replay.length >= seq:
+            break
+        await asyncio.sleep(0.05)
+        replay = await asyncio.to_thread(Replay.open, session.folder, prepare=False)
+    return await asyncio.to_thread(explain, replay, seq, call_id)
 
 
 def explain(replay: Replay, seq: int, call_id: str = "") -> Why:

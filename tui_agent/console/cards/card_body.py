@@ -88,7 +88,7 @@ def _without_gaps(passages: Iterable[Passage]) -> Iterable[Passage]:
             yield from lines
 
 
-def _blanks_said(text: str) -> str:
+def blanks_said(text: str) -> str:
     """Blanks that would push what follows out of sight, counted instead."""
     text = _SPACES.sub(lambda run: f" ⋯ {len(run.group()):,} spaces ⋯ ", text)
     return _EMPTY_LINES.sub(lambda run: f"\n⋯ {run.group().count(chr(10)) - 1:,} empty lines ⋯\n", text)
@@ -190,7 +190,7 @@ class CardBody(LinePane, can_focus=False):
 
 
 def _safe(passages: Iterable[Passage]) -> list[Passage]:
-    return [passage._replace(text=_blanks_said(reveal(passage.text))) for passage in passages]
+    return [passage._replace(text=blanks_said(reveal(passage.text))) for passage in passages]
 
 
 def _laid_out(passages: Sequence[Passage], width: int) -> Iterable[Line]:

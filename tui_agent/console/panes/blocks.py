@@ -363,7 +363,7 @@ def _outcome(entry: conversation.OutcomeEntry, width: int, context: BlockContext
     back = " on:error-background" if loud else ""
     title = (
         Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold{back}"),
-        *(Span(f" · {part}", f"muted{back}") for part in _account(entry)),
+        *(Span(f" · {part}", f"muted{back}") for part in account(entry)),
         Span(f"  {one_line(entry.rule, 60)}" if entry.rule else "", f"muted{back}"),
     )
     lines: list[Line] = [(Span("━" * width, sign.role),)]
@@ -379,7 +379,7 @@ def _outcome(entry: conversation.OutcomeEntry, width: int, context: BlockContext
     return lines
 
 
-def _account(entry: conversation.OutcomeEntry) -> Iterator[str]:
+def account(entry: conversation.OutcomeEntry) -> Iterator[str]:
     """The run in numbers."""
     if entry.iteration:
         yield counted(entry.iteration, "step")

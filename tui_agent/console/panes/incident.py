@@ -133,7 +133,7 @@ def _calm(state: RunState, width: int) -> Line:
     recovered = incidents.recovered[-1] if incidents.recovered else None
     recovery = None if recovered is None else recovered.recovery
     if recovered is not None and recovery is not None and state.run.iteration - recovery.iteration <= FADING:
-        parts.append((Span("✓ RECOVERED ", "ok bold"), Span(_named(recovered), "ok")))
+        parts.append((Span("✓ RECOVERED ", "ok bold"), Span(incident_name(recovered), "ok")))
     elif incidents.open:
         parts.append(
             (Span("○ ", "warn"), Span(f"{counted(len(incidents.open), 'problem')} left open", "warn"))
@@ -155,7 +155,8 @@ def _calm(state: RunState, width: int) -> Line:
     return _fitted(parts, width)
 
 
-def _named(incident: Incident) -> str:
+def incident_name(incident: Incident) -> str:
+    """What failed: the call, or the model's part."""
     from tui_agent.core.projections.incidents import FORM, MODEL
 
     if incident.key == MODEL:
@@ -178,7 +179,7 @@ def _what(state: RunState, incident: Incident, width: int) -> Line:
         Span(text, "warn") for text in (" · ".join(part for part in (often, more) if part),) if text
     )
     room = max(8, width - width_of(right) - 3)
-    name = fit_middle(_named(incident), max(8, room * 2 // 5))
+    name = fit_middle(incident_name(incident), max(8, room * 2 // 5))
     left = (
         Span("✗ ", "error bold"),
         Span(f"{name}  ", "bold"),

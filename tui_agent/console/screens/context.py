@@ -23,7 +23,7 @@ _ROLES = {
     "results": "ok",
     "note": "note",
 }
-_UNITS = {"tools": ("tool", "tools"), "results": ("result", "results"), "replies": ("reply", "replies")}
+UNITS = {"tools": ("tool", "tools"), "results": ("result", "results"), "replies": ("reply", "replies")}
 _MARK = "┃"
 
 
@@ -44,7 +44,7 @@ def context_lines(use: ContextUse, width: int) -> list[Line]:
         free = max(0, use.budget - use.tokens)
         lines.append(_columns("free", free, free / whole, "", "faint", "·", width))
     lines.append(())
-    for sentence in _sentences(use):
+    for sentence in sentences(use):
         lines += [(Span(text, "muted"),) for text in wrap(sentence, width)]
     return lines
 
@@ -66,7 +66,7 @@ def _bar(use: ContextUse, whole: int, width: int) -> Iterator[Span]:
 
 
 def _row(part: Part, whole: int, width: int) -> Line:
-    one, many = _UNITS.get(part.kind, ("message", "messages"))
+    one, many = UNITS.get(part.kind, ("message", "messages"))
     count = f"{part.count} {one if part.count == 1 else many}"
     return _columns(part.kind, part.tokens, part.tokens / whole, count, _ROLES[part.kind], "█", width)
 
@@ -87,7 +87,8 @@ def _columns(name: str, tokens: int, share: float, count: str, role: str, sign: 
     )
 
 
-def _sentences(use: ContextUse) -> Iterator[str]:
+def sentences(use: ContextUse) -> Iterator[str]:
+    """What left the window, when a summary is made, and how the provider counts."""
     if use.left_out:
         yield f"{counted(use.left_out, 'earlier step')} left the window or stand in a summary."
     if use.compact_at is not None:

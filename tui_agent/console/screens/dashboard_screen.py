@@ -208,10 +208,11 @@ class DashboardScreen(Screen[None]):
 
     async def export_to_file(self, source: Path, argument: str) -> None:
         """Write the session to the file that `[FORMAT] [FILE]` asks for; an existing file is left alone."""
+        from tui_agent.console.export import export_file
         from tui_agent.store.errors import SessionError
 
         try:
-            file = await asyncio.to_thread(_export, source, argument)
+            file = await asyncio.to_thread(export_file, source, argument)
         except (SessionError, ValueError, OSError) as error:
             self.say(f"The session was not exported: {error}", "error")
         else:
@@ -295,8 +296,10 @@ class DashboardScreen(Screen[None]):
 
     def explain(self, seq: int, call_id: str = "") -> None:
         """Show why; 0: about what is wrong now, else about the last verdict or the run's end."""
+        from tui_agent.console.why import newest_trouble
+
         state = self.shown_state()
-        seq = seq or (0 if state is None else _newest_trouble(state))
+        seq = seq or (0 if state is None else newest_trouble(state))
         if not seq:
             self.say("Nothing has failed, and no verdict was given yet.")
         else:
@@ -429,31 +432,3 @@ class DashboardScreen(Screen[None]):
     @work(group="commands")
     async def action_quit(self) -> None:
         await self.app.leave()
-
-
-def _newest_trouble(state: RunState) -> int:
-    """The event to explain where none was chosen: the question, the newest failure, the end, or the last verdict."""
-    if state.escalation is not None:
-        return state.escalation.seq
-    incident = state.metrics.incidents.current
-    if state.running and incident is not None:
-        return incident.newest.seq
-    entries = state.conversation.entries
-    if state.run.outcome is not None and entries:
-        return entries[-1].seq
-    return 0 if state.verdict is None else state.verdict.seq
-
-
-def _export(source: Path, argument: str) -> Path:
-    """Write the file; its path. Raises `ValueError` for an unknown format."""
-    from tui_agent.formats.exporters import FORMATS, SUFFIXES, export_session
-
-    given, _, name = argument.partition(" ")
-    form = next((form for form in FORMATS if form == (given or "markdown")), None)
-    if form is None:
-        raise ValueError(f"there is no format {given}; choose one of {', '.join(FORMATS)}.")
-    text = export_session(source, form)
-    file = Path(name.strip() or f"agent-tui-{source.name}{SUFFIXES[form]}").expanduser()
-    with file.open("x", encoding="utf-8") as target:
-        target.write(text)
-    return file.resolve()

@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 COMMAND_TRUST_FILE = "command-trust.json"
 """Which commands of which checkout the operator agreed to send."""
 
-_PATIENCE = 40
-"""Looks at the journal before an event that is on the screen counts as lost: it is written in the background."""
-
 
 class SessionScreen(DashboardScreen):
     """A session that runs. `session` is None until it is open."""
@@ -90,19 +87,11 @@ class SessionScreen(DashboardScreen):
         return self.state
 
     async def gather_why(self, seq: int, call_id: str) -> Why:
-        from tui_agent.console.why import explain
-        from tui_agent.store.replay import Replay
+        from tui_agent.console.why import explain_live
 
-        session = self.session
-        if session is None:
+        if self.session is None:
             raise IndexError("the session is still being opened")
-        replay = await asyncio.to_thread(Replay.open, session.folder, prepare=False)
-        for _ in range(_PATIENCE):
-            if replay.length >= seq:
-                break
-            await asyncio.sleep(0.05)
-            replay = await asyncio.to_thread(Replay.open, session.folder, prepare=False)
-        return await asyncio.to_thread(explain, replay, seq, call_id)
+        return await explain_live(self.session, seq, call_id)
 
     @property
     def running(self) -> bool:
@@ -523,40 +512,28 @@ class SessionScreen(DashboardScreen):
     @work(group="commands")
     async def ask_servers(self, text: str) -> None:
         """Send a message with what it names of MCP servers: a prompt of theirs, or resources."""
-        from tui_agent.console.server_entries import PromptError, invoked, mentions, with_resources
+        from tui_agent.console.server_entries import PromptError, expanded
         from tui_agent.tools.errors import ToolError
 
         servers = None if self.session is None else self.session.servers
         if servers is None:
             return
         try:
-            prompt = invoked(text, self.server_rows) if text.startswith("/") else None
-            if prompt is not None:
-                message = await servers.get_prompt(prompt.server, prompt.prompt, prompt.arguments)
-            else:
-                named = mentions(text, self.server_rows)
-                read = [(each, await servers.read_resource(each.server, each.uri)) for each in named]
-                message = with_resources(text, read)
+            message = await expanded(text, servers)
         except (PromptError, ToolError) as error:
             self.say(str(error), "warning")
             self.put_in_prompt(text)
         else:
-            if message.strip():
-                # What a server wrote names no images.
-                await self.submit(message, text)
-            else:
-                self.say("The server's prompt is empty; nothing was sent.", "warning")
+            # What a server wrote names no images.
+            await self.submit(message, text)
 
     def names_a_server(self, text: str) -> bool:
         """Whether the text asks for a prompt or a resource of a server."""
         if not self.server_rows:
             return False
-        from tui_agent.console.server_entries import key_of, mentions
+        from tui_agent.console.server_entries import names_a_server
 
-        if not text.startswith("/"):
-            return bool(mentions(text, self.server_rows))
-        server, colon, _ = text.removeprefix("/").partition(" ")[0].partition(":")
-        return bool(colon) and any(key_of(row.name) == server for row in self.server_rows)
+        return names_a_server(text, self.server_rows)
 
     # --- commands: the session ------------------------------------------------------------------------------
 

@@ -49,10 +49,11 @@ class WhyPane(LinePane):
         """The answer stands as it was given."""
 
     def draw(self, width: int, height: int) -> list[Line]:
-        return list(_lines(self.why, width))
+        return list(why_lines(self.why, width))
 
 
-def _lines(why: Why, width: int) -> Iterator[Line]:
+def why_lines(why: Why, width: int) -> Iterator[Line]:
+    """The sections below each other."""
     for part in (_happened, _next, _counted, _rule, _compared, _read):
         yield from part(why, width)
 

@@ -1,0 +1,113 @@
+"""An event in one safe line, for whoever reads a run line by line: `run` on standard error, and the plain console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tui_agent.core import events
+from tui_agent.core.projections.background import in_words
+from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
+from tui_agent.quantities import counted
+from tui_agent.terminal_text import one_line
+
+
+class Signs(NamedTuple):
+    """What a line of each kind begins with."""
+
+    ok: str
+    failed: str
+    refused: str
+    asks: str
+    summary: str
+    notice: str
+    background: str
+    verdict: str
+
+
+GLYPHS = Signs("✓", "✗", "⊘", "?", "▤", "!", "⚙", "▲")
+WORDS = Signs("done:", "failed:", "not run:", "question:", "summary:", "notice:", "background:", "verdict:")
+"""For eyes that cannot see a glyph, and for terminals that have none."""
+
+
+def event_line(event: events.Event, signs: Signs) -> str:
+    """The line; empty for an event that needs none."""
+    make = _MAKERS.get(type(event))
+    return "" if make is None else make(event, signs)
+
+
+_SHOWN_ARGUMENT = ("command", "path", "pattern", "url", "question")
+
+
+def call_words(event: events.ToolResult | events.ToolStarted, limit: int = 100) -> str:
+    """The call: its name and what it is about."""
+    if event.tool == UPDATE_PLAN:
+        return one_line(f"plan {plan_of(event.input).summary}", limit)
+    about = next((event.input[name] for name in _SHOWN_ARGUMENT if name in event.input), "")
+    return one_line(f"{event.tool} {about}".strip(), limit)
+
+
+def _refused(event: events.ToolRefused, signs: Signs) -> str:
+    return f"{signs.refused} {call_words(event)} {event.refusal}: {one_line(event.reason)}{_by(event.rule)}"
+
+
+def _fault(event: events.ModelFaulted, signs: Signs) -> str:
+    then = {
+        "retry": f"retry in {event.delay:.1f} s",
+        "fallback": f"falling back to {event.next_model}",
+        "shrink": "the window is shrunk",
+        "text_calls": "calls are written as text",
+        "next_iteration": "going on",
+    }.get(event.action, "")
+    line = f"{signs.failed} model: {event.fault.kind.value}: {one_line(event.fault.message)}"
+    return (f"{line}; {then}" if then else line) + _by(event.rule)
+
+
+def _compacted(event: events.Compacted, signs: Signs) -> str:
+    sizes = f"{event.tokens_before:,} → {event.tokens_after:,} tokens"
+    return f"{signs.summary} {counted(event.groups, 'step')} summarised: {sizes}{_by(event.rule)}"
+
+
+def _verdict(event: events.VerdictReached, signs: Signs) -> str:
+    if event.level.rank <= events.Level.CONTINUE.rank:
+        return ""
+    return (
+        f"{signs.verdict} {event.level} ({one_line(event.rule or event.detector)}): {one_line(event.reason)}"
+    )
+
+
+def _hook(event: events.HookReported, signs: Signs) -> str:
+    if event.status == "ok":
+        return ""
+    status = event.status.replace("_", " ")
+    return f"{signs.notice} {event.hook} hook {status}: {one_line(event.error or event.command)}"
+
+
+def _by(rule: str) -> str:
+    return f" [{one_line(rule)}]" if rule else ""
+
+
+_MAKERS: dict[type[events.Event], Callable[[Any, Signs], str]] = {
+    events.ToolSucceeded: lambda event, signs: f"{signs.ok} {call_words(event)} ({event.duration:.1f} s)",
+    events.ToolFailed: lambda event, signs: (
+        f"{signs.failed} {call_words(event)}: {one_line(event.failure.message)}"
+    ),
+    events.ToolRefused: _refused,
+    events.ToolCancelled: lambda event, signs: f"{signs.refused} {call_words(event)}: cancelled",
+    events.ReplyRejected: lambda event, signs: (
+        f"{signs.failed} {one_line(event.failure.message)}{_by(event.rule)}"
+    ),
+    events.ModelFaulted: _fault,
+    events.EscalationRaised: lambda event, signs: f"{signs.asks} {one_line(event.question)}{_by(event.rule)}",
+    events.Compacted: _compacted,
+    events.CompactionFailed: lambda event, signs: (
+        f"{signs.summary} no summary: {one_line(event.in_words)}{_by(event.rule)}"
+    ),
+    events.VerdictReached: _verdict,
+    events.Notice: lambda event, signs: f"{signs.notice} {one_line(event.text)}",
+    events.HookReported: _hook,
+    events.BackgroundEnded: lambda event, signs: one_line(
+        f"{signs.background} {event.id} {in_words(event)}: {event.command}", 200
+    ),
+    events.ServerChanged: lambda event, signs: f"{signs.notice} {one_line(event.in_words)}",
+}

@@ -1,0 +1,449 @@
+"""The slash commands of the plain console: those of the screen that mean something in lines, and `/show`.
+
+A command is carried out by the method of the same name, as on the screen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from tui_agent.console.commands import COMMANDS, Command
+from tui_agent.core.names import APPROVALS
+from tui_agent.plain import dialogues
+from tui_agent.terminal_text import one_line, sanitize
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tui_agent.config.settings import Settings
+    from tui_agent.console.arguments import ConsoleArguments
+    from tui_agent.console.history import PromptHistory
+    from tui_agent.console.model_offers import Offer
+    from tui_agent.console.operator import ConsoleOperator
+    from tui_agent.console.panes.styled_line import Line
+    from tui_agent.core.state import RunState
+    from tui_agent.plain.paper import Paper
+    from tui_agent.store.rewind import Scope
+    from tui_agent.store.session import Session
+
+Answer = TypeVar("Answer")
+
+ON_SCREEN_ONLY = frozenset({"theme", "panes", "next-pane", "jump"})
+"""Commands about how the screen looks."""
+
+SHOW = Command("show", "Write the whole result of the newest call")
+PLAIN_COMMANDS: tuple[Command, ...] = (
+    *(command for command in COMMANDS if command.name not in ON_SCREEN_ONLY),
+    SHOW,
+)
+
+WIDE = 400
+"""Columns for reports: the terminal wraps their lines by itself."""
+
+SCOPES: tuple[Scope, ...] = ("both", "conversation", "files")
+
+LISTED = 20
+"""Sessions that are offered."""
+
+HELP = """\
+A line is a task; while a run is under way it is a message to the agent. A line that ends with a backslash goes on in \
+the next one.
+!COMMAND runs a command of your own; what it prints goes to the model with your next message. @FILE names a file.
+Ctrl+C interrupts what runs; a second Ctrl+C leaves. Commands:"""
+
+
+def text_of(lines: Iterable[Line]) -> list[str]:
+    """A report without its styles."""
+    return ["".join(span.text for span in line).rstrip() for line in lines]
+
+
+class Console(Protocol):
+    """What commands need of the program."""
+
+    paper: Paper
+    operator: ConsoleOperator
+    history: PromptHistory
+    arguments: ConsoleArguments
+
+    @property
+    def interactive(self) -> bool: ...
+
+    async def ask(self, dialogue: dialogues.Dialogue[Answer]) -> Answer: ...
+
+    async def submit(self, text: str) -> None: ...
+
+    async def explain(self, seq: int) -> None: ...
+
+    async def choose_model(self, settings: Settings) -> Offer | None: ...
+
+    async def may_leave(self) -> bool: ...
+
+    def leave(self, following: ConsoleArguments | None = None) -> None: ...
+
+    def put_in_prompt(self, text: str) -> None: ...
+
+
+class PlainCommands:
+    """Each method takes the text behind the command's name."""
+
+    def __init__(self, console: Console, session: Session) -> None:
+        self._console = console
+        self._session = session
+
+    @property
+    def _paper(self) -> Paper:
+        return self._console.paper
+
+    @property
+    def _state(self) -> RunState:
+        return self._session.state
+
+    def _say(self, text: str) -> None:
+        self._paper.line(sanitize(text))
+
+    async def run(self, command: Command, argument: str) -> None:
+        """Carry out a command; what the session refuses is said."""
+        from tui_agent.store.errors import SessionError
+
+        method: Callable[[str], Awaitable[None]] = getattr(self, command.action)
+        try:
+            await method(argument)
+        except (ValueError, SessionError) as error:
+            self._say(str(error))
+
+    # --- how the run goes on --------------------------------------------------------------------------------
+
+    async def help(self, _: str) -> None:
+        self._paper.lines(HELP.split("\n"))
+        self._paper.lines(f"  {command.usage}: {command.help}" for command in PLAIN_COMMANDS)
+
+    async def auto(self, _: str) -> None:
+        self._go("AUTO")
+
+    async def step(self, _: str) -> None:
+        self._go("STEP")
+
+    async def pause(self, _: str) -> None:
+        self._set_mode("PAUSED")
+
+    def _go(self, mode: str) -> None:
+        self._set_mode(mode)
+        if not self._console.operator.open_gate() and not self._session.running and self._session.go_on():
+            self._say("Going on with the run that was open.")
+
+    def _set_mode(self, mode: str) -> None:
+        from tui_agent.core.events import Mode
+
+        self._session.set_mode(Mode(mode))
+
+    async def interrupt(self, _: str) -> None:
+        if not self._session.running:
+            self._say("No run is under way.")
+            return
+        await self._session.interrupt()
+        self._say("Interrupted: the run is paused. /auto goes on, /step does one step, /stop ends it.")
+
+    async def skip_wait(self, _: str) -> None:
+        if not self._session.skip_wait():
+            self._say("No call of the model waits.")
+
+    async def stop(self, _: str) -> None:
+        if self._session.running or self._session.go_on():
+            await self._session.stop()
+        else:
+            self._say("No run is under way.")
+
+    async def quit(self, _: str) -> None:
+        if await self._console.may_leave():
+            self._console.leave()
+
+    async def suspend(self, _: str) -> None:
+        os.kill(os.getpid(), signal.SIGTSTP)
+
+    # --- settings -------------------------------------------------------------------------------------------
+
+    async def policy(self, name: str) -> None:
+        self._session.set_policy(name)
+
+    async def model(self, name: str) -> None:
+        if not name:
+            offer = await self._console.choose_model(self._session.settings)
+            name = "" if offer is None else offer.model
+        if not name:
+            return
+        check = await self._session.check_model(name)
+        if check.usable:
+            self._session.set_model(name)
+        if check.remark:
+            self._say(one_line(check.remark))
+
+    async def profile(self, name: str) -> None:
+        self._session.set_profile(name)
+
+    async def approve(self, mode: str) -> None:
+        from tui_agent.core.events import Approval
+
+        if mode not in APPROVALS:
+            raise ValueError(f"There is no mode {mode}. The modes are {', '.join(APPROVALS)}.")
+        self._session.set_approve(Approval(mode))
+
+    async def title(self, title: str) -> None:
+        self._session.set_title(title)
+
+    async def breaker(self, argument: str) -> None:
+        tool, _, what = argument.rpartition(" ")
+        if what not in {"open", "close"} or not tool:
+            raise ValueError("Write /breaker TOOL open, or /breaker TOOL close.")
+        self._session.set_breaker(tool.strip(), open=what == "open")
+
+    async def note(self, text: str) -> None:
+        operator = self._console.operator
+        if not text:
+            note = operator.waiting_gate.note if operator.waiting_gate is not None else self._state.note
+            self._say(f"The model reads next: {note}" if note else "No note goes with the next request.")
+            self._say("/note TEXT replaces it, /note drop sends none.")
+            return
+        new = None if text == "drop" else text
+        operator.rewrite_note(new)
+        self._session.edit_note(new)
+
+    async def compact(self, instructions: str) -> None:
+        if self._session.running:
+            self._say("The older part is summarised before the next call of the model.")
+        self._session.compact(instructions)
+
+    async def unqueue(self, _: str) -> None:
+        queue = self._state.queue
+        if not queue:
+            raise ValueError("No message is queued.")
+        self._session.unqueue(queue[-1].id)
+        self._console.put_in_prompt(queue[-1].text)
+        self._say(f"Taken back: {queue[-1].text}")
+
+    # --- reports --------------------------------------------------------------------------------------------
+
+    async def status(self, _: str) -> None:
+        from tui_agent.console.reports import status_lines
+
+        self._paper.lines(text_of(status_lines(self._state, WIDE)))
+
+    async def cost(self, _: str) -> None:
+        from tui_agent.console.reports import cost_lines
+
+        self._paper.lines(text_of(cost_lines(self._state, time.time(), WIDE)))
+
+    async def diff(self, _: str) -> None:
+        from tui_agent.console.reports import diff_lines
+
+        self._paper.lines(text_of(diff_lines(self._state, WIDE)))
+
+    async def context(self, _: str) -> None:
+        from tui_agent.console.screens.context import UNITS, sentences
+        from tui_agent.core.request.context import context_use
+
+        use = context_use(self._state)
+        whole = f" of {use.budget:,}" if use.budget else ""
+        self._say(f"The next request holds about {use.tokens:,}{whole} tokens.")
+        for part in use.parts:
+            one, many = UNITS.get(part.kind, ("message", "messages"))
+            self._say(
+                f"  {part.kind}: {part.tokens:,} tokens, {part.count} {one if part.count == 1 else many}"
+            )
+        self._paper.lines(sentences(use))
+
+    async def plan(self, _: str) -> None:
+        plan = self._state.conversation.plan
+        self._say("The model keeps no plan." if plan is None else plan.as_text())
+
+    async def why(self, _: str) -> None:
+        from tui_agent.console.why import newest_trouble
+
+        seq = newest_trouble(self._state)
+        if not seq:
+            raise ValueError("Nothing has failed, and no verdict was given yet.")
+        await self._console.explain(seq)
+
+    async def show(self, _: str) -> None:
+        from tui_agent.core.projections.conversation import CallEntry
+
+        entries = [*self._state.conversation.entries, *self._state.conversation.calls]
+        for entry in reversed(entries):
+            if isinstance(entry, CallEntry) and entry.content:
+                self._say(f"Result of {entry.tool}:")
+                self._paper.lines(sanitize(entry.content).split("\n"), "  ")
+                return
+        raise ValueError("No call has given a result yet.")
+
+    async def history(self, _: str) -> None:
+        earlier = self._console.history.entries
+        self._paper.lines([one_line(text, 200) for text in earlier[-LISTED:]] or ["No earlier prompts."])
+
+    async def copy(self, _: str) -> None:
+        from tui_agent.console.clipboard import copied, copy_by_tool
+        from tui_agent.terminal_text import sanitize_between_tabs
+
+        for entry in reversed(self._state.conversation.entries):
+            text = getattr(entry, "answer", "") or (
+                getattr(entry, "text", "") if type(entry).__name__ == "ReplyEntry" else ""
+            )
+            if text:
+                tool = await copy_by_tool(sanitize_between_tabs(text))
+                self._say(
+                    copied(text, "the newest reply", tool)
+                    if tool
+                    else "There is no clipboard tool that takes it."
+                )
+                return
+        raise ValueError("No reply has come yet.")
+
+    async def skills(self, name: str) -> None:
+        from tui_agent.console.screens.skills import skill_lines
+
+        found = self._session.find_skills()
+        if not name:
+            self._paper.lines(text_of(skill_lines(found, WIDE)))
+        elif found.named(name) is None:
+            there = ", ".join(skill.name for skill in found.skills) or "none"
+            raise ValueError(f"There is no skill {name}. There are: {there}.")
+        else:
+            await self._console.submit(f"Use the skill {name}.")
+
+    async def background(self, argument: str) -> None:
+        from tui_agent.quantities import seconds
+
+        what, _, name = argument.partition(" ")
+        if what == "stop" and name:
+            await self._session.stop_background(name.strip())
+            return
+        running = self._state.background.running.values()
+        now = time.time()
+        lines = [
+            f"{one.id}, {seconds(max(0.0, now - one.at))}: {one_line(one.command, 300)}" for one in running
+        ]
+        self._paper.lines(lines or ["Nothing runs in the background."])
+        if lines:
+            self._say("/background stop ID ends one.")
+
+    async def mcp(self, argument: str) -> None:
+        from tui_agent.console.screens.servers import paragraph
+
+        what, _, name = argument.partition(" ")
+        servers = self._session.servers
+        if not argument:
+            for row in () if servers is None else servers.rows():
+                self._paper.lines(text_of(paragraph(row, WIDE)))
+            if servers is None or not servers.rows():
+                self._say("No MCP server is configured; agent-tui mcp add NAME COMMAND adds one.")
+        elif what == "trust" and name:
+            await self._done(self._session.trust_server(name.strip()), name)
+        elif what == "reconnect" and name:
+            await self._done(self._session.reconnect_server(name.strip()), name)
+        else:
+            raise ValueError("Write /mcp, /mcp trust NAME, or /mcp reconnect NAME.")
+
+    async def _done(self, work: Awaitable[bool], name: str) -> None:
+        if not await work:
+            raise ValueError(f"There is no MCP server {name.strip()} for that; /mcp lists them.")
+
+    # --- sessions -------------------------------------------------------------------------------------------
+
+    async def editor(self, _: str) -> None:
+        from tui_agent.console.editor import EditorError, edit
+
+        if not self._console.interactive:
+            raise ValueError("There is no terminal for an editor.")
+        try:
+            text = edit("")
+        except EditorError as error:
+            raise ValueError(str(error)) from error
+        if text.strip():
+            await self._console.submit(text)
+
+    async def new(self, _: str) -> None:
+        await self._leave_for(resume=None)
+
+    async def clear(self, _: str) -> None:
+        await self._leave_for(resume=None)
+
+    async def sessions(self, _: str) -> None:
+        from tui_agent.quantities import age
+        from tui_agent.store.session_store import SessionStore
+
+        store = await asyncio.to_thread(SessionStore, self._session.settings.state_dir)
+        rows = [row for row in await asyncio.to_thread(store.rows) if row.id != self._session.id][:LISTED]
+        now = time.time()
+        said = [
+            f"{one_line(row.title, 80)}, {age(now - row.ended_at)} ago, "
+            f"{row.outcome.replace('_', ' ') or 'open'}, {row.id}"
+            for row in rows
+        ]
+        chosen = (
+            await self._console.ask(dialogues.pick("Sessions, the newest first:", said)) if rows else None
+        )
+        if chosen is not None:
+            await self._leave_for(resume=rows[chosen].id)
+        elif not rows:
+            self._say("There is no other session.")
+
+    async def fork(self, _: str) -> None:
+        from tui_agent.store.fork import WhatIf
+        from tui_agent.store.fork_session import fork_session
+        from tui_agent.store.session import sessions_folder
+
+        if not await self._console.may_leave():
+            return
+        folder = sessions_folder(self._session.settings.state_dir)
+        made = await fork_session(self._session.folder, folder, seq=None, what_if=WhatIf())
+        self._say("The fork is open now; /policy, /model, /note and your next message can go another way.")
+        self._console.leave(self._next(resume=made.name))
+
+    async def rewind(self, argument: str) -> None:
+        from tui_agent.console.rewind_text import choices_of, first_choice, preview, rewound
+
+        if argument not in {"", "undo"}:
+            raise ValueError("Write /rewind, or /rewind undo.")
+        choices = choices_of(self._session)
+        place: int | None = first_choice(choices, undo=True) if argument else None
+        if place is None:
+            place = await self._console.ask(
+                dialogues.pick("Go back to:", [one_line(choice.label, 200) for choice in choices])
+            )
+        if place is None:
+            return
+        point = choices[place].point
+        if point is None:
+            plan = await self._session.plan_undo()
+        else:
+            ways = ["conversation and files", "the conversation alone", "the files alone"]
+            scope = await self._console.ask(dialogues.pick("What goes back?", ways)) if point.ref else 1
+            if scope is None:
+                return
+            plan = await self._session.plan_rewind(point, SCOPES[scope])
+        lines = dialogues.shown(preview(plan, self._state.session.workspace))
+        if await self._console.ask(dialogues.confirm(lines, "does it")):
+            await self._session.rewind(plan)
+            self._say(rewound(plan))
+
+    async def export(self, argument: str) -> None:
+        from tui_agent.console.export import export_file
+
+        try:
+            file: Path = await asyncio.to_thread(export_file, self._session.folder, argument)
+        except OSError as error:
+            raise ValueError(f"The session was not exported: {error}") from error
+        self._say(f"The session was written to {file}")
+
+    async def _leave_for(self, *, resume: str | None) -> None:
+        if await self._console.may_leave():
+            self._console.leave(self._next(resume))
+
+    def _next(self, resume: str | None) -> ConsoleArguments:
+        return replace(
+            self._console.arguments, task=None, demo=None, replay=None, replay_at=0, step=False, resume=resume
+        )

@@ -1,0 +1,267 @@
+"""Questions to the operator as text, and the lines that answer them.
+
+A dialogue is a generator: it yields what is said before a line is read (`Ask`), gets the line, and returns the answer.
+It reads and writes nothing itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from tui_agent.console.cards import approval as approval_card
+from tui_agent.console.cards import escalation as escalation_card
+from tui_agent.console.cards import server as server_card
+from tui_agent.console.cards.card_body import Passage, blanks_said
+from tui_agent.console.cards.editor import is_plain
+from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
+from tui_agent.terminal_text import one_line, reveal
+
+if TYPE_CHECKING:
+    from tui_agent.console.cards.choices import Choice
+    from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
+
+Answer = TypeVar("Answer")
+INDENT = "  "
+
+
+class Ask(NamedTuple):
+    """What is said before the next line is read."""
+
+    lines: tuple[str, ...] = ()
+    draft: str = ""
+    """Stands in the line to begin with, where lines can be edited."""
+    literal: bool = False
+    """The line is a value, whatever it begins with."""
+    why: int = 0
+    """Event that is explained first."""
+
+
+Dialogue = Generator[Ask, str, Answer]
+
+
+def shown(passages: Iterable[Passage]) -> list[str]:
+    """The passages of a card as lines: whole, with nothing hidden."""
+    return [
+        " " * passage.indent + line
+        for passage in passages
+        for line in blanks_said(reveal(passage.text)).split("\n")
+    ]
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    return [INDENT + line for line in lines]
+
+
+# --- approvals -----------------------------------------------------------------------------------------------
+
+
+def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
+    """Whether a call may run. Nothing but one of the words that are offered is an answer."""
+    question = [
+        f"Allow {reveal(asked.tool)}?",
+        *indented(shown(approval_card.subject(asked.preview, asked.input))),
+    ]
+    if asked.why:
+        question.append(f"Why it asks: {reveal(asked.why)}.")
+    if asked.rules:
+        question.append(f"a and w cover {reveal(asked.covers)}.")
+    ways = _ways(asked)
+    line = yield Ask((*question, ways))
+    while True:
+        word, _, rest = line.strip().partition(" ")
+        match word.lower():
+            case "y" | "yes" if not rest:
+                return ApprovalReply("once")
+            case "a" if asked.rules and not rest:
+                return ApprovalReply("session")
+            case "w" if asked.rules and not rest:
+                return ApprovalReply("always")
+            case "n" | "no":
+                return ApprovalReply("deny", reason=rest.strip())
+            case "e" if not rest:
+                edited = yield from arguments(asked.input)
+                if edited is not None:
+                    return ApprovalReply("once", input=None if edited == asked.input else edited)
+                line = yield Ask((ways,))
+            case "?":
+                line = yield Ask((*question, ways))
+            case "":
+                line = yield Ask((ways,))
+            case _:
+                line = yield Ask((f"This does not answer the question; nothing was done. {ways}",))
+
+
+def _ways(asked: ApprovalAsked) -> str:
+    remembering = "a for this session, w always in this workspace, " if asked.rules else ""
+    return f"y once, {remembering}n or n REASON to deny, e to edit it, ? to read it again."
+
+
+def arguments(before: Mapping[str, Any]) -> Dialogue[dict[str, Any] | None]:
+    """The arguments of a call, one after another; None where they stay as they were."""
+    after: dict[str, Any] = {}
+    for name, value in before.items():
+        after[name] = yield from _value(name, value)
+    listed = json.dumps(after, indent=2, ensure_ascii=False, default=str)
+    line = yield Ask(("It runs so:", *indented(reveal(listed).split("\n")), "y runs it, n goes back."))
+    while True:
+        match line.strip().lower():
+            case "y" | "yes":
+                return after
+            case "n" | "no":
+                return None
+        line = yield Ask(("y runs it, n goes back.",))
+
+
+def _value(name: str, value: object) -> Dialogue[object]:
+    name = one_line(name, 60)
+    if isinstance(value, str) and is_plain(value) and "\n" in value:
+        head = f"{name} has {value.count(chr(10)) + 1} lines:"
+        lines = yield from _many_lines((head, *indented(value.split("\n"))))
+        return value if lines is None else "\n".join(lines)
+    if isinstance(value, str) and is_plain(value):
+        ask = Ask((f"{name}: {value}", "The new text; Enter alone keeps it."), draft=value, literal=True)
+        line = yield ask
+        return line or value
+    text = json.dumps(value, default=str)
+    line = yield Ask((f"{name}, as JSON: {text}", "The new value; Enter alone keeps it."), text, literal=True)
+    while line.strip():
+        try:
+            return json.loads(line)
+        except (ValueError, RecursionError) as error:
+            line = yield Ask(
+                (f"That is no JSON value ({error}). Once more; Enter alone keeps it.",), line, literal=True
+            )
+    return value
+
+
+def _many_lines(head: tuple[str, ...]) -> Dialogue[list[str] | None]:
+    """Lines up to a single full stop; None where that comes first."""
+    how = "The new text, line by line; a line with a full stop alone ends it, and keeps the old one if it comes first."
+    line = yield Ask((*head, how), literal=True)
+    lines: list[str] = []
+    while line != ".":
+        lines += line.split("\n")
+        line = yield Ask(literal=True)
+    return lines or None
+
+
+# --- escalations ---------------------------------------------------------------------------------------------
+
+
+def escalation(
+    asked: EscalationRaised, attempts: Sequence[escalation_card.Attempt]
+) -> Dialogue[EscalationReply]:
+    """A number takes a choice; any other text is the answer."""
+    rule = f" [{one_line(asked.rule)}]" if asked.rule else ""
+    choices = escalation_card.choices_for(asked)
+    head = f"Question: {escalation_card.title_of(asked.source).lower()}{rule}."
+    numbered = [f"{number}  {one_line(choice.label, 400)}" for number, choice in enumerate(choices, 1)]
+    how = "A number chooses; any other text is your answer, and =5 is the answer 5."
+    question = [head, *indented(shown(escalation_card.subject(asked, attempts))), *numbered]
+    ask = Ask((*question, how))
+    while True:
+        line = (yield ask).strip()
+        number = int(line) if line.isdecimal() and len(line) < 4 else 0
+        if line == "?":
+            ask = Ask((*question, how))
+        elif not line or (
+            line.isdecimal() and not 1 <= number <= len(choices) and asked.source != "ask_operator"
+        ):
+            ask = Ask((*numbered, how))
+        elif not 1 <= number <= len(choices):
+            text = line[1:].strip() if line.startswith("=") else line
+            return EscalationReply("retry" if asked.source == "model" else "answer", text)
+        else:
+            reply = yield from _chosen(asked, choices[number - 1])
+            if isinstance(reply, EscalationReply):
+                return reply
+            ask = reply
+
+
+def _chosen(asked: EscalationRaised, choice: Choice) -> Dialogue[EscalationReply | Ask]:
+    kind, _, rest = choice.value.partition(":")
+    match kind:
+        case "option":
+            return EscalationReply("retry" if asked.source == "model" else "answer", asked.options[int(rest)])
+        case "edit":
+            edited = yield from arguments(asked.input)
+            return (
+                Ask(("Not edited. ? reads the question again.",))
+                if edited is None
+                else EscalationReply("edit", input=edited)
+            )
+        case "retry" | "skip" | "partial" | "stop":
+            return EscalationReply(kind)
+        case _:
+            return Ask(("? reads the question again.",), why=asked.seq)
+
+
+# --- tool servers --------------------------------------------------------------------------------------------
+
+
+def server(asked: ServerAsked) -> Dialogue[ServerReply]:
+    """Whether a tool server may start, or what it asks for, field by field."""
+    name = one_line(asked.server, 40)
+    trust = asked.purpose == "trust"
+    choices = server_card.TRUST if trust else server_card.OPEN if asked.url else server_card.FORM
+    ways = ", ".join(f"{choice.key} {choice.label}" for choice in choices) + "."
+    head = f"Start the MCP server {name}?" if trust else f"The MCP server {name} asks."
+    line = yield Ask((head, *indented(shown(server_card.subject(asked))), ways))
+    while True:
+        taken = next((choice.value for choice in choices if choice.key == line.strip().lower()), "")
+        match taken:
+            case "accept" if asked.fields:
+                return ServerReply("accept", (yield from _fields(asked)))
+            case "accept" | "decline" | "cancel":
+                return ServerReply(taken)
+        line = yield Ask((f"This does not answer the question. {ways}",))
+
+
+def _fields(asked: ServerAsked) -> Dialogue[dict[str, Any]]:
+    values: dict[str, Any] = {}
+    names = list(asked.fields)
+    for place, name in enumerate(names):
+        ask = Ask((reveal(server_card.describe(asked, name, place, len(names))),), literal=True)
+        while True:
+            line = yield ask
+            try:
+                value = server_card.read_value(asked, name, line)
+            except server_card.FieldError as error:
+                ask = Ask((reveal(str(error)),), literal=True)
+                continue
+            if value is not None:
+                values[name] = value
+            break
+    return values
+
+
+# --- what commands ask ---------------------------------------------------------------------------------------
+
+
+def pick(title: str, rows: Sequence[str]) -> Dialogue[int | None]:
+    """One of the rows, from 0; None where none is chosen."""
+    numbered = [f"{number}  {row}" for number, row in enumerate(rows, 1)]
+    how = "A number chooses; Enter alone leaves it."
+    ask = Ask((title, *numbered, how))
+    while True:
+        line = (yield ask).strip()
+        if not line:
+            return None
+        if line.isdecimal() and len(line) < 6 and 1 <= int(line) <= len(rows):
+            return int(line) - 1
+        ask = Ask((f"There is no {one_line(line, 40)} in the list. {how}",))
+
+
+def confirm(lines: Iterable[str], yes: str) -> Dialogue[bool]:
+    """`yes`: what y does."""
+    ways = f"y {yes}, n leaves it as it is."
+    ask = Ask((*lines, ways))
+    while True:
+        match (yield ask).strip().lower():
+            case "y" | "yes":
+                return True
+            case "n" | "no" | "":
+                return False
+        ask = Ask((ways,))

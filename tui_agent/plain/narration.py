@@ -1,0 +1,254 @@
+"""A run as it is read aloud: each event in words, the model's text and a command's output as they come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui_agent.console.panes.blocks import account
+from tui_agent.console.panes.calls import short_input
+from tui_agent.console.panes.headline import headline
+from tui_agent.console.panes.incident import incident_name, next_words
+from tui_agent.core import events
+from tui_agent.core.projections.conversation import OutcomeEntry
+from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
+from tui_agent.core.state import ASK_OPERATOR
+from tui_agent.event_lines import WORDS, call_words, event_line
+from tui_agent.quantities import counted, ordinal
+from tui_agent.terminal_text import one_line, sanitize
+
+if TYPE_CHECKING:
+    from tui_agent.core.state import RunState
+    from tui_agent.plain.paper import Paper
+
+SHOWN_LINES = 12
+"""Lines of a result that are written where none came while it ran; `/show` writes all."""
+
+STREAMED_LINES = 400
+"""Lines of a running command that are written as they come."""
+
+_SILENT = frozenset({"finish", ASK_OPERATOR, UPDATE_PLAN})
+"""Tools whose calls are told as something else: the answer, a question, the plan."""
+
+
+class Narration:
+    """Writes what happens. `typed` holds messages that stand at the prompt already, so they are not repeated."""
+
+    def __init__(self, paper: Paper) -> None:
+        self._paper = paper
+        self.typed: set[str] = set()
+        self._note: str | None = None
+        self._stream = ""
+        self._answer = ""
+        self._output: dict[str, str] = {}
+        self._streamed: dict[str, int] = {}
+        self._recovered = 0
+
+    def take(self, event: events.Event, state: RunState) -> None:
+        """Write what the event says to the operator."""
+        match event:
+            case events.ReplyDelta():
+                self._reply(event)
+            case events.ToolProgress():
+                self._progress(event)
+            case events.ToolStarted():
+                self._started(event)
+            case events.ToolResult():
+                self._result(event)
+            case events.ModelCallStarted() | events.ReplyFinished() | events.CompactionStarted():
+                self._call(event)
+            case (
+                events.RunStarted()
+                | events.OperatorSpoke()
+                | events.IterationStarted()
+                | events.RunFinished()
+            ):
+                self._run(event, state)
+            case events.EscalationRaised():
+                pass  # a dialogue asks it
+            case events.Notice(origin="operator"):
+                pass  # what the operator's own command printed
+            case _:
+                self._say(_settings_line(event) or event_line(event, WORDS))
+        self._tell_recovered(state)
+        self._forecast(event, state)
+
+    def _say(self, text: str) -> None:
+        if text:
+            self._end_stream()
+            self._paper.line(text)
+
+    # --- the model ------------------------------------------------------------------------------------------
+
+    def _call(self, event: events.ModelCallStarted | events.ReplyFinished | events.CompactionStarted) -> None:
+        match event:
+            case events.ModelCallStarted():
+                self._answer = ""
+                self.tell_note(event.note, "Note that the model reads now:")
+            case events.ReplyFinished():
+                if event.text.startswith(self._answer):  # what did not come as a piece
+                    self._reply(events.ReplyDelta(text=event.text[len(self._answer) :]))
+                self._end_stream()
+            case events.CompactionStarted():
+                self._say(f"summary: {counted(event.groups, 'step')} are being summarised")
+
+    def tell_note(self, note: str | None, title: str) -> None:
+        """Write a note, without the paragraphs that the one before had."""
+        before = set((self._note or "").split("\n\n"))
+        if note and note != self._note:
+            paragraphs = note.strip().split("\n\n")
+            fresh = [paragraph for paragraph in paragraphs if paragraph not in before]
+            rest = "" if len(fresh) == len(paragraphs) else "\n(and what the note before said)"
+            self._say(title)
+            self._excerpt("\n".join(fresh) + rest)
+        self._note = note
+
+    def _reply(self, event: events.ReplyDelta) -> None:
+        for name, text in (("Thinking", event.reasoning), ("Model", event.text)):
+            if not text or (self._stream != name and not text.strip()):
+                continue
+            if self._stream != name:
+                self._end_stream()
+                self._stream, text = name, f"{name}: {text.lstrip()}"
+            self._paper.stream(text)
+        self._answer += event.text
+
+    def _end_stream(self) -> None:
+        if self._stream:
+            self._stream = ""
+            self._paper.end()
+
+    # --- calls ----------------------------------------------------------------------------------------------
+
+    def _started(self, event: events.ToolStarted) -> None:
+        if event.tool not in _SILENT:
+            self._say(
+                f"Call: {one_line(event.tool, 60)}: {short_input(event.tool, event.input)}".rstrip(": ")
+            )
+
+    def _progress(self, event: events.ToolProgress) -> None:
+        text = self._output.get(event.call_id, "") + event.text
+        whole, _, self._output[event.call_id] = text.rpartition("\n")
+        if whole:
+            self._written(event.call_id, sanitize(whole).split("\n"))
+
+    def _written(self, call_id: str, lines: list[str]) -> None:
+        before = self._streamed.get(call_id, 0)
+        self._streamed[call_id] = before + len(lines)
+        self._end_stream()
+        self._paper.lines(lines[: max(0, STREAMED_LINES - before)], "  ")
+        if before <= STREAMED_LINES < before + len(lines):
+            self._paper.line("  (more lines come; they are left out here)")
+
+    def _result(self, event: events.ToolResult) -> None:
+        rest = self._output.pop(event.call_id, "")
+        if rest:
+            self._written(event.call_id, sanitize(rest).split("\n"))
+        streamed = self._streamed.pop(event.call_id, 0)
+        match event:
+            case events.ToolSucceeded(tool=tool) if tool == UPDATE_PLAN:
+                self._say("Plan:")
+                self._paper.lines(sanitize(plan_of(event.input).as_text()).split("\n"), "  ")
+                return
+            case events.ToolSucceeded() if event.tool in _SILENT:
+                return
+        match event:
+            case events.ToolFailed() if "\n" in event.failure.message.strip():
+                self._say(f"{WORDS.failed} {call_words(event)}: {headline(event.failure.message)}")
+                if not streamed:
+                    self._excerpt(event.failure.message)
+            case events.ToolSucceeded() if not streamed:
+                self._say(event_line(event, WORDS))
+                self._excerpt(event.diff or event.content)
+            case _:
+                self._say(event_line(event, WORDS))
+
+    def _excerpt(self, text: str) -> None:
+        lines = sanitize(text).strip("\n").split("\n") if text.strip() else []
+        left_out = len(lines) - SHOWN_LINES
+        if left_out > 1:
+            half = SHOWN_LINES // 2
+            lines = [*lines[:half], f"({left_out} lines left out; /show writes all)", *lines[-half:]]
+        self._end_stream()
+        self._paper.lines(lines, "  ")
+
+    # --- runs -----------------------------------------------------------------------------------------------
+
+    def _run(
+        self,
+        event: events.RunStarted | events.OperatorSpoke | events.IterationStarted | events.RunFinished,
+        state: RunState,
+    ) -> None:
+        match event:
+            case events.RunStarted():
+                self._note, self._recovered = None, 0
+                self._say_task(event.task)
+                self._say(f"Run {event.run}: {one_line(event.model)}, policy {event.policy}")
+            case events.OperatorSpoke():
+                self._say_task(event.text)
+            case events.IterationStarted():
+                self._say(f"Step {event.iteration}.")
+            case events.RunFinished():
+                self._finished(event, state)
+
+    def _say_task(self, text: str) -> None:
+        if text in self.typed:
+            self.typed.discard(text)
+        else:
+            self._say("You: " + sanitize(text).strip())
+
+    def _finished(self, event: events.RunFinished, state: RunState) -> None:
+        answer = event.answer.strip()
+        if answer and answer != self._answer.strip():
+            self._say("Answer: " + sanitize(answer))
+        self._answer = ""
+        outcome = event.outcome.value.replace("_", " ")
+        entries = state.conversation.entries
+        last = entries[-1] if entries else None
+        parts = list(account(last)) if isinstance(last, OutcomeEntry) else []
+        rule = f" [{one_line(event.rule)}]" if event.rule else ""
+        why = f": {one_line(event.reason)}{rule}" if event.outcome is not events.Outcome.ANSWERED else ""
+        self._say(f"The run ended, {outcome}{why}. {', '.join(parts)}.".replace("..", "."))
+
+    def _tell_recovered(self, state: RunState) -> None:
+        recovered = state.metrics.incidents.recovered
+        for place in range(min(self._recovered, len(recovered)), len(recovered)):
+            incident = recovered[place]
+            if incident.recovery is not None:
+                helped = {"answer": ", after your answer", "note": ", after a note"}.get(
+                    incident.helped_by, ""
+                )
+                how = "" if incident.recovery.how == "same_call" else ", by another call"
+                tries = f"on the {ordinal(incident.recovery.tries)} try"
+                self._say(f"recovered: {incident_name(incident)}, {tries}{how}{helped}")
+        self._recovered = len(recovered)
+
+    def _forecast(self, event: events.Event, state: RunState) -> None:
+        """What comes next, once a verdict above `continue` was given."""
+        if not isinstance(event, events.VerdictReached) or event.level.rank <= events.Level.CONTINUE.rank:
+            return
+        incident = state.metrics.incidents.current
+        then = next_words(state, incident) if incident is not None else ""
+        if then and incident is not None:
+            often = f"the same error {incident.same} times; " if incident.same > 1 else ""
+            self._say(f"  {incident_name(incident)}: {often}if it fails again, {then}")
+
+
+def _settings_line(event: events.Event) -> str:
+    match event:
+        case events.MessageQueued():
+            return f"queued: {one_line(event.text, 100)}"
+        case events.ModeChanged():
+            return f"mode: {event.mode}"
+        case events.SettingChanged():
+            return f"{event.setting}: now {one_line(event.value)}"
+        case events.BudgetRaised():
+            return f"budget: {one_line(event.in_words)}"
+        case events.BreakerSet():
+            return f"breaker: {one_line(event.tool)} {'opened' if event.open else 'closed'}"
+        case events.BackgroundStarted():
+            return f"background: {event.id} runs: {one_line(event.command, 200)}"
+        case events.NotePrepared(edited=True):
+            return "note: changed" if event.text else "note: dropped"
+        case events.TitleChanged():
+            return f"title: {one_line(event.title)}"
+    return ""

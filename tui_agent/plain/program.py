@@ -1,0 +1,556 @@
+"""The plain console from start to exit code: lines in, lines out, around the same session as the console's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from tui_agent.config.errors import ConfigError, MissingModelError
+from tui_agent.config.settings import load_settings
+from tui_agent.console import commands as slash
+from tui_agent.console.cards.escalation import attempts_before
+from tui_agent.console.cards.gate import outline_line
+from tui_agent.console.file_index import FileIndex
+from tui_agent.console.history import PromptHistory
+from tui_agent.console.model_offers import Offer, offers
+from tui_agent.console.operator import (
+    AnyQuestion,
+    ApprovalQuestion,
+    ConsoleOperator,
+    EscalationQuestion,
+    GateQuestion,
+    ServerQuestion,
+)
+from tui_agent.console.program import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, remarks_on
+from tui_agent.console.screens.why import why_lines
+from tui_agent.console.server_entries import PromptError, expanded, names_a_server
+from tui_agent.console.startup import open_live
+from tui_agent.console.why import explain_live
+from tui_agent.headless import HeadlessOperator
+from tui_agent.headless_output import Outlet
+from tui_agent.models.discovery import discover
+from tui_agent.models.scenario_checks import ScenarioError
+from tui_agent.plain import dialogues
+from tui_agent.plain.commands import ON_SCREEN_ONLY, PLAIN_COMMANDS, SHOW, WIDE, PlainCommands, text_of
+from tui_agent.plain.line_input import Keyboard, LineInput, Pipe
+from tui_agent.plain.narration import Narration
+from tui_agent.plain.paper import PROMPT, Paper
+from tui_agent.runtime.operator import GateReply
+from tui_agent.store.errors import JournalError, SessionError
+from tui_agent.store.retention import put_away
+from tui_agent.terminal_text import one_line, sanitize
+from tui_agent.tools.errors import ToolError
+
+if TYPE_CHECKING:
+    from tui_agent.config.settings import Settings
+    from tui_agent.console.arguments import ConsoleArguments
+    from tui_agent.console.startup import Opened
+    from tui_agent.core.events import Event
+    from tui_agent.core.state import RunState
+
+Answer = TypeVar("Answer")
+
+GRACE = 0.4
+"""Seconds after a question within which a typed line cannot have been meant for it."""
+
+DRAFT_GRACE = 3.0
+"""The same where somebody was in the middle of a line when the question came."""
+
+GREETING = "Type a task, or /help. Ctrl+C interrupts what runs; a second Ctrl+C leaves."
+
+
+def run_plain(arguments: ConsoleArguments) -> int:
+    """The plain console from start to end: 0 left, 1 a fault of its own, 2 wrong usage, 130 ended by a signal."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    while True:
+        console = PlainConsole(arguments)
+        code = asyncio.run(console.run())
+        if console.next is None or code:
+            return code
+        arguments = console.next
+
+
+class PlainConsole:
+    """One start of the plain console."""
+
+    def __init__(self, arguments: ConsoleArguments) -> None:
+        self.arguments = arguments
+        self.next: ConsoleArguments | None = None
+        """What to start with once this is left."""
+        outlet = Outlet(sys.stdout)
+        outlet.on_fault = self.leave
+        self.paper = Paper(outlet)
+        self.operator = ConsoleOperator(self._wake, self._goes_by_itself)
+        self.history = PromptHistory()
+        self._narration = Narration(self.paper)
+        self._input: LineInput = self._lines_from()
+        self._opened: Opened | None = None
+        self._commands: PlainCommands | None = None
+        self._files: FileIndex | None = None
+        self._woken = asyncio.Event()
+        self._lines: deque[_Line] = deque()
+        self._unfinished = ""
+        self._draft = ""
+        self._printed: list[str] = []
+        self._conversations: list[_Open] = []
+        """Dialogues that are open; the last one takes the next line."""
+        self._gate: GateQuestion | None = None
+        self._interrupts = 0
+        self._left: int | None = None
+        self._ended = False
+        self._work: asyncio.Task[None] | None = None
+        self._aside: set[asyncio.Task[None]] = set()
+
+    # --- from start to end ----------------------------------------------------------------------------------
+
+    async def run(self) -> int:
+        """Open the session, converse, close it."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._interrupted)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, lambda: self.leave(code=LEFT_BY_SIGNAL))
+        self._input.start(self)
+        closed, code = True, 0
+        try:
+            self._begin(self._open())
+            await self._converse()
+        except (ConfigError, ScenarioError, SessionError) as error:
+            self.paper.end()
+            sys.stderr.write(f"{error}\n")
+            code = WRONG_USAGE
+        finally:
+            closed = await self._close()
+        return code or self._left or (0 if closed else 1)
+
+    async def _open(self) -> None:
+        self.paper.line("agent-tui in lines. The session is being opened.")
+        try:
+            opened = await open_live(self.arguments, self.operator)
+        except MissingModelError:
+            if not await self._take_first_model():
+                raise
+            opened = await open_live(self.arguments, self.operator)
+        self._opened = opened
+        session, settings = opened.session, opened.settings
+        self._commands = PlainCommands(self, session)
+        self._files = FileIndex(Path(session.state.session.workspace))
+        session.subscribe(self._recorded)
+        if self.arguments.demo is None:
+            session.connect_servers()
+        self.history.load(settings.state_dir / HISTORY_FILE)
+        self._input.remember(self.history.entries)
+        self._greet(opened)
+        if opened.task:
+            await session.submit(opened.task)
+
+    def _greet(self, opened: Opened) -> None:
+        session, settings = opened.session.state.session, opened.settings
+        facts = {
+            "Session": opened.session.id,
+            "Workspace": session.workspace,
+            "Model": session.model or settings.model or "none chosen",
+            "Policy": session.policy or settings.policy,
+            "Approvals": session.approve or settings.approve,
+        }
+        self.paper.lines(f"{label}: {one_line(str(text), 400)}" for label, text in facts.items())
+        self.paper.lines(remarks_on(opened.session.state, "/auto", "/step"))
+        self.paper.line(GREETING)
+
+    async def _close(self) -> bool:
+        """End the session in good order, and say how to go on with it. False where the disk refused."""
+        for task in (self._work, *self._aside):
+            if task is not None:
+                task.cancel()
+        self.paper.end()
+        opened, closed = self._opened, True
+        if opened is not None:
+            try:
+                await opened.session.close()
+            except Exception as error:  # noqa: BLE001 - leaving must go on, and say what went wrong
+                sys.stderr.write(f"{sanitize(str(error))}\n")
+                closed = False
+        self._input.close()
+        if opened is not None:
+            settings = opened.settings
+            await put_away(settings.state_dir, opened.session.id, settings.retention_days, time.time())
+            if self.next is None:
+                opened.clean_up()
+                if opened.session.state.run.number:
+                    self.paper.line(f"Kept. To go on: agent-tui resume {opened.session.id} --plain")
+        return closed
+
+    def leave(self, following: ConsoleArguments | None = None, *, code: int = 0) -> None:
+        """End the conversation; then start again with `following`, where that is given."""
+        self.next = following
+        self._left = code
+        self._wake()
+
+    async def may_leave(self) -> bool:
+        """Whether to leave: asks first where a run is under way."""
+        if self._opened is None or not self._opened.session.running or not self._input.interactive:
+            return True
+        lines = ["A run is under way. Leaving ends it with a partial answer; the session is kept."]
+        return await self.ask(dialogues.confirm(lines, "leaves"))
+
+    def _lines_from(self) -> LineInput:
+        if sys.stdin is None or not sys.stdin.isatty():
+            return Pipe()
+        editing = sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "emacs", ""}
+        return Keyboard(self.paper, editing=editing, complete=self._completions)
+
+    @property
+    def interactive(self) -> bool:
+        """Somebody sits at a terminal."""
+        return self._input.interactive
+
+    # --- the conversation -----------------------------------------------------------------------------------
+
+    async def _converse(self) -> None:
+        while self._left is None:
+            self._woken.clear()
+            self._end_work()
+            self._next_question()
+            if self._lines and (self._conversations or self._work is None):
+                self._take(self._lines.popleft())
+                continue
+            waits = bool(self._conversations) or self._gate is not None or not self._busy
+            if waits and self._ended:
+                if not self.operator.questions:
+                    return
+            elif waits:
+                draft, self._draft = self._draft, ""
+                self._input.want(self._conversations[-1].ask.draft if self._conversations else draft)
+            await self._woken.wait()
+
+    def _end_work(self) -> None:
+        if self._work is not None and self._work.done():
+            work, self._work = self._work, None
+            if not work.cancelled():
+                work.result()
+
+    @property
+    def _busy(self) -> bool:
+        """A command or a run is under way."""
+        return self._work is not None or (self._opened is not None and self._opened.session.running)
+
+    def _begin(self, work: Coroutine[object, object, None]) -> None:
+        """Do the work of a line; lines after it wait until it is done, unless it asks something."""
+        task = asyncio.get_running_loop().create_task(work)
+        if self._work is None:
+            self._work = task
+        else:
+            self._aside.add(task)
+            task.add_done_callback(self._aside.discard)
+        task.add_done_callback(lambda _: self._wake())
+
+    def _wake(self) -> None:
+        self._woken.set()
+
+    def _recorded(self, event: Event, state: RunState) -> None:
+        self._narration.take(event, state)
+        if self._goes_by_itself():
+            self.operator.open_gate()
+        self._wake()
+
+    def _goes_by_itself(self) -> bool:
+        return self._opened is None or str(self._opened.session.state.session.mode) == "AUTO"
+
+    def _interrupted(self) -> None:
+        """Ctrl+C: the first one interrupts, the second one leaves."""
+        self._interrupts += 1
+        session = None if self._opened is None else self._opened.session
+        if self._interrupts > 1 or session is None:
+            self.leave(code=LEFT_BY_SIGNAL)
+        elif self._work is not None:
+            self._work.cancel()
+            self.paper.line("Cancelled. Ctrl+C again leaves.")
+        elif session.running and self._gate is None and self._commands is not None:
+            self._begin(self._commands.interrupt(""))
+        else:
+            self.paper.line("Ctrl+C again leaves; the session is kept.")
+        self._wake()
+
+    # --- lines ----------------------------------------------------------------------------------------------
+
+    def line(self, text: str, *, echoed: bool) -> None:
+        """A line came (see `Receiver`)."""
+        if not echoed:
+            self.paper.line(PROMPT + sanitize(text))
+        self._lines.append(_Line(text, time.monotonic()))
+        self._wake()
+
+    def ended(self, *, for_good: bool) -> None:
+        """The end of the input came (see `Receiver`)."""
+        if for_good:
+            self._ended = True
+        elif self._conversations or self._busy:
+            self.paper.line("Something is under way: /quit leaves, /stop ends the run.")
+        else:
+            self.leave()
+        self._wake()
+
+    def _take(self, line: _Line) -> None:
+        """A line is an answer where a dialogue waits for one, else a command or a message."""
+        self._interrupts = 0
+        asking = self._conversations[-1] if self._conversations else None
+        if asking is not None and asking.ask.literal:
+            self._answer(asking, line.text)
+            return
+        if line.text.endswith("\\"):
+            self._unfinished += line.text[:-1] + "\n"
+            return
+        text, self._unfinished = self._unfinished + line.text, ""
+        typed = text.strip()
+        if typed.startswith("/") and not self._names_a_server(typed):
+            self._command(typed)
+        elif asking is not None and not asking.missed_by(line):
+            self._answer(asking, text)
+        elif not typed:
+            if self._gate is not None and self._commands is not None:
+                self._begin(self._commands.step(""))
+        elif typed.startswith("!"):
+            self._begin(self._own_command(typed[1:].strip()))
+        else:
+            self.history.add(typed)
+            self._input.remember([typed])
+            self._begin(self.submit(typed))
+
+    def _command(self, text: str) -> None:
+        name, _, argument = text.removeprefix("/").partition(" ")
+        if name == SHOW.name:
+            invocation = slash.Invocation(SHOW, argument)
+        else:
+            try:
+                invocation = slash.parse(text)
+            except slash.UnknownCommandError as error:
+                self.paper.line(sanitize(str(error)))
+                return
+        if invocation.command.name in ON_SCREEN_ONLY:
+            self.paper.line(f"/{invocation.command.name} is about the screen; there is none here.")
+        elif self._commands is not None:
+            self._begin(self._commands.run(invocation.command, invocation.argument))
+
+    def _names_a_server(self, text: str) -> bool:
+        servers = None if self._opened is None else self._opened.session.servers
+        return servers is not None and names_a_server(text, servers.rows())
+
+    async def submit(self, text: str) -> None:
+        """Start a run, or queue a message; what own commands printed goes before it."""
+        if self._opened is None:
+            return
+        session = self._opened.session
+        try:
+            if session.servers is not None and self._names_a_server(text):
+                text = await expanded(text, session.servers)
+        except (PromptError, ToolError) as error:
+            self.paper.line(sanitize(str(error)))
+            return
+        text = "\n\n".join([*self._printed, text])
+        self._printed.clear()
+        self._narration.typed.add(text)
+        await session.submit(text)
+
+    async def _own_command(self, command: str) -> None:
+        if self._opened is None or not command:
+            self.paper.line("Write !COMMAND to run a command of your own.")
+            return
+        printed = await self._opened.session.run_own_command(command)
+        self.paper.lines(sanitize(printed).strip("\n").split("\n"), "  ")
+        self._printed.append(f"I ran `{command}` myself. It printed:\n{printed}")
+
+    def put_in_prompt(self, text: str) -> None:
+        """Offer a text for editing in the next line."""
+        self._draft = text
+
+    def _completions(self, typed: str) -> list[str]:
+        """What the last word of a line could be; called by the line editor, in its thread."""
+        name, space, _ = typed.removeprefix("/").partition(" ")
+        word = typed.rpartition(" ")[2]
+        if typed.startswith("/"):
+            if not space:
+                return [f"/{command.name} " for command in PLAIN_COMMANDS if command.name.startswith(name)]
+            command = slash.BY_NAME.get(name)
+            return [value for value in (command.values if command else ()) if value.startswith(word)]
+        if not word.startswith("@") or self._files is None:
+            return []
+        if self._files.stale:
+            self._files.read()
+        return [f"@{one_line(name, 400)} " for name in self._files.search(word[1:])]
+
+    # --- questions ------------------------------------------------------------------------------------------
+
+    async def ask(self, dialogue: dialogues.Dialogue[Answer]) -> Answer:
+        """Hold a dialogue; the lines that follow are its answers."""
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        opened = _Open(dialogue, answered.set_result)
+        self._start(opened)
+        try:
+            return await answered
+        finally:
+            self._drop(opened)
+
+    def _next_question(self) -> None:
+        """Ask what waits, the oldest first; forget what was withdrawn."""
+        questions = self.operator.questions
+        for opened in [one for one in self._conversations if one.question is not None]:
+            if opened.question not in questions or opened.question.future.done():
+                self._drop(opened)
+                self.paper.line("The question was withdrawn.")
+        gate = self.operator.waiting_gate
+        open_ones = [question for question in questions if not question.future.done()]
+        waiting = [question for question in open_ones if question is not gate]
+        if self._ended:
+            for question in open_ones:
+                self._begin(_for_nobody(question))
+        elif waiting and not self._conversations:
+            self._put(waiting[0])
+        elif gate is not self._gate and gate is not None and not self._conversations:
+            self._show_gate(gate)
+        if gate is None:
+            self._gate = None
+
+    def _put(self, question: AnyQuestion) -> None:
+        if self._opened is None:
+            return
+        ahead, now = self._input.typed_ahead(), time.monotonic()
+        self._lines.extendleft(_Line(text, now) for text in reversed(ahead.lines) if text.strip())
+        opened = _Open(_dialogue(question, self._opened.session.state), question.settle, question)
+        self._start(opened)
+        if self._input.interactive:
+            opened.typing = ahead.draft
+            opened.since = time.monotonic()
+
+    def _show_gate(self, gate: GateQuestion) -> None:
+        self._gate = gate
+        self.paper.line(f"Next request: {outline_line(gate.asked).plain}.")
+        self._narration.tell_note(gate.note, "With this note:")
+        self.paper.line("Enter or /step sends it, /auto goes on by itself, /note TEXT changes the note.")
+
+    def _start(self, opened: _Open) -> None:
+        self._conversations.append(opened)
+        self._say(opened, next(opened.dialogue))
+        self._wake()
+
+    def _say(self, opened: _Open, ask: dialogues.Ask) -> None:
+        opened.ask = ask
+        if ask.why:
+            self._begin(self._explained(ask))
+        else:
+            self.paper.lines(ask.lines)
+
+    def _answer(self, opened: _Open, text: str) -> None:
+        """Give the dialogue its line; what it returns is the answer."""
+        try:
+            self._say(opened, opened.dialogue.send(text))
+        except StopIteration as done:
+            self._drop(opened)
+            opened.settle(done.value)
+        self._wake()
+
+    def _drop(self, opened: _Open) -> None:
+        if opened in self._conversations:
+            self._conversations.remove(opened)
+
+    async def _explained(self, ask: dialogues.Ask) -> None:
+        await self.explain(ask.why)
+        self.paper.lines(ask.lines)
+
+    async def explain(self, seq: int) -> None:
+        """Write why the event came about."""
+        if self._opened is None:
+            return
+        try:
+            why = await explain_live(self._opened.session, seq)
+        except (JournalError, IndexError) as error:
+            self.paper.line(f"The journal does not tell: {sanitize(str(error))}")
+        else:
+            self.paper.lines(text_of(why_lines(why, WIDE)))
+
+    # --- models ---------------------------------------------------------------------------------------------
+
+    async def choose_model(self, settings: Settings) -> Offer | None:
+        """One of the models that can be used now."""
+        self.paper.line("Looking for models.")
+        found = [row for row in offers(await discover(settings, os.environ)) if isinstance(row.value, Offer)]
+        if not found:
+            self.paper.line(
+                "No profile, no server and no provider's key was found; --model NAME takes any name."
+            )
+            return None
+        rows = [f"{one_line(row.text, 100)}  {one_line(row.about, 200)}".rstrip() for row in found]
+        chosen = await self.ask(dialogues.pick("Which model?", rows))
+        value = None if chosen is None else found[chosen].value
+        return value if isinstance(value, Offer) else None
+
+    async def _take_first_model(self) -> bool:
+        """Where none is configured and somebody is here: offer what was found."""
+        if not self._input.interactive:
+            return False
+        settings = await asyncio.to_thread(load_settings, self.arguments.overrides, self.arguments.config)
+        offer = await self.choose_model(settings)
+        if offer is None:
+            return False
+        chosen = {"model": offer.model, **({"api_base": offer.api_base} if offer.api_base else {})}
+        self.arguments = replace(self.arguments, overrides={**self.arguments.overrides, **chosen})
+        return True
+
+
+class _Line(NamedTuple):
+    """A line, and when it came (monotonic seconds)."""
+
+    text: str
+    at: float
+
+
+@dataclass(eq=False)
+class _Open:
+    """A dialogue that is held. `since`: when a person could begin to answer; `typing`: what they were typing then."""
+
+    dialogue: dialogues.Dialogue[Any]
+    settle: Callable[[Any], object]
+    question: AnyQuestion | None = None
+    since: float = 0.0
+    typing: str = ""
+    ask: dialogues.Ask = field(default_factory=dialogues.Ask)
+
+    def missed_by(self, line: _Line) -> bool:
+        """Whether the line was begun before the question came, or came too soon after it to be meant for it."""
+        typing, self.typing = self.typing, ""
+        grace = DRAFT_GRACE if typing else GRACE
+        return bool(typing and line.text.startswith(typing)) or line.at - self.since < grace
+
+
+def _dialogue(question: AnyQuestion, state: RunState) -> dialogues.Dialogue[Any]:
+    match question:
+        case ApprovalQuestion():
+            return dialogues.approval(question.asked)
+        case EscalationQuestion():
+            return dialogues.escalation(question.asked, attempts_before(state, question.asked))
+        case ServerQuestion():
+            return dialogues.server(question.asked)
+        case GateQuestion():
+            raise TypeError("a gate is opened by commands")
+
+
+async def _for_nobody(question: AnyQuestion) -> None:
+    """Answer as a run without an operator would: the input has ended."""
+    operator = HeadlessOperator()
+    match question:
+        case ApprovalQuestion():
+            question.settle(await operator.approve(question.asked))
+        case EscalationQuestion():
+            question.settle(await operator.answer(question.asked))
+        case ServerQuestion():
+            question.settle(await operator.consult(question.asked))
+        case GateQuestion():
+            question.settle(GateReply(question.note))
