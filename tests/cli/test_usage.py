@@ -91,6 +91,7 @@ def test_the_console_refuses_a_pipe_before_anything_is_loaded(
 ) -> None:
     said = refused(cli.process(*arguments), 2)
     assert "needs a terminal" in said
+    assert "agent-tui --plain" in said
     assert "agent-tui run" in said
 
 

@@ -63,10 +63,10 @@ def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
         f"Allow {reveal(asked.tool)}?",
         *indented(shown(approval_card.subject(asked.preview, asked.input))),
     ]
-    if asked.why:
-        question.append(f"Why it asks: {reveal(asked.why)}.")
     if asked.rules:
         question.append(f"a and w cover {reveal(asked.covers)}.")
+    elif asked.why:
+        question.append(f"Why it asks: {reveal(asked.why)}.")
     ways = _ways(asked)
     line = yield Ask((*question, ways))
     while True:
@@ -94,8 +94,8 @@ def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
 
 
 def _ways(asked: ApprovalAsked) -> str:
-    remembering = "a for this session, w always in this workspace, " if asked.rules else ""
-    return f"y once, {remembering}n or n REASON to deny, e to edit it, ? to read it again."
+    remembering = "a this session, w always here, " if asked.rules else ""
+    return f"y once, {remembering}n or n REASON deny, e edit, ? reads it again."
 
 
 def arguments(before: Mapping[str, Any]) -> Dialogue[dict[str, Any] | None]:
@@ -103,8 +103,7 @@ def arguments(before: Mapping[str, Any]) -> Dialogue[dict[str, Any] | None]:
     after: dict[str, Any] = {}
     for name, value in before.items():
         after[name] = yield from _value(name, value)
-    listed = json.dumps(after, indent=2, ensure_ascii=False, default=str)
-    line = yield Ask(("It runs so:", *indented(reveal(listed).split("\n")), "y runs it, n goes back."))
+    line = yield Ask(("It runs so:", *indented(_listed(after)), "y runs it, n goes back."))
     while True:
         match line.strip().lower():
             case "y" | "yes":
@@ -112,6 +111,16 @@ def arguments(before: Mapping[str, Any]) -> Dialogue[dict[str, Any] | None]:
             case "n" | "no":
                 return None
         line = yield Ask(("y runs it, n goes back.",))
+
+
+def _listed(values: Mapping[str, Any]) -> list[str]:
+    """Each value whole: text as it is, others as JSON."""
+    lines: list[str] = []
+    for name, value in values.items():
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+        first, *rest = reveal(text).split("\n")
+        lines += [f"{one_line(name, 60)}: {first}", *indented(rest)]
+    return lines
 
 
 def _value(name: str, value: object) -> Dialogue[object]:

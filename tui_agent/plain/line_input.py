@@ -132,8 +132,7 @@ class Keyboard:
         self._rest = b""
         self._draft = ""
         self._editor = _editor(complete, lambda: self._draft) if editing else None
-        if self._editor is not None:
-            paper.typed = self._in_editor
+        paper.typed = self._in_prompt
 
     def start(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -149,6 +148,7 @@ class Keyboard:
     def want(self, draft: str = "") -> None:
         if self._wanted:
             return
+        self._paper.end()
         self._wanted = True
         if self._editor is None:
             self._paper.prompt()
@@ -156,13 +156,12 @@ class Keyboard:
         self._loop.remove_reader(self._fd)
         self._listening = False
         self._draft = draft
-        self._paper.end()
         threading.Thread(target=self._edit, daemon=True).start()
 
     def typed_ahead(self) -> Ahead:
         """What waits in the terminal, also the beginning of a line; what stands in the open editor stays there."""
         if not self._listening:
-            return Ahead(draft=(self._in_editor() or ""))
+            return Ahead(draft=self._in_prompt() or "")
         data = self._rest + self._drained()
         whole, newline, self._rest = data.rpartition(b"\n")
         draft, self._rest = _text(self._rest), b""
@@ -212,10 +211,11 @@ class Keyboard:
         finally:
             termios.tcsetattr(self._fd, termios.TCSANOW, mode)
 
-    def _in_editor(self) -> str | None:
-        if self._editor is None or not self._wanted or self._listening:
+    def _in_prompt(self) -> str | None:
+        """What stands in an open prompt, as far as that is known; None where none is open."""
+        if not self._wanted:
             return None
-        return str(self._editor.get_line_buffer())
+        return "" if self._editor is None else self._editor.get_line_buffer()
 
     def _edit(self) -> None:
         try:

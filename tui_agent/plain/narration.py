@@ -224,7 +224,9 @@ class Narration:
 
     def _forecast(self, event: events.Event, state: RunState) -> None:
         """What comes next, once a verdict above `continue` was given."""
-        if not isinstance(event, events.VerdictReached) or event.level.rank <= events.Level.CONTINUE.rank:
+        if not isinstance(event, events.VerdictReached):
+            return
+        if not events.Level.CONTINUE.rank < event.level.rank < events.Level.ESCALATE.rank:
             return
         incident = state.metrics.incidents.current
         then = next_words(state, incident) if incident is not None else ""

@@ -60,7 +60,6 @@ class Paper:
 
     def prompt(self) -> None:
         """Ask for a line, where no editor of lines does it."""
-        self.end()
         self._outlet.write(PROMPT)
 
     def _write(self, text: str) -> None:

@@ -110,6 +110,8 @@ class PlainConsole:
         self._ended = False
         self._work: asyncio.Task[None] | None = None
         self._aside: set[asyncio.Task[None]] = set()
+        self._watched = False
+        """The end of what runs is waited for."""
 
     # --- from start to end ----------------------------------------------------------------------------------
 
@@ -223,13 +225,18 @@ class PlainConsole:
             if self._lines and (self._conversations or self._work is None):
                 self._take(self._lines.popleft())
                 continue
-            waits = bool(self._conversations) or self._gate is not None or not self._busy
+            asking = self._conversations[-1] if self._conversations else None
+            idle = self._work is None
+            if asking is not None:
+                waits = not asking.speaking and (idle or asking.question is None)
+            else:
+                waits = idle and (self._gate is not None or not self._busy)
             if waits and self._ended:
                 if not self.operator.questions:
                     return
             elif waits:
                 draft, self._draft = self._draft, ""
-                self._input.want(self._conversations[-1].ask.draft if self._conversations else draft)
+                self._input.want(asking.ask.draft if asking else draft)
             await self._woken.wait()
 
     def _end_work(self) -> None:
@@ -245,12 +252,16 @@ class PlainConsole:
 
     def _begin(self, work: Coroutine[object, object, None]) -> None:
         """Do the work of a line; lines after it wait until it is done, unless it asks something."""
+        if self._work is not None:
+            self._begin_aside(work)
+            return
+        self._work = asyncio.get_running_loop().create_task(work)
+        self._work.add_done_callback(lambda _: self._wake())
+
+    def _begin_aside(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
-        if self._work is None:
-            self._work = task
-        else:
-            self._aside.add(task)
-            task.add_done_callback(self._aside.discard)
+        self._aside.add(task)
+        task.add_done_callback(self._aside.discard)
         task.add_done_callback(lambda _: self._wake())
 
     def _wake(self) -> None:
@@ -260,7 +271,16 @@ class PlainConsole:
         self._narration.take(event, state)
         if self._goes_by_itself():
             self.operator.open_gate()
+        if not self._watched:
+            self._watched = True
+            self._begin_aside(self._watch_run())
         self._wake()
+
+    async def _watch_run(self) -> None:
+        """Wake when what runs has ended: its last event comes a little before."""
+        if self._opened is not None:
+            await self._opened.session.wait()
+        self._watched = False
 
     def _goes_by_itself(self) -> bool:
         return self._opened is None or str(self._opened.session.state.session.mode) == "AUTO"
@@ -402,12 +422,15 @@ class PlainConsole:
     def _next_question(self) -> None:
         """Ask what waits, the oldest first; forget what was withdrawn."""
         questions = self.operator.questions
-        for opened in [one for one in self._conversations if one.question is not None]:
-            if opened.question not in questions or opened.question.future.done():
+        for opened in [*self._conversations]:
+            question = opened.question
+            if question is not None and question.future.done():
                 self._drop(opened)
-                self.paper.line("The question was withdrawn.")
-        gate = self.operator.waiting_gate
+                if question.future.cancelled():
+                    self.paper.line("The question was withdrawn.")
         open_ones = [question for question in questions if not question.future.done()]
+        gate = self.operator.waiting_gate
+        gate = gate if gate in open_ones else None
         waiting = [question for question in open_ones if question is not gate]
         if self._ended:
             for question in open_ones:
@@ -444,7 +467,8 @@ class PlainConsole:
     def _say(self, opened: _Open, ask: dialogues.Ask) -> None:
         opened.ask = ask
         if ask.why:
-            self._begin(self._explained(ask))
+            opened.speaking = True
+            self._begin(self._explained(opened))
         else:
             self.paper.lines(ask.lines)
 
@@ -461,9 +485,10 @@ class PlainConsole:
         if opened in self._conversations:
             self._conversations.remove(opened)
 
-    async def _explained(self, ask: dialogues.Ask) -> None:
-        await self.explain(ask.why)
-        self.paper.lines(ask.lines)
+    async def _explained(self, opened: _Open) -> None:
+        await self.explain(opened.ask.why)
+        self.paper.lines(opened.ask.lines)
+        opened.speaking = False
 
     async def explain(self, seq: int) -> None:
         """Write why the event came about."""
@@ -521,6 +546,8 @@ class _Open:
     question: AnyQuestion | None = None
     since: float = 0.0
     typing: str = ""
+    speaking: bool = False
+    """What comes before the next line is still being gathered."""
     ask: dialogues.Ask = field(default_factory=dialogues.Ask)
 
     def missed_by(self, line: _Line) -> bool:

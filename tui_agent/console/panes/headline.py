@@ -16,6 +16,7 @@ _SAID = re.compile(
 )
 _SUMMARY = re.compile(r"^(?:The command failed with )?exit code -?\d+[.:]?\s*", re.IGNORECASE)
 """How a tool begins: it says that something failed, and not why."""
+_NOTHING = "(no output)"
 _WORD = re.compile(r"[^\W_]{2}")
 _DECORATION = re.compile(r"^(?:E\s{2,}|>\s+|[-=_*#~ ]{3,})")
 
@@ -32,6 +33,6 @@ def headline(message: str, limit: int = 400) -> str:
     named = [line for line in lines if _NAMED.search(line[:400])]
     if named:
         return one_line(_DECORATION.sub("", named[-1]), limit)
-    why = [line for line in (_SUMMARY.sub("", line) for line in lines) if line] or lines
+    why = [line for line in (_SUMMARY.sub("", line) for line in lines) if line and line != _NOTHING] or lines
     said = next((line for line in why if _SAID.search(line[:400])), why[0])
     return one_line(_DECORATION.sub("", said), limit)

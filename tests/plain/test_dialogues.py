@@ -1,0 +1,125 @@
+"""What is asked in lines, and which lines answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
+from tui_agent.plain import dialogues
+from tui_agent.plain.dialogues import Ask
+from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
+
+COMMAND = "make all\nrm -rf build"
+HOSTILE = "make all && " + "x" * 300 + "\n\x1b[2Krm -rf build"
+
+
+def held(dialogue: Generator[Ask, str, Any], *lines: str) -> tuple[Any, list[str]]:
+    """The answer after these lines (None: it still asks), and everything that was said."""
+    said = list(next(dialogue).lines)
+    for line in lines:
+        try:
+            said += dialogue.send(line).lines
+        except StopIteration as done:
+            return done.value, said
+    return None, said
+
+
+def asked(**changes: Any) -> ApprovalAsked:
+    values = {"id": "a", "call_id": "c", "tool": "bash", "input": {"command": COMMAND}, "preview": COMMAND}
+    return ApprovalAsked(
+        **{**values, "rules": ("bash(make *)",), "covers": "make and what follows", **changes}
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer"),
+    [
+        (["y"], ApprovalReply("once")),
+        ([" YES "], ApprovalReply("once")),
+        (["a"], ApprovalReply("session")),
+        (["w"], ApprovalReply("always")),
+        (["n"], ApprovalReply("deny")),
+        (["n use make -n first"], ApprovalReply("deny", "use make -n first")),
+        (["yes please", "", "why not", "?", "y"], ApprovalReply("once")),
+        (["yy"], None),
+        (["e", "", ".", "n", "y"], ApprovalReply("once")),
+        (
+            ["e", "echo one", "echo two", ".", "y"],
+            ApprovalReply("once", input={"command": "echo one\necho two"}),
+        ),
+    ],
+)
+def test_only_an_offered_word_answers_an_approval(lines: list[str], answer: ApprovalReply | None) -> None:
+    assert held(dialogues.approval(asked()), *lines)[0] == answer
+
+
+def test_an_approval_shows_the_whole_call_with_nothing_hidden_and_what_cannot_be_remembered_is_not_offered() -> (
+    None
+):
+    said = "\n".join(held(dialogues.approval(asked(input={"command": HOSTILE}, preview=HOSTILE)))[1])
+    assert "x" * 300 in said
+    assert "␛[2Krm -rf build" in said
+    assert "\x1b" not in said
+    assert "make and what follows" in said
+    answer, said_again = held(dialogues.approval(asked(rules=(), covers="", why="a rule asks")), "a", "w")
+    assert answer is None
+    assert "a rule asks" in "\n".join(said_again)
+
+
+def test_values_that_are_no_text_are_edited_as_json() -> None:
+    dialogue = dialogues.approval(asked(input={"path": "a.py", "replace_all": False}, preview=""))
+    answer, said = held(dialogue, "e", "b.py", "maybe", "true", "y")
+    assert answer == ApprovalReply("once", input={"path": "b.py", "replace_all": True})
+    assert any("no JSON value" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("source", "lines", "answer"),
+    [
+        ("attempts", ["2", "echo 2", "y"], EscalationReply("edit", input={"command": "echo 2"})),
+        ("attempts", ["1"], EscalationReply("retry")),
+        ("attempts", ["17", "try another way"], EscalationReply("answer", "try another way")),
+        ("attempts", ["", "5"], EscalationReply("stop")),
+        ("ask_operator", ["2"], EscalationReply("answer", "9090")),
+        ("ask_operator", ["8123"], EscalationReply("answer", "8123")),
+        ("ask_operator", ["=2"], EscalationReply("answer", "2")),
+        ("model", ["openai/other"], EscalationReply("retry", "openai/other")),
+    ],
+)
+def test_a_number_chooses_and_other_text_is_the_answer(
+    source: str, lines: list[str], answer: EscalationReply
+) -> None:
+    options = ("8080", "9090") if source == "ask_operator" else ()
+    raised = EscalationRaised(
+        id="e",
+        question="Which port?",
+        source=source,
+        tool="bash",
+        input={"command": "echo 1"},
+        options=options,
+    )
+    assert held(dialogues.escalation(raised, ()), *lines)[0] == answer
+
+
+def test_the_reason_can_be_asked_for_before_the_answer() -> None:
+    raised = EscalationRaised(id="e", question="Help?", source="attempts", tool="bash", input={}, seq=12)
+    dialogue = dialogues.escalation(raised, ())
+    choices = [line.split("  ")[0] for line in next(dialogue).lines if line.endswith("why?")]
+    assert dialogue.send(choices[0]).why == 12
+
+
+def test_a_server_is_answered_field_by_field() -> None:
+    form = ServerAsked(
+        id="s",
+        server="db",
+        purpose="elicitation",
+        message="Which one?",
+        fields={"port": {"type": "integer"}, "name": {"type": "string"}},
+        required=("port",),
+    )
+    assert held(dialogues.server(form), "y", "many", "5432", "")[0] == ServerReply("accept", {"port": 5432})
+    trust = ServerAsked(id="s", server="db", purpose="trust", message="runs: db --serve")
+    assert held(dialogues.server(trust), "yes", "l")[0] == ServerReply("cancel")
