@@ -66,7 +66,7 @@ class HandSession:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    async def submit(self, text: str) -> None:
+    async def submit(self, text: str, typed: str | None = None) -> None:
         self.done.append(("submit", text))
         if self.running:
             self.record(MessageQueued(id=f"q{self.state.seq}", text=text))

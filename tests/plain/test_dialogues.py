@@ -29,8 +29,15 @@ def held(dialogue: Generator[Ask, str, Any], *lines: str) -> tuple[Any, list[str
 
 def asked(**changes: Any) -> ApprovalAsked:
     values = {"id": "a", "call_id": "c", "tool": "bash", "input": {"command": COMMAND}, "preview": COMMAND}
+    values |= {"rules": ("bash(make *)",), "others": (("bash(make)",),), "covers": "make and what follows"}
     return ApprovalAsked(
-        **{**values, "rules": ("bash(make *)",), "covers": "make and what follows", **changes}
+        **{
+            **values,
+            "rules": ("bash(make *)",),
+            "others": (("bash(make)",),),
+            "covers": "make and what follows",
+            **changes,
+        }
     )
 
 
@@ -41,6 +48,8 @@ def asked(**changes: Any) -> ApprovalAsked:
         ([" YES "], ApprovalReply("once")),
         (["a"], ApprovalReply("session")),
         (["w"], ApprovalReply("always")),
+        (["c", "g"], ApprovalReply("everywhere", rules=("bash(make)",))),
+        (["c", "c", "a"], ApprovalReply("session")),
         (["n"], ApprovalReply("deny")),
         (["n use make -n first"], ApprovalReply("deny", "use make -n first")),
         (["yes please", "", "why not", "?", "y"], ApprovalReply("once")),
@@ -64,7 +73,9 @@ def test_an_approval_shows_the_whole_call_with_nothing_hidden_and_what_cannot_be
     assert "␛[2Krm -rf build" in said
     assert "\x1b" not in said
     assert "make and what follows" in said
-    answer, said_again = held(dialogues.approval(asked(rules=(), covers="", why="a rule asks")), "a", "w")
+    answer, said_again = held(
+        dialogues.approval(asked(rules=(), others=(), covers="", why="a rule asks")), "a", "w"
+    )
     assert answer is None
     assert "a rule asks" in "\n".join(said_again)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tui_agent.console.panes.styled_line import Line
     from tui_agent.core.state import RunState
     from tui_agent.plain.paper import Paper
-    from tui_agent.store.rewind import Scope
+    from tui_agent.store.rewind import RewindPoint, Scope
     from tui_agent.store.session import Session
 
 Answer = TypeVar("Answer")
@@ -404,7 +404,7 @@ class PlainCommands:
         self._console.leave(self._next(resume=made.name))
 
     async def rewind(self, argument: str) -> None:
-        from tui_agent.console.rewind_text import choices_of, first_choice, preview, rewound
+        from tui_agent.console.rewind_text import choices_of, first_choice
 
         if argument not in {"", "undo"}:
             raise ValueError("Write /rewind, or /rewind undo.")
@@ -414,21 +414,56 @@ class PlainCommands:
             place = await self._console.ask(
                 dialogues.pick("Go back to:", [one_line(choice.label, 200) for choice in choices])
             )
-        if place is None:
-            return
-        point = choices[place].point
+        if place is not None:
+            await self._rewind(choices[place].point)
+
+    async def _rewind(self, point: RewindPoint | None) -> bool:
+        """Show what going back to the point (None: taking the newest rewind back) changes; do it if agreed."""
+        from tui_agent.console.rewind_text import preview, rewound
+
         if point is None:
             plan = await self._session.plan_undo()
         else:
             ways = ["conversation and files", "the conversation alone", "the files alone"]
             scope = await self._console.ask(dialogues.pick("What goes back?", ways)) if point.ref else 1
             if scope is None:
-                return
+                return False
             plan = await self._session.plan_rewind(point, SCOPES[scope])
         lines = dialogues.shown(preview(plan, self._state.session.workspace))
-        if await self._console.ask(dialogues.confirm(lines, "does it")):
-            await self._session.rewind(plan)
-            self._say(rewound(plan))
+        if not await self._console.ask(dialogues.confirm(lines, "does it")):
+            return False
+        await self._session.rewind(plan)
+        self._say(rewound(plan))
+        return True
+
+    async def undo(self, _: str) -> None:
+        if self._session.running:
+            lines = ["A run is under way. It has to end before what it did can be taken back."]
+            if not await self._console.ask(dialogues.confirm(lines, "ends it")):
+                return
+            await self._session.stop()
+        point = next((point for point in self._session.rewind_points() if point.text), None)
+        if point is None:
+            raise ValueError("There is no message to take back.")
+        if await self._rewind(point):
+            self._console.put_in_prompt(point.text)
+            self._say(f"Your message was: {point.text}")
+
+    async def redo(self, _: str) -> None:
+        await self.rewind("undo")
+
+    async def queue(self, _: str) -> None:
+        waiting = self._state.queue
+        rows = [one_line(message.text, 200) for message in waiting]
+        chosen = (
+            await self._console.ask(dialogues.pick("Messages that wait; a number drops one:", rows))
+            if rows
+            else None
+        )
+        if chosen is not None:
+            self._session.unqueue(waiting[chosen].id)
+        elif not rows:
+            self._say("No message is queued.")
 
     async def export(self, argument: str) -> None:
         from tui_agent.console.export import export_file

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from tui_agent.console.cards import approval as approval_card
 from tui_agent.console.cards import escalation as escalation_card
 from tui_agent.console.cards import server as server_card
 from tui_agent.console.cards.card_body import Passage, blanks_said
 from tui_agent.console.cards.editor import is_plain
+from tui_agent.permissions.offers import rules_in_words
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
 from tui_agent.terminal_text import one_line, reveal
 
@@ -63,39 +64,47 @@ def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
         f"Allow {reveal(asked.tool)}?",
         *indented(shown(approval_card.subject(asked.preview, asked.input))),
     ]
-    if asked.rules:
-        question.append(f"a and w cover {reveal(asked.covers)}.")
-    elif asked.why:
-        question.append(f"Why it asks: {reveal(asked.why)}.")
-    ways = _ways(asked)
-    line = yield Ask((*question, ways))
+    offers, offer = (asked.rules, *asked.others), 0
+    lasting: dict[str, Literal["session", "always", "everywhere"]] = (
+        {"a": "session", "w": "always", "g": "everywhere"} if asked.rules else {}
+    )
+    line = yield Ask((*question, *_rule(asked, offer), _ways(asked)))
     while True:
         word, _, rest = line.strip().partition(" ")
-        match word.lower():
-            case "y" | "yes" if not rest:
-                return ApprovalReply("once")
-            case "a" if asked.rules and not rest:
-                return ApprovalReply("session")
-            case "w" if asked.rules and not rest:
-                return ApprovalReply("always")
-            case "n" | "no":
-                return ApprovalReply("deny", reason=rest.strip())
-            case "e" if not rest:
-                edited = yield from arguments(asked.input)
-                if edited is not None:
-                    return ApprovalReply("once", input=None if edited == asked.input else edited)
-                line = yield Ask((ways,))
-            case "?":
-                line = yield Ask((*question, ways))
-            case "":
-                line = yield Ask((ways,))
-            case _:
-                line = yield Ask((f"This does not answer the question; nothing was done. {ways}",))
+        word = word.lower()
+        said: tuple[str, ...] = ()
+        if word in {"n", "no"}:
+            return ApprovalReply("deny", reason=rest.strip())
+        if rest or word not in {"y", "yes", "e", "c", "?", "", *lasting}:
+            said = ("This does not answer the question; nothing was done.",)
+        elif word in {"y", "yes"}:
+            return ApprovalReply("once")
+        elif word in lasting:
+            return ApprovalReply(lasting[word], rules=offers[offer] if offer else ())
+        elif word == "e":
+            edited = yield from arguments(asked.input)
+            if edited is not None:
+                return ApprovalReply("once", input=None if edited == asked.input else edited)
+        elif word == "c" and asked.others:
+            offer = (offer + 1) % len(offers)
+            said = tuple(_rule(asked, offer))
+        elif word == "?":
+            said = (*question, *_rule(asked, offer))
+        line = yield Ask((*said, _ways(asked)))
+
+
+def _rule(asked: ApprovalAsked, offer: int) -> list[str]:
+    """What the lasting answers would allow, or why none is offered."""
+    if not asked.rules:
+        return [f"Why it asks: {reveal(asked.why)}."] if asked.why else []
+    covers = rules_in_words(asked.others[offer - 1]) if offer else asked.covers
+    return [f"a, w and g allow {reveal(covers)}."]
 
 
 def _ways(asked: ApprovalAsked) -> str:
-    remembering = "a this session, w always here, " if asked.rules else ""
-    return f"y once, {remembering}n or n REASON deny, e edit, ? reads it again."
+    other = "c another rule, " if asked.others else ""
+    lasting = f"a this session, w this workspace, g everywhere, {other}" if asked.rules else ""
+    return f"y once, {lasting}n or n REASON deny, e edit, ? reads it again."
 
 
 def arguments(before: Mapping[str, Any]) -> Dialogue[dict[str, Any] | None]:

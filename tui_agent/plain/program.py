@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tui_agent.config.errors import ConfigError, MissingModelError
-from tui_agent.config.settings import load_settings
+from tui_agent.config.settings import load_settings, user_config_file
 from tui_agent.console import commands as slash
 from tui_agent.console.cards.escalation import attempts_before
 from tui_agent.console.cards.gate import outline_line
@@ -29,7 +29,9 @@ from tui_agent.console.operator import (
     GateQuestion,
     ServerQuestion,
 )
+from tui_agent.console.own_commands import find_own_commands
 from tui_agent.console.program import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, remarks_on
+from tui_agent.console.screens.session_screen import COMMAND_TRUST_FILE
 from tui_agent.console.screens.why import why_lines
 from tui_agent.console.server_entries import PromptError, expanded, names_a_server
 from tui_agent.console.startup import open_live
@@ -46,7 +48,8 @@ from tui_agent.plain.paper import PROMPT, Paper
 from tui_agent.runtime.operator import GateReply
 from tui_agent.store.errors import JournalError, SessionError
 from tui_agent.store.retention import put_away
-from tui_agent.terminal_text import one_line, sanitize
+from tui_agent.store.trust_file import TrustFile
+from tui_agent.terminal_text import one_line, reveal, sanitize
 from tui_agent.tools.errors import ToolError
 
 if TYPE_CHECKING:
@@ -353,32 +356,58 @@ class PlainConsole:
             try:
                 invocation = slash.parse(text)
             except slash.UnknownCommandError as error:
-                self.paper.line(sanitize(str(error)))
+                self._begin(self._own_text_command(text, str(error)))
                 return
         if invocation.command.name in ON_SCREEN_ONLY:
             self.paper.line(f"/{invocation.command.name} is about the screen; there is none here.")
         elif self._commands is not None:
             self._begin(self._commands.run(invocation.command, invocation.argument))
 
+    async def _own_text_command(self, line: str, otherwise: str) -> None:
+        """Send the text of a Markdown command; one of the checkout is agreed to first."""
+        if self._opened is None:
+            return
+        workspace = Path(self._opened.session.state.session.workspace)
+        found = (await asyncio.to_thread(find_own_commands, workspace, user_config_file().parent)).named(line)
+        if found is None:
+            self.paper.line(sanitize(otherwise))
+            return
+        command, arguments = found
+        answers = TrustFile(self._opened.settings.state_dir / COMMAND_TRUST_FILE, workspace)
+        if not command.personal and not await asyncio.to_thread(answers.answer, command.digest):
+            lines = [
+                f"/{command.name} comes with this checkout: its author, not you, wrote {one_line(command.place)}.",
+                "It would send this text as your message, and run nothing by itself:",
+                *dialogues.indented(reveal(command.body).split("\n")),
+            ]
+            if not await self.ask(dialogues.confirm(lines, "sends it, now and from now on")):
+                return
+            about = {"command": command.name, "place": command.place}
+            await asyncio.to_thread(answers.keep, command.digest, about, True)
+        await self.submit(command.expanded(arguments), None if command.personal else arguments)
+
     def _names_a_server(self, text: str) -> bool:
         servers = None if self._opened is None else self._opened.session.servers
         return servers is not None and names_a_server(text, servers.rows())
 
-    async def submit(self, text: str) -> None:
-        """Start a run, or queue a message; what own commands printed goes before it."""
+    async def submit(self, text: str, typed: str | None = None) -> None:
+        """Start a run, or queue a message; what own commands printed goes before it.
+
+        Images are sent where `typed`, what the operator wrote of it (None: all), names them.
+        """
         if self._opened is None:
             return
-        session = self._opened.session
+        session, typed = self._opened.session, text if typed is None else typed
         try:
             if session.servers is not None and self._names_a_server(text):
                 text = await expanded(text, session.servers)
-        except (PromptError, ToolError) as error:
+            text = "\n\n".join([*self._printed, text])
+            self._narration.typed.add(text)
+            await session.submit(text, typed)
+        except (PromptError, ToolError, SessionError) as error:
             self.paper.line(sanitize(str(error)))
-            return
-        text = "\n\n".join([*self._printed, text])
-        self._printed.clear()
-        self._narration.typed.add(text)
-        await session.submit(text)
+        else:
+            self._printed.clear()
 
     async def _own_command(self, command: str) -> None:
         if self._opened is None or not command:
