@@ -34,15 +34,6 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-ON_SCREEN_ONLY = frozenset({"theme", "panes", "next-pane", "jump"})
-"""Commands about how the screen looks."""
-
-SHOW = Command("show", "Write the whole result of the newest call")
-PLAIN_COMMANDS: tuple[Command, ...] = (
-    *(command for command in COMMANDS if command.name not in ON_SCREEN_ONLY),
-    SHOW,
-)
-
 WIDE = 400
 """Columns for reports: the terminal wraps their lines by itself."""
 
@@ -121,7 +112,7 @@ class PlainCommands:
 
     async def help(self, _: str) -> None:
         self._paper.lines(HELP.split("\n"))
-        self._paper.lines(f"  {command.usage}: {command.help}" for command in PLAIN_COMMANDS)
+        self._paper.lines(f"  {command.usage}: {command.help}" for command in plain_commands())
 
     async def auto(self, _: str) -> None:
         self._go("AUTO")
@@ -239,9 +230,25 @@ class PlainCommands:
         self._paper.lines(text_of(cost_lines(self._state, time.time(), WIDE)))
 
     async def diff(self, _: str) -> None:
-        from tui_agent.console.reports import diff_lines
+        from tui_agent.console.panes.diff import draw_unified, files_of
+        from tui_agent.console.reports import changed_files
 
-        self._paper.lines(text_of(diff_lines(self._state, WIDE)))
+        patch = await self._session.changes()
+        files = changed_files(self._state) if patch is None else files_of(patch)
+        for file in files:
+            self._say(f"{one_line(file.name, 400)}: {file.added} added, {file.removed} removed")
+            self._paper.lines(text_of(draw_unified(file, WIDE)))
+        if not files:
+            self._say("This run has changed no file.")
+
+    async def permissions(self, _: str) -> None:
+        rules = self._session.rules()
+        self._paper.lines(one_line(str(rule)) for rule in rules)
+        self._say(
+            "`agent-tui permissions explain COMMAND` says which rule speaks."
+            if rules
+            else "There is no rule."
+        )
 
     async def context(self, _: str) -> None:
         from tui_agent.console.screens.context import UNITS, sentences
@@ -482,3 +489,11 @@ class PlainCommands:
         return replace(
             self._console.arguments, task=None, demo=None, replay=None, replay_at=0, step=False, resume=resume
         )
+
+
+SHOW = Command("show", "Write the whole result of the newest call")
+
+
+def plain_commands() -> list[Command]:
+    """Those of the screen that there are in lines too, and those that are only here."""
+    return [*(command for command in COMMANDS if hasattr(PlainCommands, command.action)), SHOW]

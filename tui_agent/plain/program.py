@@ -41,7 +41,7 @@ from tui_agent.headless_output import Outlet
 from tui_agent.models.discovery import discover
 from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.plain import dialogues
-from tui_agent.plain.commands import ON_SCREEN_ONLY, PLAIN_COMMANDS, SHOW, WIDE, PlainCommands, text_of
+from tui_agent.plain.commands import SHOW, WIDE, PlainCommands, plain_commands, text_of
 from tui_agent.plain.line_input import Keyboard, LineInput, Pipe
 from tui_agent.plain.narration import Narration
 from tui_agent.plain.paper import PROMPT, Paper
@@ -358,8 +358,10 @@ class PlainConsole:
             except slash.UnknownCommandError as error:
                 self._begin(self._own_text_command(text, str(error)))
                 return
-        if invocation.command.name in ON_SCREEN_ONLY:
-            self.paper.line(f"/{invocation.command.name} is about the screen; there is none here.")
+        if invocation.command not in plain_commands():
+            self.paper.line(
+                f"/{invocation.command.name} is for the screen; /help lists what there is in lines."
+            )
         elif self._commands is not None:
             self._begin(self._commands.run(invocation.command, invocation.argument))
 
@@ -427,7 +429,7 @@ class PlainConsole:
         word = typed.rpartition(" ")[2]
         if typed.startswith("/"):
             if not space:
-                return [f"/{command.name} " for command in PLAIN_COMMANDS if command.name.startswith(name)]
+                return [f"/{command.name} " for command in plain_commands() if command.name.startswith(name)]
             command = slash.BY_NAME.get(name)
             return [value for value in (command.values if command else ()) if value.startswith(word)]
         if not word.startswith("@") or self._files is None:
