@@ -19,6 +19,7 @@ from tests.servers import MAKES, Make, ModelServer, Said
 from tests.servers.anthropic import REDACTED
 from tests.servers.anthropic import SIGNATURE as THINKING_SIGNATURE
 from tests.servers.gemini import SIGNATURE as THOUGHT_SIGNATURE
+from tests.servers.openrouter import OpenRouter
 from tests.servers.responses import ENCRYPTED
 from tui_agent.config.settings import Settings
 from tui_agent.core.events import Outcome
@@ -73,6 +74,8 @@ def came_back(make: Make, body: dict[str, Any]) -> Any:
                 for part in first["parts"]
                 if part.get("functionCall") or part.get("function_call")
             ]
+        case "openrouter":
+            return next(each for each in body["messages"] if each.get("tool_calls")).get("reasoning_details")
         case "ollama":
             return next(each for each in body["messages"] if each.get("tool_calls")).get("thinking")
         case _:
@@ -97,6 +100,7 @@ EXPECTED: dict[str, Any] = {
     "llama.cpp": THOUGHT,
     "vllm": THOUGHT,
     "lm_studio": THOUGHT,
+    "openrouter": OpenRouter().details(LOOK),
 }
 
 

@@ -81,9 +81,13 @@ class CarriedPieces:
         signed: Sequence[str],
         reasoning: str,
         *,
+        details: Sequence[Mapping[str, Any]] = (),
         own_server: bool,
     ) -> Carried | None:
-        """What the reply carries for `provider`; `signed` holds a signature for each call, or "". None: nothing."""
+        """What the reply carries for `provider`; `signed` holds a signature for each call, or "". None: nothing.
+
+        `details`: the pieces of OpenRouter's `reasoning_details`.
+        """
         message: dict[str, Any] = {}
         blocks = [
             block for block in self.thinking if block.get("type") != "thinking" or block.get("signature")
@@ -92,10 +96,14 @@ class CarriedPieces:
             message["thinking_blocks"] = blocks
         if self.reasoning_items:
             message["reasoning_items"] = self.reasoning_items
+        if details:
+            message["reasoning_details"] = _joined(details)
         if self.signatures and not calls:
             message["provider_specific_fields"] = {"thought_signatures": self.signatures}
-        open_reasoning = bool(calls and reasoning.strip()) and takes_open_reasoning(
-            provider, own_server=own_server
+        open_reasoning = (
+            bool(calls and reasoning.strip())
+            and not details
+            and takes_open_reasoning(provider, own_server=own_server)
         )
         if not message and not any(signed) and not open_reasoning:
             return None
@@ -105,6 +113,20 @@ class CarriedPieces:
             signatures=tuple(signed) if any(signed) else (),
             reasoning=open_reasoning,
         )
+
+
+def _joined(pieces: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Details from their pieces: those of one follow each other with its type and index, and their texts join."""
+    joined: list[dict[str, Any]] = []
+    for piece in pieces:
+        last = joined[-1] if joined else {}
+        if "index" not in piece or any(last.get(key) != piece.get(key) for key in ("type", "index")):
+            joined.append(dict(piece))
+            continue
+        for key, value in piece.items():
+            grows = key in {"text", "summary", "data"} and isinstance(last.get(key), str)
+            last[key] = last[key] + str(value or "") if grows else value
+    return joined
 
 
 def restored(message: dict[str, Any], provider: str, *, with_carried: bool) -> dict[str, Any]:

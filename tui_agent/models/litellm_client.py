@@ -281,6 +281,7 @@ class LitellmClient:
                 calls,
                 assembler.signatures(cut=cut),
                 assembler.reasoning,
+                details=call.raw.details,
                 own_server=at.own_server,
             ),
         )
@@ -360,6 +361,7 @@ class _Call:
             self._finish = getattr(choices[0], "finish_reason", None)
             message = choices[0].message
             self.raw.refusal = str(getattr(message, "refusal", None) or "")
+            self.raw.details = list(getattr(message, "reasoning_details", None) or ())
             self._take(message)
 
     def _take(self, delta: Any) -> Delta:

@@ -20,6 +20,8 @@ class RawChunks:
         self.finish_reason: str | None = None
         self.refusal = ""
         """What the model says instead of an answer, where the provider has a place of its own for it."""
+        self.details: list[Mapping[str, Any]] = []
+        """OpenRouter's `reasoning_details` in pieces. litellm drops those that come without a text: the signatures."""
         self.usage: dict[str, Any] = {}
 
     @classmethod
@@ -71,7 +73,9 @@ class RawChunks:
         if choices:
             self.with_choices = True
             self.finish_reason = _of(choices[0], "finish_reason") or self.finish_reason
-            self.refusal += str(_of(_of(choices[0], "delta"), "refusal") or "")
+            delta = _of(choices[0], "delta")
+            self.refusal += str(_of(delta, "refusal") or "")
+            self.details += _of(delta, "reasoning_details") or ()
         elif _of(chunk, "text") or _of(chunk, "tool_use") or _of(chunk, "is_finished"):
             self.with_choices = True
         usage = _of(chunk, "usage")

@@ -48,7 +48,8 @@ class Carried(Value):
     provider: str
     """As litellm names it."""
     message: dict[str, JsonValue] = {}
-    """Fields of the assistant message: `thinking_blocks`, `reasoning_items`, `provider_specific_fields`."""
+    """Fields of the assistant message: `thinking_blocks`, `reasoning_items`, `reasoning_details`,
+    `provider_specific_fields`."""
     signatures: tuple[str, ...] = ()
     """One for each call, in order; empty where a call has none."""
     reasoning: bool = False
