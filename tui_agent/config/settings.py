@@ -122,6 +122,8 @@ class Settings(BaseModel):
     """How you are called when you look elsewhere: the window's title, the bell, a notification of the desktop."""
     plain: bool = False
     """The console in lines: for screen readers and terminals that cannot be drawn on."""
+    vim: bool = False
+    """Vim keys in the prompt."""
     step: bool = False
     """Start paused before every iteration."""
     output: OutputForm = "text"

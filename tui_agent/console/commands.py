@@ -125,6 +125,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("jump", "Jump to a pane", "[PANE]", key="ctrl+o", hint="jump", replay=True),
     Command("history", "Look through earlier prompts", key="ctrl+r"),
     Command("editor", "Write the prompt in your editor ($VISUAL, $EDITOR)", key="ctrl+g"),
+    Command(
+        "vim",
+        "Vim keys in the prompt, for this session; `vim = true` in config.toml keeps them",
+        "[on|off]",
+        ("on", "off"),
+    ),
     Command("new", "Start a new session here; this one is kept"),
     Command("clear", "The same as /new"),
     Command("status", "Session, model, policy, approvals, what was used", replay=True),

@@ -159,6 +159,8 @@ class ConsoleApp(SessionApp):
             screen.say(remark, "warning")
         self._attention = Attention(self.write_terminal, lambda: self.app_focus, opened.settings.notify)
         screen.watch_for_operator(self._attention)
+        if opened.settings.vim:
+            screen.prompt.use_vim(True)
         screen.use(await asyncio.to_thread(preferences.load, opened.settings.state_dir))
         if screen.dashboard is not None:
             screen.dashboard.greet(await asyncio.to_thread(_welcome, opened.settings))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -18,6 +19,8 @@ from tui_agent.quantities import compact, counted
 
 if TYPE_CHECKING:
     from textual import events
+
+    from tui_agent.console.vim import VimKeys
 
 NEW_LINE_KEYS = frozenset({"shift+enter", "ctrl+j", "alt+enter"})
 
@@ -82,6 +85,8 @@ class Prompt(TextArea):
         self.completions = completions
         self._folded: dict[str, str] = {}
         self._folds = 0
+        self.vim: VimKeys | None = None
+        """Set by `use_vim`."""
         self.queue_above = False
         """Messages wait above the prompt."""
 
@@ -117,7 +122,11 @@ class Prompt(TextArea):
         """
         if event.is_printable or event.key in {"backspace", "delete", "enter"}:
             self.post_message(self.Typed())
-        if event.key == "backspace" and self._delete_mark():
+        if self.vim is not None and self.vim.take(event):
+            if event.key == "escape":
+                self.completions.offer("")
+            self._show_mode()
+        elif event.key == "backspace" and self._delete_mark():
             pass
         elif event.key == "enter":
             self.action_send()
@@ -127,6 +136,24 @@ class Prompt(TextArea):
             return
         event.stop()
         event.prevent_default()
+
+    def use_vim(self, wanted: bool) -> None:
+        """Take Vim's keys from now on, or no more."""
+        from tui_agent.console.vim import VimKeys
+
+        self.vim = VimKeys(self) if wanted else None
+        self._show_mode()
+
+    @property
+    def commanded(self) -> bool:
+        """Letters are commands and no text."""
+        return self.vim is not None and self.vim.mode == "NORMAL"
+
+    def _show_mode(self) -> None:
+        if self.vim is None:
+            self.border_subtitle = None
+        else:
+            self.border_subtitle = Content(f"{self.vim.pending} {self.vim.mode}".strip())
 
     def on_paste(self, event: events.Paste) -> None:
         """Make pasted text safe before the text area takes it."""
@@ -177,6 +204,9 @@ class Prompt(TextArea):
         self.put("")
         self._folded.clear()
         self.completions.offer("")
+        if self.vim is not None:
+            self.vim.insert()
+            self._show_mode()
         self.post_message(self.Submitted(text.strip("\n")))
 
     def action_complete(self) -> None:

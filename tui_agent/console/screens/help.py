@@ -44,6 +44,17 @@ PROMPT_KEYS: Rows = (
     ("^_", "Undo what was typed"),
     ("^P", "Command palette"),
 )
+VIM_KEYS: Rows = (
+    ("/vim", "Vim keys in the prompt; `vim = true` in config.toml keeps them"),
+    ("Esc", "Normal mode; in normal mode as without Vim: interrupt"),
+    ("i a I A o O", "Insert mode"),
+    (
+        "h j k l w b e 0 ^ $ gg G",
+        "Move, with a count before them; j and k also go to earlier and later texts",
+    ),
+    ("d c y", "Cut, change, copy up to a motion; twice: whole lines; x X D C Y"),
+    ("p P u ^R", "Put in, undo, do again"),
+)
 CARD_KEYS: Rows = (
     ("F8, Enter", "Go to the card from an empty prompt; Esc goes back, and the question stays"),
     (
@@ -138,6 +149,7 @@ def sections(focused: str = "") -> list[tuple[str, Rows]]:
         *([("This pane", (here,))] if here else []),
         ("Commands and their keys", command_rows()),
         ("Prompt", PROMPT_KEYS),
+        ("Vim keys", VIM_KEYS),
         ("Cards", CARD_KEYS),
         ("Panes", others),
         ("The strip and its ladder", STRIP),

@@ -454,6 +454,25 @@ class LiveScreen(SessionScreen):
             self.prompt.put(chosen)
         self.prompt.focus()
 
+    def action_vim(self, wanted: str = "") -> None:
+        """Vim keys in the prompt, or none."""
+        if wanted not in {"", "on", "off"}:
+            self.say("Write /vim on, or /vim off.", "warning")
+            return
+        on = self.prompt.vim is None if not wanted else wanted == "on"
+        self.prompt.use_vim(on)
+        self.say(
+            "Vim keys: Esc leaves insert mode, and interrupts from normal mode."
+            if on
+            else "The prompt's own keys."
+        )
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In Vim's normal mode Ctrl+R does again what was undone."""
+        if action == "history" and self.prompt.commanded and self.focused is self.prompt:
+            return False
+        return super().check_action(action, parameters)
+
     def action_editor(self) -> None:
         """Edit the prompt's text in the operator's editor; the terminal is the editor's meanwhile."""
         from textual.app import SuspendNotSupported
