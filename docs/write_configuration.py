@@ -15,8 +15,7 @@ from pydantic.fields import FieldInfo
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from field_notes import field_notes
-
+from tui_agent.config.field_notes import field_notes
 from tui_agent.config.layers import IN_A_PROJECTS_PROFILE, LIMITS, PERSONAL
 from tui_agent.config.profiles import FallbackSettings, ModelParameters, ModelProfile
 from tui_agent.config.sections import EnvironmentSettings, HookSettings, SandboxSettings, WebSettings
@@ -37,6 +36,7 @@ Keys marked † cannot be set by a workspace's `.agent-tui.toml`: it comes with 
 stranger's. There, `approve` may only be `ask`, a model's name holds neither an address nor a script, and what
 bounds the expense (LIMITS) may only be
 lower than your own file (else the default) has it.
+`/settings` in the console shows each with its value and where that comes from, and changes your own file.
 Provider keys stand in no file; they come from the providers' own variables (`OPENAI_API_KEY`, …).
 """
 
@@ -161,7 +161,7 @@ def _table(
     model: type[BaseModel], without: Collection[str] = (), personal: Collection[str] = PERSONAL
 ) -> str:
     rows = ["| key | default | |", "|---|---|---|"]
-    notes = field_notes(model)
+    notes = {name: note.replace("|", "\\|") for name, note in field_notes(model).items()}
     for name, field in model.model_fields.items():
         if name in _SECTIONS or name in without:
             continue

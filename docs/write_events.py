@@ -14,9 +14,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from field_notes import field_notes
 from pydantic import BaseModel
 
+from tui_agent.config.field_notes import field_notes
 from tui_agent.core import events
 
 TARGET = Path(__file__).with_name("EVENTS.md")
@@ -74,7 +74,7 @@ def _model(model: type[BaseModel], name: str = "") -> str:
     notes: dict[str, str] = {}
     for base in reversed(model.__mro__):
         if base.__module__.startswith(f"{events.__name__}."):
-            notes |= field_notes(base)
+            notes |= {name: note.replace("|", "\\|") for name, note in field_notes(base).items()}
     fields = {
         field: info for field, info in model.model_fields.items() if field not in {"seq", "at", "v", "type"}
     }

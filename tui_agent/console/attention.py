@@ -39,7 +39,7 @@ class Attention:
         """`looking`: whether the terminal has the focus."""
         self._write = write
         self._looking = looking
-        self._ways = ways
+        self.ways = ways
         self._environment = environment
         self._title = ""
         self._told = ""
@@ -47,7 +47,7 @@ class Attention:
     def show(self, state: RunState) -> None:
         """Say how the run stands, where that has changed."""
         title, event = describe(state)
-        if "title" in self._ways and title != self._title:
+        if "title" in self.ways and title != self._title:
             if not self._title:
                 self._write(KEEP_TITLE)
             self._write(f"\x1b]2;{title}{BELL}")
@@ -57,14 +57,14 @@ class Attention:
         self._told = event
         if not event or self._looking():
             return
-        if "bell" in self._ways:
+        if "bell" in self.ways:
             self._write(BELL)
-        if "desktop" in self._ways:
+        if "desktop" in self.ways:
             self._write(notification(title, self._environment))
 
     def end(self) -> None:
         """Give the terminal its title back."""
-        if "title" in self._ways and self._title:
+        if "title" in self.ways and self._title:
             self._write(RESTORE_TITLE)
 
 

@@ -85,6 +85,9 @@ COMMANDS: tuple[Command, ...] = (
         key="f4",
     ),
     Command(
+        "settings", "Every setting and where its value comes from; change it in your own file", key="f12"
+    ),
+    Command(
         "permissions",
         "Permission rules: try them, add, change, take back",
     ),

@@ -225,6 +225,11 @@ class ConsoleApp(SessionApp):
             self._attention.end()
         await super().leave(code)
 
+    def take_over(self, key: str, settings: Settings) -> bool:
+        if key == "notify" and self._attention is not None:
+            self._attention.ways = settings.notify
+        return key == "notify"
+
     def write_terminal(self, sequence: str) -> None:
         """Write a control sequence to the terminal, in order with what is drawn."""
         if self._driver is not None:

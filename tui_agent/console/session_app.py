@@ -45,7 +45,11 @@ class SessionApp(App[None]):
         """The user's configuration file, as this start reads it."""
         from tui_agent.config.user_file import UserFile
 
-        return UserFile(settings.user_file, {**self.arguments.overrides, "workspace": settings.workspace})
+        return UserFile(settings.user_file, self.arguments.overrides)
+
+    def take_over(self, key: str, settings: Settings) -> bool:
+        """Follow a setting of the console's own at once; False where it is none."""
+        return False
 
     def copy(self, text: str, what: str) -> None:
         """Copy a text, made safe, and say what was copied and how. `what`: "the block", …"""

@@ -106,6 +106,8 @@ class Catalog(ModalScreen[None], Generic[Row]):
         """Say what is known of the row under the cursor."""
         chosen = self.list.chosen
         self._known.update(Content("Nothing fits.") if chosen is None else self.about(chosen))
+        # A longer text leaves the list fewer lines.
+        self.call_after_refresh(self.list.follow)
 
     def say(self, text: str) -> None:
         """A remark on the lower edge."""

@@ -372,6 +372,37 @@ class SessionScreen(DashboardScreen):
         self._with_session(act)
 
     @work(group="commands")
+    async def action_settings(self) -> None:
+        """Show every setting."""
+        session = self.session
+        if session is None:
+            self.say("The session is still being opened.")
+            return
+        from tui_agent.console.screens.settings import SettingsScreen
+
+        screen = SettingsScreen(self.app.user_file(session.settings), self.apply_setting, self.run_command)
+        await self.app.push_screen_wait(screen)
+
+    def apply_setting(self, key: str, settings: Settings) -> str:
+        """Take over a setting that was changed in the user's file; from when on it holds."""
+        session = self.session
+        if session is None:
+            return "from the next session on."
+        match key:
+            case "model" if settings.model:
+                self.action_model(settings.model)
+                return "from the next call of the model on."
+            case "approve":
+                session.set_approve(settings.approve)
+                return "from now on."
+            case "policy":
+                session.set_policy(settings.policy)
+                return "from the next run on."
+        if self.app.take_over(key, settings):
+            return "from now on."
+        return "from the next run on." if session.use(key, settings) else "from the next session on."
+
+    @work(group="commands")
     async def action_permissions(self) -> None:
         """Show the permission rules in force."""
         session = self.session

@@ -1,4 +1,4 @@
-"""The docstrings under the fields of a class, for the pages that are made from them."""
+"""The docstrings under the fields of a class, for what is made from them: documents, the settings screen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import itertools
 
 
 def field_notes(model: type) -> dict[str, str]:
-    """What stands under each field of `model` itself, on one line and safe in a table."""
+    """What stands under each field of `model` itself, on one line. Reads the source."""
     parsed = ast.parse(inspect.getsource(model).strip())
     body = next(node for node in parsed.body if isinstance(node, ast.ClassDef)).body
     notes: dict[str, str] = {}
@@ -19,5 +19,5 @@ def field_notes(model: type) -> dict[str, str]:
             and isinstance(note, ast.Expr)
             and isinstance(note.value, ast.Constant)
         ):
-            notes[field.target.id] = " ".join(str(note.value.value).split()).replace("|", "\\|")
+            notes[field.target.id] = " ".join(str(note.value.value).split())
     return notes

@@ -1,0 +1,174 @@
+"""Every setting with its value, where that comes from, what it means and what is allowed; edited into the user's own
+file, whose comments and order stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual import work
+from textual.content import Content
+
+from tui_agent.config.errors import ConfigError
+from tui_agent.config.setting_rows import ELSEWHERE, SettingError, SettingRow, setting_rows, toml_value
+from tui_agent.console.hints import Hint
+from tui_agent.console.option_row import Option
+from tui_agent.console.panes.cursor_list import CursorList
+from tui_agent.console.panes.styled_line import Line, Span, fit, pad
+from tui_agent.console.screens.catalog import Catalog
+from tui_agent.console.screens.field import FieldScreen, Judged, Selection, Values
+from tui_agent.console.screens.rules import short
+from tui_agent.terminal_text import one_line, reveal
+
+if TYPE_CHECKING:
+    from tui_agent.config.settings import Settings
+    from tui_agent.config.user_file import UserFile
+
+WIDE = 76
+"""Cells of a row from which on the group has a column."""
+UNSET = "(default)"
+
+Applied = Callable[[str, "Settings"], str]
+"""Takes a changed setting over; says from when on it holds."""
+
+
+class SettingList(CursorList[SettingRow]):
+    """Settings by group; those that are set stand out."""
+
+    def draw_row(self, row: SettingRow, width: int, *, current: bool) -> Line:
+        ground = " on:cursor-background" if current else ""
+        group = 14 if width >= WIDE else 0
+        origin = min(26, width // 4)
+        name = min(30, (width - group - origin) // 2)
+        place = self.rows.index(row)
+        first = not place or self.rows[place - 1].group != row.group
+        value = max(4, width - 2 - group - name - origin)
+        return (
+            Span("▌ " if current else "  ", f"accent{ground}"),
+            Span(pad(row.group if first else "", group) if group else "", f"accent{ground}"),
+            Span(pad(fit(row.key, name - 1), name), ("bold" if row.is_set else "") + ground),
+            Span(
+                pad(fit(one_line(short(row.value)) or "–", value - 1), value),
+                ("bold" if row.is_set else "muted") + ground,
+            ),
+            Span(pad(fit(where(row.origin), origin - 1), origin), f"muted{ground}"),
+            Span("", ground.strip()),
+        )
+
+
+def where(origin: str) -> str:
+    """An origin in a few cells: of a path its name."""
+    return one_line(Path(origin).name if origin.startswith("/") else "" if origin == "default" else origin)
+
+
+class SettingsScreen(Catalog[SettingRow]):
+    """What is typed is looked for in names, meanings and groups."""
+
+    def __init__(self, file: UserFile, applied: Applied, open_elsewhere: Callable[[str], None]) -> None:
+        """`open_elsewhere` opens the screen of a key that has one of its own."""
+        super().__init__("Settings", "Look for a setting", SettingList(), (Hint("Enter", "change", "enter"),))
+        self._file, self._applied = file, applied
+        self._open_elsewhere = open_elsewhere
+        self._all: Sequence[SettingRow] = ()
+        self._typed = ""
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.say(short(str(self._file.path)))
+        self._read()
+
+    @work(group="read", exclusive=True)
+    async def _read(self) -> None:
+        try:
+            self._all = await asyncio.to_thread(lambda: list(setting_rows(self._file.read())))
+        except ConfigError as error:
+            self.notify(error.message, severity="error", markup=False)
+        self.typed(self._typed)
+
+    def typed(self, text: str) -> None:
+        """List what has all the words in its name, group or meaning."""
+        again, self._typed = text == self._typed, text
+        words = text.lower().split()
+        rows = [
+            row
+            for row in self._all
+            if all(word in f"{row.group} {row.key} {row.note}".lower() for word in words)
+        ]
+        self.put(rows, None if again else 0)
+
+    def about(self, row: SettingRow) -> Content:
+        parts = [
+            Content.assemble((row.key, "bold"), f"  {reveal(short(row.value)) or '–'}"),
+            Content(row.note),
+        ]
+        if row.choices:
+            parts.append(Content(f"One of {', '.join(row.choices)}."))
+        origin = "not set" if not row.is_set else f"from {short(row.origin)}"
+        default = f"default {short(row.default)}" if row.default else "no default"
+        last = " · ".join(part for part in (origin, default, row.by_hand) if part)
+        return Content("\n").join(
+            [*(part for part in parts if part.plain), Content.assemble((last, "$muted"))]
+        )
+
+    def action_take(self) -> None:
+        """Change the setting under the cursor."""
+        row = self.list.chosen
+        if row is None:
+            return
+        if row.key in ELSEWHERE:
+            self.dismiss()
+            self._open_elsewhere(row.key)
+        elif row.by_hand:
+            self.notify(f"{row.key}: {row.by_hand} {short(str(self._file.path))}.", markup=False)
+        else:
+            self._edit(row)
+
+    @work(group="change")
+    async def _edit(self, row: SettingRow) -> None:
+        def judge(values: Values) -> Judged:
+            try:
+                value = toml_value(row.key, values[0].replace(UNSET, ""))
+            except SettingError as error:
+                return Judged(reveal(str(error)), right=False)
+            if value is None:
+                return Judged(
+                    f"Taken out of the file: {short(row.default) or 'nothing'}, the default, holds."
+                )
+            return Judged("")
+
+        async def take(values: Values) -> str:
+            return await self._save(row, values[0].replace(UNSET, ""))
+
+        about = (
+            f"{row.note}\nEmpty: the default ({short(row.default) or 'none'})."
+            if not row.choices
+            else row.note
+        )
+        own = row.value if row.is_set else ""
+        selections = []
+        if row.choices:
+            options = [Option("" if each == UNSET else each, each) for each in (UNSET, *row.choices)]
+            selections = [Selection("", options, own if own in row.choices else "")]
+        await self.app.push_screen_wait(
+            FieldScreen(
+                row.key, about, None if row.choices else own, selections, judge, take, short(row.default)
+            )
+        )
+        self._read()
+
+    async def _save(self, row: SettingRow, text: str) -> str:
+        """What is wrong; empty: it is in the file."""
+        try:
+            settings = await asyncio.to_thread(lambda: self._file.set(row.key, toml_value(row.key, text)))
+        except (ConfigError, SettingError) as error:
+            return str(error)
+        origin = settings.origin(row.key)
+        if origin not in {"default", str(self._file.path)}:
+            says = f"Saved; {where(origin)} outweighs it here."
+        else:
+            says = self._applied(row.key, settings)
+        self.notify(f"{row.key}: {says}", markup=False)
+        return ""
