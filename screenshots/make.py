@@ -172,14 +172,25 @@ def answer(screen: LiveScreen) -> None:
             question.settle(EscalationReply("answer", "The file was renamed: look at what is in the folder."))
 
 
+def size_of(svg: str) -> tuple[int, int]:
+    """Width and height of an SVG in pixels."""
+    box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+    if box is None:
+        raise ValueError("an SVG without a viewBox")
+    return round(float(box[1])), round(float(box[2]))
+
+
 def to_png(svg: Path) -> Path | None:
-    """The SVG as a browser shows it, at its own size."""
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg.read_text(encoding="utf-8"))
-    if chromium is None or box is None:
-        return None
-    width, height = (round(float(side)) for side in box.groups())
+    """The SVG as a browser shows it, at its own size; None without a browser."""
     png = svg.with_suffix(".png")
+    return png if browse(svg, png, *size_of(svg.read_text(encoding="utf-8"))) else None
+
+
+def browse(page: Path, png: Path, width: int, height: int) -> bool:
+    """Have a headless Chromium draw the page; False where there is none."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        return False
     with tempfile.TemporaryDirectory() as profile:
         subprocess.run(
             [
@@ -195,13 +206,13 @@ def to_png(svg: Path) -> Path | None:
                 f"--user-data-dir={profile}",
                 f"--screenshot={png}",
                 f"--window-size={width},{height}",
-                str(svg),
+                str(page),
             ],
             check=True,
             capture_output=True,
-            timeout=60,
+            timeout=120,
         )
-    return png
+    return True
 
 
 def main() -> None:
