@@ -14,7 +14,7 @@ from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.diff import FileDiff, draw_sides, draw_unified
 from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.panes.styled_line import Line, Span, justified
+from tui_agent.console.panes.styled_line import Line, Span, fit_middle, pad
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
@@ -49,15 +49,16 @@ class FileList(CursorList[FileDiff]):
 
     def draw_row(self, row: FileDiff, width: int, *, current: bool) -> Line:
         ground = " on:cursor-background" if current else ""
-        left = (
+        added, removed = f"+{row.added}", f" −{row.removed} "
+        room = max(1, width - 2 - len(added) - len(removed))
+        return (
             Span("▌ " if current else "  ", f"accent{ground}"),
-            Span(one_line(row.name, 300), f"{'bold' if current else ''}{ground}".strip()),
+            Span(
+                pad(fit_middle(one_line(row.name, 300), room), room), f"{'bold' if current else ''}{ground}"
+            ),
+            Span(added, f"diff-add{ground}"),
+            Span(removed, f"diff-remove{ground}"),
         )
-        right = (
-            Span(f"+{row.added}", f"diff-add{ground}"),
-            Span(f" −{row.removed} ", f"diff-remove{ground}"),
-        )
-        return (*justified(left, right, width), Span("", ground.strip()))
 
 
 class FilePane(LinePane):
