@@ -462,7 +462,9 @@ async def test_the_conversation_goes_on_following_when_a_card_comes_and_goes() -
 def test_history_is_private_bounded_and_survives_damage(tmp_path: Path) -> None:
     path = tmp_path / "state" / "prompt-history.jsonl"
     history = PromptHistory()
+    history.add("typed before the file was read")
     history.load(path)
+    assert "typed before" in path.read_text()
     for number in range(MAX_ENTRIES + 20):
         history.add(f"text {number}\nsecond line")
     history.add("x" * 1_000_000)

@@ -83,6 +83,7 @@ class Completions(Static):
         first = max(0, min(self._chosen - SHOWN // 2, len(self._suggestions) - SHOWN))
         shown = self._suggestions[first : first + SHOWN]
         width = max(len(suggestion.label) for suggestion in self._suggestions)
+        room = max(20, self.app.size.width - 2)
         lines = []
         for place, suggestion in enumerate(shown, first):
             style = "bold $accent" if place == self._chosen else "$text"
@@ -90,6 +91,6 @@ class Completions(Static):
             lines.append(
                 Content.assemble(
                     (mark + suggestion.label.ljust(width + 2), style), (suggestion.help, "$text-muted")
-                )
+                ).truncate(room, ellipsis=True)
             )
         self.update(Content("\n").join(lines))

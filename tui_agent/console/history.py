@@ -29,7 +29,8 @@ class PromptHistory:
         return tuple(self._entries)
 
     def load(self, path: Path) -> None:
-        """Take over what the file holds, before what was typed since the start."""
+        """Take over what the file holds, before what was typed since the start, which goes into it too."""
+        typed = list(self._entries)
         self._path = path
         with suppress(OSError):
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -37,6 +38,8 @@ class PromptHistory:
             self._position = len(self._entries)
             if len(lines) > 2 * MAX_ENTRIES:
                 self._rewrite()
+        for text in typed:
+            self._keep(text)
 
     def add(self, text: str) -> None:
         """Keep a text that was sent; a repetition of the newest one is not kept twice."""
@@ -44,8 +47,7 @@ class PromptHistory:
         if text.strip() and (not self._entries or self._entries[-1] != text):
             self._entries.append(text)
             del self._entries[:-MAX_ENTRIES]
-            if len(text) <= MAX_ENTRY_CHARACTERS:
-                self._append(text)
+            self._keep(text)
         self._position = len(self._entries)
 
     def previous(self, current: str) -> str | None:
@@ -64,8 +66,8 @@ class PromptHistory:
         self._position += 1
         return self._draft if self._position == len(self._entries) else self._entries[self._position]
 
-    def _append(self, text: str) -> None:
-        if self._path is None:
+    def _keep(self, text: str) -> None:
+        if self._path is None or len(text) > MAX_ENTRY_CHARACTERS:
             return
         import json
 

@@ -34,7 +34,7 @@ PROMPT_KEYS: Rows = (
         "s c",
         "Alone in an empty prompt while a failed model call waits: skip the wait, cancel (pause the run)",
     ),
-    ("@", "A file of the workspace by its letters"),
+    ("@", "A file of the workspace by its letters; an image goes along, also by a pasted path"),
     ("!COMMAND", "Run a command of your own; the model reads what it printed with your next message"),
     (
         "/NAME",

@@ -19,6 +19,10 @@ SHOWN = 200
 """Rows that are listed; more letters find the others."""
 
 
+WIDEST_NAME = 40
+"""Columns up to which what is said about the rows stands in one column."""
+
+
 class Row(NamedTuple):
     """What can be picked: how it is shown, what is said about it, and what the screen is dismissed with."""
 
@@ -98,9 +102,13 @@ class PickScreen(ModalScreen[Any]):
         self._found = list(matching)[:SHOWN]
         options = self.query_one(OptionList)
         options.clear_options()
+        widest = max((len(row.text) for row in self._found if row.about), default=0)
         options.add_options(
             Option(
-                Content.assemble(one_line(row.text, 200), (f"  {one_line(row.about, 120)}", "$text-muted"))
+                Content.assemble(
+                    one_line(row.text, 200).ljust(min(widest, WIDEST_NAME)),
+                    (f"  {one_line(row.about, 120)}" if row.about else "", "$text-muted"),
+                )
             )
             for row in self._found
         )

@@ -136,7 +136,7 @@ class SessionScreen(DashboardScreen):
                 "Write !COMMAND to run a command of your own." if session else "The session is being opened."
             )
             return
-        self.say(f"Runs: {one_line(command, 80)}")
+        self.say(f"Runs: {one_line(command, 80)}. The model reads what it prints with your next message.")
         printed = await session.run_own_command(command)
         self._printed.append(f"I ran `{command}` myself. It printed:\n{printed}")
 
