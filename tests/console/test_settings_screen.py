@@ -11,10 +11,13 @@ from textual.widgets import Input
 from tests.console.real_session import real_live
 from tui_agent.config.setting_rows import GROUPS, OPTIONS_ONLY, SettingError, setting_rows, toml_value
 from tui_agent.config.settings import Settings, load_settings, user_config_file
+from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.option_row import OptionRow
+from tui_agent.console.program import first_theme
 from tui_agent.console.screens.field import FieldScreen
 from tui_agent.console.screens.rules import RulesScreen
 from tui_agent.console.screens.settings import SettingsScreen
+from tui_agent.console.screens.theme_gallery import ThemeGallery
 
 
 @pytest.fixture
@@ -107,3 +110,36 @@ async def test_settings_are_found_changed_and_take_effect(tmp_path: Path, config
         await console.until(lambda: screen.list.chosen and screen.list.chosen.key == "permissions")
         await console.press("enter")
         await console.opens(RulesScreen)
+
+
+async def test_the_gallery_shows_each_theme_at_once_restores_the_former_and_keeps_the_chosen(
+    tmp_path: Path, config: Path
+) -> None:
+    themes = config.parent / "themes"
+    themes.mkdir()
+    (themes / "mine.toml").write_text('primary = "#ffaa00"\nbackground = "#101010"\n', "utf-8")
+    async with real_live(tmp_path, [], size=(80, 24)) as console:
+        app = console.app
+        await console.until(lambda: "mine" in app.theme_names)
+        former = app.theme
+        await console.command("/theme")
+        gallery = await console.opens(ThemeGallery)
+        sources = {row.name: row.source for row in gallery.list.rows}
+        assert (sources["mine"], sources[former], sources["nord"]) == ("yours", "agent-tui", "Textual")
+        assert gallery.list.chosen.name == former
+        await console.press("down")
+        await console.until(lambda: app.theme != former)
+        await console.press("escape")
+        await console.until(lambda: app.theme == former)
+        assert "theme" not in config.read_text()
+
+        await console.command("/theme")
+        gallery = await console.opens(ThemeGallery)
+        gallery.query_one(Input).value = "nord"
+        await console.until(lambda: app.theme == "nord")
+        await console.press("enter")
+        await console.until(lambda: app.screen is console.screen)
+        assert app.theme == "nord"
+        assert load_settings({}, None, {}).theme == "nord"
+        assert config.read_text().startswith("# mine\nmax_iterations = 40  # enough\n")
+        assert first_theme(ConsoleArguments()).name == "nord"

@@ -107,7 +107,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("unqueue", "Take the newest queued message back into the prompt"),
     Command("queue", "Messages that wait: edit, drop, or send now (↑ in an empty prompt)"),
-    Command("theme", "Change the colours", "NAME", replay=True),
+    Command("theme", "Change the colours; alone: look at all themes and keep one", "[NAME]", replay=True),
     Command(
         "panes",
         "Recovery panes: strip (a line), side (beside the conversation), full (the whole screen); F2: the next form",

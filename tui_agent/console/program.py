@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import App
+from textual.theme import BUILTIN_THEMES
 
 from tui_agent.console.arguments import wanted_early
 from tui_agent.console.screens.live import LiveScreen
@@ -30,6 +31,7 @@ from tui_agent.console.themes import (
     read_themes,
     role_defaults,
     theme_folders,
+    user_theme_folder,
 )
 
 if TYPE_CHECKING:
@@ -215,7 +217,9 @@ class ConsoleApp(SessionApp):
         themes, problems = await asyncio.to_thread(lambda: read_themes(theme_folders()))
         for theme in themes.values():
             self.register_theme(theme)
-        self.theme_names = tuple(themes)
+        own = {theme.stem for theme in user_theme_folder().glob("*.toml")}
+        self.theme_sources = {name: "yours" if name in own else "agent-tui" for name in themes}
+        self.theme_names = (*themes, *(name for name in self.available_themes if name not in themes))
         for problem in problems:
             self.notify(problem.message, severity="warning", markup=False)
 
@@ -303,6 +307,8 @@ def first_theme(arguments: ConsoleArguments) -> Theme:
         for folder in reversed(theme_folders()):
             with suppress(ThemeError):
                 return read_theme(folder / f"{name}.toml")
+        if name in BUILTIN_THEMES:
+            return BUILTIN_THEMES[str(name)]
     raise FileNotFoundError(
         f"The theme {DEFAULT_THEME} is missing: the installation is incomplete. Install again."
     )

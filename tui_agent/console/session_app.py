@@ -29,6 +29,8 @@ class SessionApp(App[None]):
         self.next: ConsoleArguments | None = None
         """What to start with in the same terminal, once this is left."""
         self.theme_names: tuple[str, ...] = ()
+        self.theme_sources: dict[str, str] = {}
+        """Where the themes come from: `agent-tui` or `yours`; the others are Textual's own."""
         self._leaving = False
         self._left_session: Opened | None = None
 

@@ -77,6 +77,11 @@ def _user_config_folder() -> Path:
     return user_config_path("agent-tui", appauthor=False)
 
 
+def user_theme_folder() -> Path:
+    """Where a user's own themes lie, whether there are any or not."""
+    return _user_config_folder() / "themes"
+
+
 def read_themes(folders: list[Path]) -> tuple[dict[str, Theme], list[ThemeProblem]]:
     """All themes by name (a later folder's theme replaces an earlier one's), and the files that are wrong."""
     themes: dict[str, Theme] = {}

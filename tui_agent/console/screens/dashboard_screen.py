@@ -260,8 +260,13 @@ class DashboardScreen(Screen[None]):
             use = context_use(self.state)
             self.app.push_screen(ReportScreen("Context", lambda width: context_lines(use, width)))
 
-    def action_theme(self, name: str) -> None:
-        if name in self.app.theme_names:
+    def action_theme(self, name: str = "") -> None:
+        """Change the colours; without a name, look at all themes."""
+        if not name and self.settings is not None:
+            from tui_agent.console.screens.theme_gallery import ThemeGallery
+
+            self.app.push_screen(ThemeGallery(self.app.user_file(self.settings)))
+        elif name in self.app.theme_names:
             self.app.theme = name
         else:
             self.say(f"There is no theme {name}. There are {', '.join(self.app.theme_names)}.", "warning")
