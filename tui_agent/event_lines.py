@@ -60,7 +60,7 @@ def _fault(event: events.ModelFaulted, signs: Signs) -> str:
         "next_iteration": "going on",
     }.get(event.action, "")
     line = f"{signs.failed} model: {event.fault.kind.value}: {one_line(event.fault.message)}"
-    return (f"{line}; {then}" if then else line) + _by(event.rule)
+    return (f"{line.rstrip('.')}; {then}" if then else line) + _by(event.rule)
 
 
 def _compacted(event: events.Compacted, signs: Signs) -> str:

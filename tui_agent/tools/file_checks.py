@@ -151,8 +151,8 @@ async def _run(command: FileCommand, path: str, context: ToolContext) -> tuple[s
     said = printable(text).replace("\0", "\ufffd").strip("\n")
     if ended.timed_out:
         return f"it did not end within {command.timeout:g} s and was stopped", said
-    if ended.code == 127:
-        return "there is no such program", said
+    if ended.code == 127 or said.startswith("bwrap: execvp"):
+        return "there is no such program where commands run", said
     return (f"exit code {ended.code}" if ended.code != 0 else ""), said
 
 
