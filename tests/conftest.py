@@ -10,8 +10,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest_asyncio
+
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     import pytest
+
+    from tests.kept_host import KeptHost
 
 # Commands of the tests run `python3`; what a version manager puts there takes 0.1 s to find an interpreter, and may
 # find another one.
@@ -28,8 +34,20 @@ FIRST = ("test_quality.py",)
 """Files with single tests so slow that one process would still be busy with them when the others are done."""
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def host() -> AsyncIterator[KeptHost]:
+    """The real litellm in its process; tests that use it run in the session's event loop."""
+    from tests.kept_host import kept_host
+
+    async with kept_host() as model:
+        yield model
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.name not in FIRST)
+    """The tests that need the host follow each other, so that few processes start one."""
+    items.sort(
+        key=lambda item: (item.path.name not in FIRST, "host" not in getattr(item, "fixturenames", ()))
+    )
 
 
 def pytest_collection_finish() -> None:

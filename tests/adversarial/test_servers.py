@@ -17,8 +17,8 @@ import pytest_asyncio
 
 from tests import openai_server as served
 from tests.adversarial.attack import Attack, attack, attacks
-from tests.kept_host import KeptHost, kept_host
-from tests.models.test_hosted import environment, listen
+from tests.kept_host import KeptHost, environment, kept_host
+from tests.models.test_hosted import listen
 from tests.openai_server import DONE, Answer, OpenAIServer, Step, chunk
 from tui_agent.core.events import FaultKind
 from tui_agent.models.protocol import ModelRequest, Reply

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.test_hosted import environment
+from tests.kept_host import environment
 from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models.hosted import HostedModel, host_command, host_environment
 from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
@@ -56,15 +56,14 @@ async def gone(pid: int) -> None:
 
 PARTS = """
 import json, os, sys, time
-from tui_agent.models import wire
-def say(message):
-    sys.stdout.buffer.write(wire.line(message)); sys.stdout.buffer.flush()
+def say(kind, **fields):
+    print(json.dumps({"type": kind, **fields}), flush=True)
 def command():
-    line = sys.stdin.buffer.readline()
+    line = sys.stdin.readline()
     if not line: sys.exit(0)
-    return wire.commands.validate_json(line)
-from tui_agent.models.protocol import Reply
+    return json.loads(line)
 """
+"""Without our imports, so that it is there at once."""
 
 HOSTS = {
     "dies at once": (
@@ -73,7 +72,7 @@ HOSTS = {
         "disk on fire",
     ),
     "dies in mid-stream": (
-        "c = command(); say(wire.Piece(id=c.id, text='Hel')); os._exit(9)",
+        "c = command(); say('piece', id=c['id'], text='Hel'); os._exit(9)",
         FaultKind.CONNECTION,
         "exit code 9",
     ),
@@ -105,7 +104,9 @@ HOSTS = {
 
 def pretended(program: str, *, hang_timeout: float = 60.0) -> HostedModel:
     return HostedModel(
-        command=[sys.executable, "-c", PARTS + program], hang_timeout=hang_timeout, environment=environment()
+        command=[sys.executable, "-S", "-E", "-c", PARTS + program],
+        hang_timeout=hang_timeout,
+        environment=environment(),
     )
 
 
@@ -144,18 +145,12 @@ async def test_every_call_that_waits_gets_the_fault_of_a_dead_host() -> None:
 
 
 async def test_a_host_that_lives_but_waits_long_is_left_alone() -> None:
-    # It lives for longer than the time-out; without our imports, so that it is there at once.
-    program = """
-import sys, time
-sys.stdin.readline()
-for _ in range(25):
-    time.sleep(0.1)
-    print('{"type": "alive"}', flush=True)
-print('{"type": "done", "id": 1, "reply": {"text": "late"}}', flush=True)
-sys.stdin.readline()
-"""
-    command = [sys.executable, "-S", "-E", "-c", program]
-    model = HostedModel(command=command, hang_timeout=2.0, environment=environment())
+    # It lives for longer than the time-out.
+    program = (
+        "command()\nfor _ in range(25): time.sleep(0.1); say('alive')\n"
+        "say('done', id=1, reply={'text': 'late'}); command()"
+    )
+    model = pretended(program, hang_timeout=2.0)
     assert (await reply_of(model, request())).text == "late"
     await model.close()
 
@@ -163,8 +158,8 @@ sys.stdin.readline()
 async def test_a_host_that_talks_while_it_is_talked_to_does_not_lock_up() -> None:
     # It says a megabyte before it reads the request, which is larger than the pipe as well.
     program = (
-        "say(wire.Piece(id=1, text='x' * 1_000_000))\nc = command()\n"
-        "say(wire.Done(id=c.id, reply=Reply(text=str(len(c.request.messages[0]['content'])))))"
+        "say('piece', id=1, text='x' * 1_000_000)\nc = command()\n"
+        "say('done', id=c['id'], reply={'text': str(len(c['request']['messages'][0]['content']))})"
     )
     model = pretended(program)
     assert (await asyncio.wait_for(reply_of(model, request(words="y" * 5_000_000)), 60)).text == "5000000"
@@ -173,9 +168,9 @@ async def test_a_host_that_talks_while_it_is_talked_to_does_not_lock_up() -> Non
 
 async def test_what_is_said_about_a_forgotten_call_is_dropped() -> None:
     program = (
-        "c = command(); say(wire.Piece(id=c.id, text='a'))\n"
-        "x = command(); say(wire.Piece(id=c.id, text='b')); n = command()\n"
-        "say(wire.Done(id=n.id, reply=Reply(text=x.type)))"
+        "c = command(); say('piece', id=c['id'], text='a')\n"
+        "x = command(); say('piece', id=c['id'], text='b'); n = command()\n"
+        "say('done', id=n['id'], reply={'text': x['type']})"
     )
     model = pretended(program)
     async with aclosing(model.stream(request())) as stream:
@@ -187,7 +182,7 @@ async def test_what_is_said_about_a_forgotten_call_is_dropped() -> None:
 async def test_a_noisy_host_is_kept_off_the_screen_and_bounded(capfd: pytest.CaptureFixture[str]) -> None:
     program = (
         "c = command()\nfor n in range(20_000): sys.stderr.write(f'warning {n} ' + 'x' * 100 + '\\n')\n"
-        "say(wire.Done(id=c.id, reply=Reply(text='ok'))); command()"
+        "say('done', id=c['id'], reply={'text': 'ok'}); command()"
     )
     model = pretended(program)
     assert (await reply_of(model, request())).text == "ok"

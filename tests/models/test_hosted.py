@@ -17,12 +17,13 @@ import pytest
 import pytest_asyncio
 
 from tests import openai_server as served
+from tests.kept_host import HIDDEN_KEY, KeptHost
 from tests.openai_server import Answer, OpenAIServer, Step, chunk
 from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models.hosted import HostedModel
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 BASH = {
     "type": "function",
@@ -35,22 +36,10 @@ BASH = {
 LONGEST = 60.0
 """Seconds; what takes longer hangs."""
 
-KEY = "sk-test-0123456789abcdef"
-
-
-def environment() -> dict[str, str]:
-    """No provider's key but one that messages must not show, and no proxy between us and the loopback."""
-    kept = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
-    return {
-        **{name: os.environ[name] for name in kept if name in os.environ},
-        "GROQ_API_KEY": KEY,
-        "ANTHROPIC_API_KEY": "sk-ant-0123456789",
-    }
-
 
 @dataclass
 class Bench:
-    """One host and one server for all tests of this file: starting litellm takes seconds."""
+    """The host, and one server for all tests of this file."""
 
     model: HostedModel
     server: OpenAIServer
@@ -95,12 +84,10 @@ async def listen(model: HostedModel, request: ModelRequest) -> Heard:
     return heard
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def bench() -> AsyncIterator[Bench]:
-    model = HostedModel(environment=environment())
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def bench(host: KeptHost) -> AsyncIterator[Bench]:
     async with OpenAIServer(served.text("x")) as server:
-        yield Bench(model, server)
-        await model.close()
+        yield Bench(host, server)
 
 
 async def ask(bench: Bench, *script: Answer, **changes: Any) -> Heard:
@@ -442,7 +429,7 @@ async def test_a_server_that_is_not_there_is_a_connection_fault(bench: Bench, ad
     [
         ("gpt-4o", "OPENAI_API_KEY"),
         ("openai/anything", "OPENAI_API_KEY"),
-        ("mistral/small", "MISTRAL_API_KEY"),
+        ("cohere/command", "COHERE_API_KEY"),
     ],
 )
 async def test_a_missing_key_is_named_before_anything_is_sent(
@@ -465,9 +452,9 @@ async def test_a_name_that_nobody_knows_is_not_found(bench: Bench) -> None:
 
 
 async def test_a_key_that_a_server_repeats_is_not_shown(bench: Bench) -> None:
-    heard = await ask(bench, served.error(401, f"the key {KEY} is wrong"))
+    heard = await ask(bench, served.error(401, f"the key {HIDDEN_KEY} is wrong"))
     assert heard.fault is not None
-    assert KEY not in heard.fault.message
+    assert HIDDEN_KEY not in heard.fault.message
     assert "the key" in heard.fault.message
 
 

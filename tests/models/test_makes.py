@@ -6,7 +6,6 @@ One table of what a server can do, one column a make; what a make does not know 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -15,17 +14,17 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tests.kept_host import KeptHost
 from tests.openai_server import Answer, Recorded, error, json_answer
 from tests.servers import MAKES, Make, ModelServer, Said
 from tests.servers.anthropic import Anthropic
 from tests.servers.chat import LlamaCpp
 from tests.servers.make import FaultName, event
 from tui_agent.core.events import Fault, FaultKind
-from tui_agent.models.hosted import HostedModel
 from tui_agent.models.prompt_cache import marked
 from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 BASH = {
     "type": "function",
@@ -52,19 +51,11 @@ def each(make: Make, *more: Any) -> Any:
 EACH = [each(make) for make in MAKES]
 
 
-def environment() -> dict[str, str]:
-    """A key for every provider, and no proxy between us and the loopback."""
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
-    providers = ("ANTHROPIC", "OPENAI", "GEMINI", "MISTRAL", "DEEPSEEK", "OPENROUTER", "AZURE")
-    keys = {f"{provider}_API_KEY": "sk-none-0123456789" for provider in providers}
-    return {**kept, **keys, "AZURE_API_VERSION": "2024-10-21"}
-
-
 @dataclass
 class Bench:
-    """One host and one server for all tests of this file: starting litellm takes seconds."""
+    """The host, and one server for all tests of this file."""
 
-    model: HostedModel
+    model: KeptHost
     server: ModelServer
 
     async def ask(self, make: Make, *said: Said, **changes: Any) -> tuple[str, Reply | Fault]:
@@ -90,12 +81,10 @@ class Bench:
         raise AssertionError("the stream ended without a word")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def bench() -> AsyncIterator[Bench]:
-    model = HostedModel(environment=environment())
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def bench(host: KeptHost) -> AsyncIterator[Bench]:
     async with ModelServer(MAKES[0]) as server:
-        yield Bench(model, server)
-        await model.close()
+        yield Bench(host, server)
 
 
 LS, PWD = ("bash", {"command": "ls -la"}), ("bash", {"command": "pwd"})

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from tests import openai_server as server
+from tests.kept_host import KeptHost
 from tests.mcp.harness import eventually
 from tests.mcp.harness import raw as raw_server
 from tests.openai_server import Answer, OpenAIServer
@@ -28,31 +27,13 @@ from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.core.state import ASK_OPERATOR
 from tui_agent.models.choose import create_model
-from tui_agent.models.hosted import HostedModel
 from tui_agent.runtime.operator import ServerReply
 from tui_agent.runtime.system_prompt import system_prompt
 from tui_agent.store.journal import read_journal
 from tui_agent.store.session import Session, open_session
 from tui_agent.tools.registry import default_tools
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-class KeptModel(HostedModel):
-    """A host that outlives the sessions of a test module: starting it takes seconds."""
-
-    async def close(self) -> None:
-        """The session may close; the host stays."""
-
-    async def end(self) -> None:
-        await super().close()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def host() -> AsyncIterator[KeptModel]:
-    model = KeptModel()
-    yield model
-    await model.end()
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +47,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def run_agent(
-    host: KeptModel, folder: Path, answers: list[Answer], **options: Any
+    host: KeptHost, folder: Path, answers: list[Answer], **options: Any
 ) -> tuple[Session, events.RunFinished, list[dict[str, Any]]]:
     """One run against these answers: the session, its end, and the messages of every request."""
     async with OpenAIServer(answers) as provider:
@@ -97,7 +78,7 @@ def calls(*wanted: tuple[str, dict[str, Any]]) -> Answer:
 MISSING = calls(("read_file", {"path": "nowhere.txt"}))
 
 
-async def test_a_failed_call_is_noted_worked_round_and_answered(host: KeptModel, tmp_path: Path) -> None:
+async def test_a_failed_call_is_noted_worked_round_and_answered(host: KeptHost, tmp_path: Path) -> None:
     answers = [
         calls(("read_file", {"path": "main.py"})),
         calls(("write_file", {"path": "main.py", "content": "print('hi')\n"})),
@@ -114,14 +95,14 @@ async def test_a_failed_call_is_noted_worked_round_and_answered(host: KeptModel,
     assert session.state.metrics.usage.prompt_tokens == 44
 
 
-async def test_the_ring_stops_identical_failures_of_a_real_stream(host: KeptModel, tmp_path: Path) -> None:
+async def test_the_ring_stops_identical_failures_of_a_real_stream(host: KeptHost, tmp_path: Path) -> None:
     _, finished, requests = await run_agent(host, tmp_path, [MISSING], policy="forge")
     assert (finished.outcome, finished.detector) == (events.Outcome.STOPPED, "ring")
     assert len(requests) == 5
 
 
 async def test_broken_json_is_told_and_the_history_stays_one_that_providers_take(
-    host: KeptModel, tmp_path: Path
+    host: KeptHost, tmp_path: Path
 ) -> None:
     answers = [
         server.calls([("write_file", '{"path": "a", "content": ')]),
@@ -148,7 +129,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("answer", "kind"), [row[1:] for row in FAULTS], ids=[row[0] for row in FAULTS])
 async def test_a_passing_fault_is_retried_without_costing_an_iteration(
-    host: KeptModel, tmp_path: Path, answer: Answer, kind: str
+    host: KeptHost, tmp_path: Path, answer: Answer, kind: str
 ) -> None:
     session, finished, requests = await run_agent(host, tmp_path, [answer, server.text("there")])
     assert finished.answer == "there"
@@ -170,7 +151,7 @@ TERMINAL = [
 
 @pytest.mark.parametrize(("answer", "kind"), [row[1:] for row in TERMINAL], ids=[row[0] for row in TERMINAL])
 async def test_a_terminal_fault_ends_the_run_at_once_and_says_what_to_do(
-    host: KeptModel, tmp_path: Path, answer: Answer, kind: str
+    host: KeptHost, tmp_path: Path, answer: Answer, kind: str
 ) -> None:
     session, finished, requests = await run_agent(host, tmp_path, [answer])
     assert finished.outcome is events.Outcome.MODEL_FAILED
@@ -183,7 +164,7 @@ async def test_a_terminal_fault_ends_the_run_at_once_and_says_what_to_do(
 
 
 async def test_faults_that_stay_end_in_the_fallback_models_and_then_in_a_partial_answer(
-    host: KeptModel, tmp_path: Path
+    host: KeptHost, tmp_path: Path
 ) -> None:
     session, finished, requests = await run_agent(
         host, tmp_path, [server.error(500)], fallback_models=("openai/second",)
@@ -196,7 +177,7 @@ async def test_faults_that_stay_end_in_the_fallback_models_and_then_in_a_partial
     assert session.state.run.model == "openai/test"
 
 
-async def test_a_prompt_that_is_too_long_is_shrunk_by_whole_groups(host: KeptModel, tmp_path: Path) -> None:
+async def test_a_prompt_that_is_too_long_is_shrunk_by_whole_groups(host: KeptHost, tmp_path: Path) -> None:
     overflow = server.error(400, "maximum context length is 4096 tokens", code="context_length_exceeded")
     work = [calls(("bash", {"command": f"seq {n} 4000"})) for n in range(1, 6)]
     session, finished, requests = await run_agent(
@@ -209,7 +190,7 @@ async def test_a_prompt_that_is_too_long_is_shrunk_by_whole_groups(host: KeptMod
 
 
 async def test_a_cheap_model_writes_the_summary_and_its_tokens_are_counted(
-    host: KeptModel, tmp_path: Path
+    host: KeptHost, tmp_path: Path
 ) -> None:
     work = [calls(("bash", {"command": f"seq {n} 1500"})) for n in range(1, 4)]
     answers = [*work, server.text("Goal: count.", usage=(700, 30)), server.text("Counted.")]
@@ -230,7 +211,7 @@ async def test_a_cheap_model_writes_the_summary_and_its_tokens_are_counted(
 
 
 async def test_parallel_calls_of_a_stream_each_get_their_result_in_order(
-    host: KeptModel, tmp_path: Path
+    host: KeptHost, tmp_path: Path
 ) -> None:
     batch = calls(
         ("bash", {"command": "echo one"}), ("read_file", {"path": "no"}), ("bash", {"command": "echo two"})
@@ -240,14 +221,14 @@ async def test_parallel_calls_of_a_stream_each_get_their_result_in_order(
     assert [result.split("\n")[0][:5] for result in results] == ["one", "Error", "two"]
 
 
-async def test_hpd_counts_and_stops_through_the_same_path(host: KeptModel, tmp_path: Path) -> None:
+async def test_hpd_counts_and_stops_through_the_same_path(host: KeptHost, tmp_path: Path) -> None:
     _, finished, requests = await run_agent(host, tmp_path, [MISSING], policy="hpd")
     assert finished.reason == "Exceeded maximum consecutive errors (3)"
     assert len(requests) == 4
     assert all(messages[-1]["role"] == "tool" for messages in requests[1:])
 
 
-async def test_gigi_escalates_at_the_third(host: KeptModel, tmp_path: Path) -> None:
+async def test_gigi_escalates_at_the_third(host: KeptHost, tmp_path: Path) -> None:
     session, _, requests = await run_agent(
         host, tmp_path, [MISSING, MISSING, MISSING, server.text("I stop.")], policy="gigi"
     )
@@ -259,7 +240,7 @@ async def test_gigi_escalates_at_the_third(host: KeptModel, tmp_path: Path) -> N
 # --- profiles ------------------------------------------------------------------------------------------------
 
 
-async def run_with(host: KeptModel, folder: Path, **options: Any) -> tuple[Session, list[events.Event]]:
+async def run_with(host: KeptHost, folder: Path, **options: Any) -> tuple[Session, list[events.Event]]:
     """One run with these settings, by the names of profiles and models."""
     (folder / "workspace").mkdir()
     settings = Settings(**options, workspace=folder / "workspace", state_dir=folder / "state")
@@ -274,7 +255,7 @@ async def run_with(host: KeptModel, folder: Path, **options: Any) -> tuple[Sessi
 
 
 async def test_a_profiles_parameters_headers_and_fields_reach_its_server_and_no_other(
-    host: KeptModel, tmp_path: Path
+    host: KeptHost, tmp_path: Path
 ) -> None:
     busy = server.error(429, "no credit", code="insufficient_quota", kind="insufficient_quota")
     async with OpenAIServer(busy) as first, OpenAIServer(server.text("done")) as second:
@@ -336,7 +317,7 @@ async def test_a_session_changes_to_a_profile_by_its_name_and_to_no_other(tmp_pa
     await session.close()
 
 
-async def test_what_a_model_does_not_take_is_left_out_and_said_once(host: KeptModel, tmp_path: Path) -> None:
+async def test_what_a_model_does_not_take_is_left_out_and_said_once(host: KeptHost, tmp_path: Path) -> None:
     refusing = [answer.refusing("top_p") for answer in (calls(("list_dir", {})), server.text("done"))]
     async with OpenAIServer(refusing) as provider:
         session, seen = await run_with(
@@ -352,7 +333,7 @@ async def test_what_a_model_does_not_take_is_left_out_and_said_once(host: KeptMo
     assert said == ["openai/fixed does not take top_p: called without."]
 
 
-async def test_a_header_whose_variable_is_not_set_goes_nowhere(host: KeptModel, tmp_path: Path) -> None:
+async def test_a_header_whose_variable_is_not_set_goes_nowhere(host: KeptHost, tmp_path: Path) -> None:
     async with OpenAIServer(server.text("done")) as provider:
         profile = {
             "model": "openai/m",
@@ -365,7 +346,7 @@ async def test_a_header_whose_variable_is_not_set_goes_nowhere(host: KeptModel, 
 
 
 async def test_tools_of_a_server_go_out_with_the_request_and_its_result_comes_back(
-    host: KeptModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    host: KeptHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the MCP package installed litellm has a handler of its own, which must stay out of it."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
@@ -408,7 +389,7 @@ def cached_order(body: dict[str, Any]) -> tuple[list[str], list[int]]:
 
 
 async def test_each_request_finds_all_that_the_one_before_wrote_to_claudes_cache(
-    host: KeptModel, tmp_path: Path
+    host: KeptHost, tmp_path: Path
 ) -> None:
     said = [
         Said(f"Step {n}.", calls=(("list_dir", {}),) if n % 3 else (("read_file", {"path": f"no-{n}"}),))

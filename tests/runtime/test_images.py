@@ -6,14 +6,11 @@ import base64
 import json
 import struct
 import zlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
-from tests.kept_host import KeptHost, kept_host
-from tests.models.test_makes import environment
+from tests.kept_host import KeptHost
 from tests.openai_server import Answer, Recorded, error
 from tests.runtime.test_reasoning import run, session_at
 from tests.servers import MAKES, Make, ModelServer, Said
@@ -27,7 +24,7 @@ from tui_agent.store.fork_session import fork_session
 from tui_agent.store.images import LARGEST, MOST, keep_images
 from tui_agent.store.journal import JOURNAL_NAME
 
-loop_tests = pytest.mark.asyncio(loop_scope="module")
+loop_tests = pytest.mark.asyncio(loop_scope="session")
 
 
 def png(width: int = 640, height: int = 480) -> bytes:
@@ -40,12 +37,6 @@ def png(width: int = 640, height: int = 480) -> bytes:
 
 
 ENCODED = base64.b64encode(png()).decode()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def host() -> AsyncIterator[KeptHost]:
-    async with kept_host(environment()) as model:
-        yield model
 
 
 def with_picture(folder: Path) -> Path:

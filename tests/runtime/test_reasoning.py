@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from tests.kept_host import KeptHost, kept_host
-from tests.models.test_makes import environment
+from tests.kept_host import KeptHost
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import replayed
 from tests.servers import MAKES, Make, ModelServer, Said
@@ -26,17 +23,11 @@ from tui_agent.core.events import Outcome
 from tui_agent.models.choose import ModelByName
 from tui_agent.store.session import Session, open_session
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 THOUGHT = "The file says it; I shall look."
 LOOK = Said(reasoning=THOUGHT, calls=(("list_dir", {}),))
 BY_NAME = {make.name: make for make in MAKES}
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def host() -> AsyncIterator[KeptHost]:
-    async with kept_host(environment()) as model:
-        yield model
 
 
 async def session_at(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
-from tests.kept_host import KeptHost, kept_host
-from tests.models.test_makes import environment
+from tests.kept_host import KeptHost
 from tests.runtime.scripted import ScriptedOperator
 from tests.servers import ModelServer, Said
 from tests.servers.chat import LlamaCpp
@@ -24,13 +22,7 @@ from tui_agent.runtime.model_call import ModelCaller
 from tui_agent.runtime.operator import EscalationReply
 from tui_agent.store.session import Session, open_session
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def host() -> AsyncIterator[KeptHost]:
-    async with kept_host(environment()) as model:
-        yield model
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.fixture

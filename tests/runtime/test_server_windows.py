@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from tests.kept_host import KeptHost, kept_host
-from tests.models.test_makes import environment
+from tests.kept_host import KeptHost
 from tests.openai_server import Answer, Recorded
 from tests.runtime.test_reasoning import run, session_at
 from tests.servers import Make, ModelServer, Said
@@ -20,13 +17,7 @@ from tests.servers.ollama import Ollama
 from tui_agent.core.events import Outcome
 from tui_agent.models.server_window import server_window
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def host() -> AsyncIterator[KeptHost]:
-    async with kept_host(environment()) as model:
-        yield model
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.parametrize("make", [LlamaCpp(), Vllm(), LmStudio(), Ollama()], ids=lambda make: make.name)

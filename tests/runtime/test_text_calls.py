@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kept_host import KeptHost, kept_host
-from tests.models.test_makes import environment
+from tests.kept_host import KeptHost
 from tests.openai_server import Answer, Recorded
 from tests.runtime.test_reasoning import run, session_at
 from tests.servers import Make, ModelServer, Said
@@ -24,13 +21,7 @@ from tui_agent.core.events import Outcome
 from tui_agent.core.projections.conversation import CallEntry
 from tui_agent.core.request.text_calls import as_text, read
 
-loop_tests = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def host() -> AsyncIterator[KeptHost]:
-    async with kept_host(environment()) as model:
-        yield model
+loop_tests = pytest.mark.asyncio(loop_scope="session")
 
 
 def without_tools(make: type[Make]) -> Make:
