@@ -19,9 +19,15 @@ if TYPE_CHECKING:
 
     from tests.kept_host import KeptHost
 
-# Commands of the tests run `python3`; what a version manager puts there takes 0.1 s to find an interpreter, and may
-# find another one.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+# Commands of the tests run `python3`; what a version manager puts there takes 0.2 s to find an interpreter, and may
+# find another one. Commands of the agent go without our virtual environment: for them it is that of its base.
+os.environ["PATH"] = os.pathsep.join(
+    [
+        str(Path(sys.executable).parent),
+        str(Path(sys.base_prefix, "bin")),
+        os.environ.get("PATH", os.defpath),
+    ]
+)
 
 # Where no compiled modules are written, every process that is started compiles the whole package, and every worker
 # rewrites all assertions, at each run: a third of the time of all tests.
