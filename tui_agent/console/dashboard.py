@@ -246,6 +246,9 @@ class Dashboard(Vertical):
     def on_conversation_frame_resized(self) -> None:
         self._fit_card_host()
 
+    def on_card_host_resized(self) -> None:
+        self._close_up()
+
     @property
     def asking(self) -> bool:
         """A card is on the screen, or about to be."""

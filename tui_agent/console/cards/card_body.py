@@ -19,6 +19,7 @@ from tui_agent.console.panes.styled_line import Line, Span, wrap
 from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:
+    from textual.events import Resize
     from textual.geometry import Size
 
     from tui_agent.core.state import RunState
@@ -175,6 +176,10 @@ class CardBody(LinePane, can_focus=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """The end may have come into view."""
         super().watch_scroll_y(old_value, new_value)
+        self.post_message(self.Scrolled())
+
+    def on_resize(self, _: Resize) -> None:
+        """More of the text may be in view, or less."""
         self.post_message(self.Scrolled())
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:

@@ -48,6 +48,9 @@ class CardHost(Vertical):
     class Changed(Message):
         """A card has come, or gone."""
 
+    class Resized(Message):
+        """The card takes more rows, or fewer."""
+
     def __init__(self, prompt_busy: Callable[[], bool], clock: Callable[[], float] = monotonic) -> None:
         super().__init__(id="card-host")
         self._prompt_busy = prompt_busy
@@ -75,6 +78,9 @@ class CardHost(Vertical):
         if self.card is not None and not self.card.has_focus_within:
             self.card.hint(ENTER_HINT)
             self._settle_later()
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
 
     def enter(self, *, at_once: bool = True) -> None:
         """Give the card the focus, because the operator asked for it; not `at_once`: armed after the grace."""
