@@ -59,7 +59,7 @@ async def test_a_huge_paste_is_taken_made_safe_and_the_prompt_stays_small() -> N
         text = "\n".join(f"row {number}\tcell \x1b]0;title\x07" for number in range(4_000))
         console.app.post_message(events.Paste(text))
         await console.until(lambda: console.prompt)
-        assert console.prompt == "[pasted text 1: 4000 lines]"
+        assert console.prompt == "[pasted text 1: 4,000 lines]"
         whole = console.screen.prompt.whole_text
         assert whole.count("\n") == 3_999
         assert "\x1b" not in whole

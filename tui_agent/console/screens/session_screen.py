@@ -182,8 +182,8 @@ class SessionScreen(DashboardScreen):
     @work(group="commands")
     async def send_own_command(self, line: str, otherwise: str) -> None:
         """Send the text of a command of the operator's or the checkout's; `otherwise` is said where there is none."""
-        session, settings = self.session, self.settings
-        if session is None or settings is None:
+        session = self.session
+        if session is None:
             self.say("The session is still being opened.")
             self.put_in_prompt(line)
             return
@@ -193,7 +193,7 @@ class SessionScreen(DashboardScreen):
             self.put_in_prompt(line)
             return
         command, arguments = found
-        if command.personal or await self._agreed(command, session, settings):
+        if command.personal or await self._agreed(command, session):
             # What a checkout wrote names no images.
             await self.submit(command.expanded(arguments), None if command.personal else arguments)
         else:
@@ -208,13 +208,13 @@ class SessionScreen(DashboardScreen):
         self.own_commands = await asyncio.to_thread(find_own_commands, workspace, user_config_file().parent)
         return self.own_commands
 
-    async def _agreed(self, command: OwnCommand, session: Session, settings: Settings) -> bool:
+    async def _agreed(self, command: OwnCommand, session: Session) -> bool:
         """Whether the operator has agreed to a command of the checkout as it stands now; asked once for each text."""
         from tui_agent.console.screens.ask import AskScreen
         from tui_agent.store.trust_file import TrustFile
         from tui_agent.terminal_text import one_line, reveal
 
-        answers = TrustFile(settings.state_dir / COMMAND_TRUST_FILE, Path(session.state.session.workspace))
+        answers = TrustFile(session.settings.state_dir / COMMAND_TRUST_FILE, Path(session.state.session.workspace))
         if await asyncio.to_thread(answers.answer, command.digest):
             return True
         question = AskScreen(
