@@ -214,7 +214,9 @@ class SessionScreen(DashboardScreen):
         from tui_agent.store.trust_file import TrustFile
         from tui_agent.terminal_text import one_line, reveal
 
-        answers = TrustFile(session.settings.state_dir / COMMAND_TRUST_FILE, Path(session.state.session.workspace))
+        answers = TrustFile(
+            session.settings.state_dir / COMMAND_TRUST_FILE, Path(session.state.session.workspace)
+        )
         if await asyncio.to_thread(answers.answer, command.digest):
             return True
         question = AskScreen(
