@@ -29,7 +29,7 @@ def table() -> str:
         lines += [f"### {group}\n", "| attack | what is tried | what holds | result |", "|---|---|---|---|"]
         for _, made in rows:
             name = f"`{made.name}`{' S' if made.slow else ''}"
-            result = f"fell, mended: {made.fell}" if made.fell else "held"
+            result = f"fell, fixed: {made.fell}" if made.fell else "held"
             lines.append(f"| {name} | {made.tried} | {made.holds} | {result} |".replace("\n", " "))
         lines.append("")
     return "\n".join(lines)

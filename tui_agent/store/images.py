@@ -39,6 +39,11 @@ _WORD = re.compile(r"""(?<!\S)(@?)(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s\\])+))
 _BEGINS = ("/", "~/", "./", "../", "file://")
 
 
+def may_name_images(text: str) -> bool:
+    """Whether it holds the name of a kind of image at all; whether one is there, only the disk knows."""
+    return any(suffix in text.lower() for suffix in SUFFIXES)
+
+
 def keep_images(text: str, workspace: Path, folder: Path) -> tuple[Image, ...]:
     """The images that `text` names, each copied into `folder` once. Raises `SessionError` for one that is no good."""
     named = dict(_named(text, workspace))

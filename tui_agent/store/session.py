@@ -47,7 +47,7 @@ from tui_agent.store.audit import rule_uses
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
 from tui_agent.store.fork_outputs import OUTPUT_FOLDER
-from tui_agent.store.images import IMAGES_FOLDER, keep_images
+from tui_agent.store.images import IMAGES_FOLDER, keep_images, may_name_images
 from tui_agent.store.journal import SESSIONS_FOLDER, Journal
 from tui_agent.store.kept_rules import KeptRules
 from tui_agent.store.provenance import is_foreign
@@ -317,7 +317,11 @@ class Session:
         `SessionError` for one that cannot be sent.
         """
         wanted = text if typed is None else typed
-        images = await asyncio.to_thread(keep_images, wanted, self._workspace, self.folder / IMAGES_FOLDER)
+        images: tuple[events.Image, ...] = ()
+        if may_name_images(wanted):  # else without a pause in which the run would go on without the message
+            images = await asyncio.to_thread(
+                keep_images, wanted, self._workspace, self.folder / IMAGES_FOLDER
+            )
         if self.running:
             self._recorder.record(events.MessageQueued(id=secrets.token_hex(4), text=text, images=images))
         else:
