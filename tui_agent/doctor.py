@@ -254,7 +254,7 @@ def _kept(folder: Path) -> tuple[int, int]:
         sessions += "events.jsonl" in files
         for name in files:
             try:
-                used += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - a walk over many files
+                used += Path(root, name).lstat().st_size
             except OSError:
                 continue
     return sessions, used
