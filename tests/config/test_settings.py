@@ -107,6 +107,8 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "notify": ('["bell"]', "bell"),
     "step": ("true", "true"),
     "plain": ("true", "true"),
+    "glyphs": ('"ascii"', "ascii"),
+    "motion": ('"reduced"', "reduced"),
     "output": ('"jsonl"', "jsonl"),
     "on_escalation": ('"stop"', "stop"),
     "timeout": ("60", "60"),

@@ -120,6 +120,12 @@ class Settings(BaseModel):
     """Name of a theme; empty: the console's default."""
     notify: tuple[Literal["title", "bell", "desktop"], ...] = ("title", "bell", "desktop")
     """How you are called when you look elsewhere: the window's title, the bell, a notification of the desktop."""
+    glyphs: Literal["auto", "unicode", "ascii"] = "auto"
+    """Signs and frames of the console. auto: ASCII where the locale that is set (`LC_ALL`, `LC_CTYPE`, `LANG`) is not
+    UTF-8."""
+    motion: Literal["full", "reduced"] = "full"
+    """reduced: nothing spins, flashes or blinks; `NO_MOTION` and `TEXTUAL_ANIMATIONS=none` in the environment say the
+    same."""
     plain: bool = False
     """The console in lines: for screen readers and terminals that cannot be drawn on."""
     vim: bool = False

@@ -17,10 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Console
 from textual.app import App
 from textual.theme import BUILTIN_THEMES
+from textual.widgets import Input, TextArea
 
 from tui_agent.console.arguments import wanted_early
+from tui_agent.console.ascii_glyphs import ascii_glyphs
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.session_app import SessionApp
 from tui_agent.console.terminal_driver import terminal_driver
@@ -37,6 +40,7 @@ from tui_agent.console.themes import (
 if TYPE_CHECKING:
     from textual.command import Provider
     from textual.driver import Driver
+    from textual.events import DescendantFocus
     from textual.screen import Screen
     from textual.theme import Theme
 
@@ -48,6 +52,9 @@ if TYPE_CHECKING:
 
 WRONG_USAGE = 2
 LEFT_BY_SIGNAL = 130
+SIXTEEN_COLOURS = "terminal"
+"""Theme for a terminal that has no more."""
+
 HISTORY_FILE = "prompt-history.jsonl"
 
 
@@ -66,17 +73,34 @@ class ConsoleApp(SessionApp):
     COMMANDS = {command_provider}
     CSS = """
     ToastRack { dock: top; align: right top; margin: 1 0 0 0; }
+    LinePane:focus:nocolor, Prompt:focus:nocolor { border: heavy $accent; }
     """
     """Remarks stand at the top: below are the card, the prompt and the status line."""
 
     def __init__(self, arguments: ConsoleArguments) -> None:
-        self._first_theme = theme = first_theme(arguments)
+        self._first_theme = theme = first_theme(arguments, few_colours=_has_few_colours())
         # A theme that is set after the stylesheet was made has all of it parsed again.
         self.set_reactive(App.theme, theme.name)
         super().__init__(arguments)
+        self._adapt(arguments)
         self.register_theme(theme)
         self.theme_names = (theme.name,)
         self._attention: Attention | None = None
+
+    def _adapt(self, arguments: ConsoleArguments) -> None:
+        """Do without what this terminal, or this operator, does without: glyphs, motion, colours."""
+        glyphs = ascii_glyphs(wanted_early("glyphs", arguments))
+        if glyphs is not None:
+            self.driver_class = terminal_driver(super().get_driver_class(), glyphs)
+        if wanted_early("motion", arguments) == "reduced" or os.environ.get("NO_MOTION"):
+            self.animation_level = "none"
+        if self.no_color:
+            from textual.filter import Monochrome, NoColor
+
+            from tui_agent.console.uncoloured import Uncoloured
+
+            coloured = [one for one in self._filters if not isinstance(one, Monochrome | NoColor)]
+            self._filters[:] = [*coloured, Uncoloured()]
 
     def get_default_screen(self) -> Screen[None]:
         """The live screen, or the replay's."""
@@ -89,6 +113,11 @@ class ConsoleApp(SessionApp):
     def get_driver_class(self) -> type[Driver]:
         return terminal_driver(super().get_driver_class())
 
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """A cursor does not blink where nothing shall move."""
+        if self.animation_level == "none" and isinstance(event.widget, Input | TextArea):
+            event.widget.cursor_blink = False
+
     def get_theme(self, theme_name: str) -> Theme | None:
         """Also the first theme, which is asked for before it can be registered."""
         first = self._first_theme
@@ -96,7 +125,8 @@ class ConsoleApp(SessionApp):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our roles for themes that do not define them."""
-        return role_defaults(self.current_theme)
+        roles = role_defaults(self.current_theme)
+        return {**roles, "cursor-background-text-style": "reverse"} if self.no_color else roles
 
     def on_mount(self) -> None:
         """Listen to signals; load the rest once the first paint is out."""
@@ -300,9 +330,20 @@ def _collect_garbage_again() -> None:
         gc.enable()
 
 
-def first_theme(arguments: ConsoleArguments) -> Theme:
-    """The theme of the first paint: found without the whole configuration, and no other file read."""
-    wanted = wanted_early("theme", arguments)
+def _has_few_colours() -> bool:
+    """Whether the terminal says that it has sixteen colours and no more."""
+    stream = sys.__stderr__
+    if stream is None or not stream.isatty():
+        return False
+    return Console(file=stream).color_system == "standard"
+
+
+def first_theme(arguments: ConsoleArguments, *, few_colours: bool = False) -> Theme:
+    """The theme of the first paint: found without the whole configuration, and no other file read.
+
+    `few_colours`: the terminal has its own sixteen, and another theme's would be guessed from them.
+    """
+    wanted = wanted_early("theme", arguments) or (SIXTEEN_COLOURS if few_colours else None)
     for name in (wanted, DEFAULT_THEME):
         for folder in reversed(theme_folders()):
             with suppress(ThemeError):

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from textual.driver import Driver
 
+from tui_agent.console.ascii_glyphs import AsciiGlyphs
 from tui_agent.console.terminal_input import InputParser
 
 LOOK = 0.1
@@ -26,15 +27,16 @@ NARROWEST, LOWEST = 16, 3
 
 
 class TerminalFile:
-    """A terminal's file that drops what is written once the terminal is gone."""
+    """A terminal's file that drops what is written once the terminal is gone; `glyphs`: in these characters alone."""
 
-    def __init__(self, file: IO[str]) -> None:
+    def __init__(self, file: IO[str], glyphs: AsciiGlyphs | None = None) -> None:
         self._file = file
+        self._glyphs = glyphs
 
     def write(self, text: str) -> int:
         """Write; a terminal that is gone gets nothing."""
         with suppress(OSError):
-            self._file.write(text)
+            self._file.write(text if self._glyphs is None else self._glyphs.text(text))
         return len(text)
 
     def flush(self) -> None:
@@ -46,15 +48,18 @@ class TerminalFile:
         return getattr(self._file, name)
 
 
-def terminal_driver(driver_class: type[Driver]) -> type[Driver]:
-    """The driver for this program; one that has no terminal of its own (tests, a browser, Windows) stays as it is."""
+def terminal_driver(driver_class: type[Driver], glyphs: AsciiGlyphs | None = None) -> type[Driver]:
+    """The driver for this program; one that has no terminal of its own (tests, a browser, Windows) stays as it is.
+
+    `glyphs`: what is written goes through this table.
+    """
     if driver_class.__name__ != "LinuxDriver":
         return driver_class
 
     class TerminalDriver(driver_class):  # type: ignore[valid-type, misc]
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
-            self._file: IO[str] | TerminalFile = TerminalFile(getattr(self, "_file"))  # noqa: B009 - of the driver
+            self._file: IO[str] | TerminalFile = TerminalFile(getattr(self, "_file"), glyphs)  # noqa: B009 - of the driver
 
         def _get_terminal_size(self) -> tuple[int, int]:
             try:

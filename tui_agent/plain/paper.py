@@ -12,6 +12,7 @@ from tui_agent.terminal_text import sanitize
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tui_agent.console.ascii_glyphs import AsciiGlyphs
     from tui_agent.headless_output import Outlet
 
 PROMPT = "> "
@@ -21,11 +22,15 @@ what is written at once, so words and sentences should come whole."""
 
 
 class Paper:
-    """Standard output as lines. `typed` tells what stands in the prompt while one is open, else None."""
+    """Standard output as lines, in the characters of `glyphs` where that is given.
 
-    def __init__(self, outlet: Outlet, typed: Callable[[], str | None] = lambda: None) -> None:
+    `typed` tells what stands in the prompt while one is open, else None.
+    """
+
+    def __init__(self, outlet: Outlet, glyphs: AsciiGlyphs | None = None) -> None:
         self._outlet = outlet
-        self.typed = typed
+        self._glyphs = glyphs
+        self.typed: Callable[[], str | None] = lambda: None
         self._pending = ""
         self._open = False
 
@@ -64,6 +69,7 @@ class Paper:
 
     def _write(self, text: str) -> None:
         """Around an open prompt: below what stands there, and the prompt again with what was typed."""
+        text = text if self._glyphs is None else self._glyphs.text(text)
         typed = self.typed()
         if typed is None:
             self._outlet.write(text)

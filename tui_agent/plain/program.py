@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from tui_agent.config.errors import ConfigError, MissingModelError
 from tui_agent.config.settings import load_settings, user_config_file
 from tui_agent.console import commands as slash
+from tui_agent.console.arguments import wanted_early
+from tui_agent.console.ascii_glyphs import ascii_glyphs
 from tui_agent.console.cards.escalation import attempts_before
 from tui_agent.console.cards.gate import outline_line
 from tui_agent.console.file_index import FileIndex
@@ -92,7 +94,7 @@ class PlainConsole:
         """What to start with once this is left."""
         outlet = Outlet(sys.stdout)
         outlet.on_fault = self.leave
-        self.paper = Paper(outlet)
+        self.paper = Paper(outlet, ascii_glyphs(wanted_early("glyphs", arguments)))
         self.operator = ConsoleOperator(self._wake, self._goes_by_itself)
         self.history = PromptHistory()
         self._narration = Narration(self.paper)

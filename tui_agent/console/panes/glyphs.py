@@ -95,8 +95,14 @@ KINDS: dict[str, tuple[str, str]] = {
 """Failure kinds in words: the full ones and those for narrow panes."""
 
 
-def spinner(now: float) -> str:
-    """The spinner's frame at the time `now` in seconds."""
+STILL = "◆"
+"""In the spinner's place where nothing shall move."""
+
+
+def spinner(now: float | None) -> str:
+    """The spinner's frame at the time `now` in seconds; None: nothing shall move."""
+    if now is None:
+        return STILL
     return SPINNER[int(now * SPIN_RATE) % len(SPINNER)]
 
 

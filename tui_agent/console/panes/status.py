@@ -113,7 +113,9 @@ class StatusLine(LineWidget):
         if run.number:
             step = f"step {run.iteration} of {run.max_iterations}"
             fields.insert(0, _Field(9, [step, f"{run.iteration}/{run.max_iterations}"], "bold"))
-        activity = () if self.still else _activity(state, now)
+        activity = (
+            () if self.still else _activity(state, now, None if self.app.animation_level == "none" else now)
+        )
         if activity:
             urgent = str(state.phase) in ("backoff", "approval", "escalation")
             fields.insert(0, _Field(10 if urgent else 3, [activity[0].text], activity[0].style))
@@ -203,21 +205,21 @@ def _sums(state: RunState, now: float) -> list[_Field]:
     ]
 
 
-def _activity(state: RunState, now: float) -> tuple[Span, ...]:
+def _activity(state: RunState, now: float, turning: float | None) -> tuple[Span, ...]:
     """What the run is doing, in a word."""
     if state.compacting is not None:
-        return (Span(f"{spinner(now)} summary", "model"),)
+        return (Span(f"{spinner(turning)} summary", "model"),)
     match str(state.phase):
         case "model":
             attempt = f" (try {state.run.attempt})" if state.run.attempt > 1 else ""
-            return (Span(f"{spinner(now)} model{attempt}", "model"),)
+            return (Span(f"{spinner(turning)} model{attempt}", "model"),)
         case "backoff":
             return (Span(f"≈ retry in {seconds(state.run.retry_at - now)}", "warn"),)
         case "ready" if str(state.session.mode) == "AUTO":
             what = "next" if state.metrics.model_calls else "starting the model"
-            return (Span(f"{spinner(now)} {what}", "muted"),)
+            return (Span(f"{spinner(turning)} {what}", "muted"),)
         case "tools":
-            return (Span(f"{spinner(now)} tools", "accent"),)
+            return (Span(f"{spinner(turning)} tools", "accent"),)
         case "approval":
             return (Span("? approval", "operator"),)
         case "escalation":

@@ -1,0 +1,120 @@
+"""Terminals that can do less: no glyphs, no colours, sixteen colours; and an operator who wants nothing to move."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from rich.cells import get_character_cell_size
+from rich.color import Color as RichColor
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+
+from tests.console.terminal import ROOT, Terminal
+from tui_agent.console.arguments import ConsoleArguments
+from tui_agent.console.ascii_glyphs import AsciiGlyphs, ascii_glyphs
+from tui_agent.console.program import first_theme
+from tui_agent.console.uncoloured import Uncoloured
+
+COLOUR = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[0-9;]*)?m")
+
+
+def drawn_literals() -> Iterator[str]:
+    for path in sorted((ROOT / "tui_agent" / "console").rglob("*.py")):
+        if path.name not in {"ascii_glyphs.py", "terminal_input.py"}:
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield node.value
+
+
+def test_every_sign_of_the_console_has_one_as_wide_in_ascii() -> None:
+    table = AsciiGlyphs(letters=True)
+    signs = {char for text in drawn_literals() for char in text if not char.isascii()}
+    frames = {chr(code) for code in range(0x2500, 0x25A0)}  # what borders, bars and scrollbars are made of
+    wrong = {
+        sign: table[ord(sign)]
+        for sign in signs | frames
+        if len(table[ord(sign)]) != get_character_cell_size(sign)
+        or not table[ord(sign)].isascii()
+        or table[ord(sign)] == "?"
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "environ", "shown"),
+    [
+        ("auto", {"LC_ALL": "en_US.UTF-8"}, "✓ naïve 漢 ─ 🙂"),
+        ("auto", {}, "✓ naïve 漢 ─ 🙂"),
+        ("auto", {"LANG": "C"}, "v na?ve ?? - ??"),
+        ("auto", {"LC_ALL": "C", "LANG": "en_US.UTF-8"}, "v na?ve ?? - ??"),
+        ("auto", {"LANG": "de_DE.ISO-8859-1"}, "v na?ve ?? - ??"),
+        ("unicode", {"LC_ALL": "C"}, "✓ naïve 漢 ─ 🙂"),
+        ("ascii", {"LANG": "en_US.utf8"}, "v naïve 漢 - ??"),
+    ],
+)
+def test_the_locale_decides_unless_the_setting_does(wanted: str, environ: dict[str, str], shown: str) -> None:
+    table = ascii_glyphs(wanted, environ)
+    assert (table.text("✓ naïve 漢 ─ 🙂") if table else "✓ naïve 漢 ─ 🙂") == shown.replace("na?ve", "naive")
+
+
+def test_what_stands_out_by_its_ground_is_reversed_without_colours() -> None:
+    plain, bright = Style(color="#c0c0c0", bgcolor="#101010"), Style(bold=True, bgcolor="#4080ff")
+    shown = Uncoloured().apply(
+        [Segment("a", plain), Segment("b", bright), Segment("c")], Color.parse("#101010")
+    )
+    assert [segment.text for segment in shown] == ["a", "b", "c"]
+    styles = [segment.style for segment in shown]
+    assert all(style is None or (style.color is None and style.bgcolor is None) for style in styles)
+    assert [bool(style and style.reverse) for style in styles] == [False, True, False]
+    assert (
+        Uncoloured()
+        .apply([Segment("d", Style(bgcolor=RichColor.default()))], Color.parse("#101010"))[0]
+        .style
+    )
+
+
+def test_sixteen_colours_are_the_terminals_own_unless_a_theme_is_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("AGENT_TUI_THEME", raising=False)
+    assert first_theme(ConsoleArguments(), few_colours=True).ansi
+    assert not first_theme(ConsoleArguments(), few_colours=False).ansi
+    assert (
+        first_theme(ConsoleArguments(overrides={"theme": "agent-light"}), few_colours=True).name
+        == "agent-light"
+    )
+
+
+def test_a_run_is_drawn_in_ascii_without_colour_and_without_motion(start: Callable[..., Terminal]) -> None:
+    """Conversation, panes, card and help, on a terminal in the C locale."""
+    console = start(
+        *("-m", "tui_agent", "demo", "approvals"),
+        LC_ALL="C",
+        NO_COLOR="1",
+        NO_MOTION="1",
+        TERM="xterm-256color",
+    )
+    console.shows("The agent asks", "partial answer")
+    console.send(b"\x1bOP")  # F1
+    console.shows("Commands and their keys")
+    console.send(b"\x11")
+    console.shows("A run is under way")
+    console.send(b"q")
+    assert console.code() == 0
+    assert console.output.isascii()
+    assert COLOUR.findall(console.output) == []
+    assert b"\x1b[?12h" not in console.output
+
+
+def test_sixteen_colours_are_all_that_is_sent_where_there_are_no_more(start: Callable[..., Terminal]) -> None:
+    console = start("-m", "tui_agent", "--model", "openai/none", TERM="xterm", COLORTERM="")
+    console.until(lambda: b"READY" in console.output)
+    console.send(b"\x11")
+    assert console.code() == 0
+    assert b"38;2;" not in console.output
+    assert b"38;5;" not in console.output
+    assert COLOUR.search(console.output)
