@@ -13,6 +13,9 @@ from textual.widgets import Static
 
 from tui_agent.console.cards.choices import Choice, Choices
 
+AROUND = 11
+"""Rows of the terminal that the frame and the choices need beside the text."""
+
 
 class AskScreen(ModalScreen[bool]):
     """Dismissed with True for `yes`. Choices are a key and what it does; Esc says no."""
@@ -25,7 +28,7 @@ class AskScreen(ModalScreen[bool]):
             background: $surface; border: round $warning;
             border-title-color: $warning;
         }
-        & VerticalScroll { height: auto; max-height: 24; scrollbar-size-vertical: 1; }
+        & VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
         & Choices { margin-top: 1; }
     }
     """
@@ -53,13 +56,23 @@ class AskScreen(ModalScreen[bool]):
         """The choice has the keys."""
         self.query_one(Choices).focus()
 
+    def on_resize(self) -> None:
+        """The choices stay on the screen; the text scrolls."""
+        self.query_one(VerticalScroll).styles.max_height = max(1, self.app.size.height - AROUND)
+
     def action_read(self, pages: int) -> None:
         """Scroll a long text."""
         text = self.query_one(VerticalScroll)
         text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)
 
     def on_choices_picked(self, event: Choices.Picked) -> None:
-        self.dismiss(event.value == "yes")
+        """Take the answer; nothing is agreed to whose end has not been on the screen."""
+        text = self.query_one(VerticalScroll)
+        if event.value == "yes" and text.scroll_offset.y < text.max_scroll_y:
+            self.action_read(1)
+            self.notify("There is more to read first: PgDn.", markup=False)
+        else:
+            self.dismiss(event.value == "yes")
 
 
 class LeaveScreen(AskScreen):
