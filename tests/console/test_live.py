@@ -155,10 +155,14 @@ async def test_letters_end_a_wait_only_where_no_text_is_being_typed(monkeypatch:
         await console.press("ctrl+u")
         await console.press("s")
         await console.until(lambda: skipped == ["skip"] and console.prompt == "")
+        console.screen.prompt.use_vim(True)
+        await console.press("escape", "s")
+        await console.until(lambda: skipped == ["skip", "skip"] and console.prompt == "")
+        console.screen.prompt.use_vim(False)
         await console.screen.run_action("jump('conversation')")
         await console.until(lambda: console.screen.focused.id == "conversation")
         await console.press("s")
-        assert skipped == ["skip", "skip"]
+        assert skipped == ["skip"] * 3
         await console.press("c")
         await console.until(lambda: ("interrupt",) in console.session.done)
 

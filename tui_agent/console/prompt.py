@@ -87,6 +87,8 @@ class Prompt(TextArea):
         self._folds = 0
         self.vim: VimKeys | None = None
         """Set by `use_vim`."""
+        self.typed_always: frozenset[str] = frozenset()
+        """Letters that are typed into an empty prompt also where letters are commands."""
         self.queue_above = False
         """Messages wait above the prompt."""
 
@@ -122,7 +124,8 @@ class Prompt(TextArea):
         """
         if event.is_printable or event.key in {"backspace", "delete", "enter"}:
             self.post_message(self.Typed())
-        if self.vim is not None and self.vim.take(event):
+        typed = event.key in self.typed_always and not self.text
+        if self.vim is not None and not typed and self.vim.take(event):
             if event.key == "escape":
                 self.completions.offer("")
             self._show_mode()

@@ -35,6 +35,7 @@ _MEDIA = {
     b"GIF87a": ("image/gif", ".gif"),
     b"GIF89a": ("image/gif", ".gif"),
 }
+_COPY = re.compile(r"[0-9a-f]{16}\.(png|jpg|gif|webp)")
 _WORD = re.compile(r"""(?<!\S)(@?)(?:"([^"\n]+)"|'([^'\n]+)'|((?:\\.|[^\s\\])+))""")
 _BEGINS = ("/", "~/", "./", "../", "file://")
 
@@ -130,10 +131,10 @@ def share_images(parent: Path, fork: Path) -> None:
     import shutil
 
     folder = parent / IMAGES_FOLDER
-    if not folder.is_dir():
+    if folder.is_symlink() or not folder.is_dir():
         return
     for file in folder.iterdir():
-        if file.is_file() and not file.is_symlink() and not file.name.startswith("."):
+        if _COPY.fullmatch(file.name) and file.is_file() and not file.is_symlink():
             make_private(fork / IMAGES_FOLDER)
             try:
                 os.link(file, fork / IMAGES_FOLDER / file.name, follow_symlinks=False)

@@ -18,7 +18,7 @@ AROUND = 11
 
 
 class AskScreen(ModalScreen[bool]):
-    """Dismissed with True for `yes`. Choices are a key and what it does; Esc says no."""
+    """Dismissed with True for `yes`. Choices are a key and what it does; Esc says no. Enter takes the first one."""
 
     DEFAULT_CSS = """
     AskScreen {
@@ -39,11 +39,14 @@ class AskScreen(ModalScreen[bool]):
         Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
     ]
 
-    def __init__(self, title: str, text: str, yes: tuple[str, str], no: tuple[str, str]) -> None:
+    def __init__(
+        self, title: str, text: str, yes: tuple[str, str], no: tuple[str, str], *, no_first: bool = False
+    ) -> None:
         super().__init__()
         self._title = title
         self._text = text
-        self._choices = [Choice(*yes, "yes"), Choice(*no, "no")]
+        choices = [Choice(*yes, "yes"), Choice(*no, "no")]
+        self._choices = choices[::-1] if no_first else choices
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from tui_agent.core.state import RunState
 
 
-SKIP_KEY, CANCEL_KEY = "s", "c"
+SKIP_KEY = "s"
+WAIT_KEYS = frozenset({SKIP_KEY, "c"})
 """In an empty prompt, while a failed call of the model waits for its next try."""
 
 ALONE = 0.6
@@ -169,6 +170,7 @@ class LiveScreen(SessionScreen):
         if self._queued is not None:
             self._queued.show(self.queue)
             self.prompt.queue_above = bool(self._queued.waiting)
+            self.prompt.typed_always = WAIT_KEYS if self._waits_for_model else frozenset()
         state = self.state
         if state is None or self.status is None or self.dashboard is None:
             return
@@ -299,7 +301,7 @@ class LiveScreen(SessionScreen):
 
     def _take_lone_letter(self) -> None:
         letter = self.prompt.text
-        if self._waits_for_model and letter in {SKIP_KEY, CANCEL_KEY} and self.focused is self.prompt:
+        if self._waits_for_model and letter in WAIT_KEYS and self.focused is self.prompt:
             self.prompt.put("")
             self._end_wait(skip=letter == SKIP_KEY)
 
@@ -429,7 +431,9 @@ class LiveScreen(SessionScreen):
             self._reading_files = True
             self._read_files(self._files)
         return [
-            Suggestion(f"{before}@{name} ", f"@{one_line(name, 100)}", "")
+            Suggestion(
+                f'{before}@"{name}" ' if " " in name else f"{before}@{name} ", f"@{one_line(name, 100)}", ""
+            )
             for name in self._files.search(typed)
         ]
 

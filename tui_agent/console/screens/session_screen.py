@@ -225,6 +225,7 @@ class SessionScreen(DashboardScreen):
             f"your message, and run nothing by itself:\n\n{reveal(command.body)}",
             ("y", "send it, now and from now on"),
             ("n", "do not send it"),
+            no_first=True,
         )
         if not await self.app.push_screen_wait(question):
             return False
@@ -629,6 +630,7 @@ class SessionScreen(DashboardScreen):
             "It has to end before what it did can be taken back. What /undo would change is shown next.",
             ("e", "end it"),
             ("g", "let it go on"),
+            no_first=True,
         )
         if not await self.app.push_screen_wait(question):
             return False
