@@ -6,6 +6,7 @@ everything that still moves (a streaming reply, running calls) is in the two ope
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -296,10 +297,10 @@ def _model_call_started(
     before = conversation.note
     if conversation.note_sent and before is not None and before.text == event.note:
         return evolve(conversation, reply=reply)
-    known = set(before.text.split("\n\n")) if before is not None else set()
+    known = {"", *(_wording(part) for part in before.text.split("\n\n"))} if before is not None else {""}
     # A paragraph that ends so only leads to the next one.
     advice = (part for part in event.note.split("\n\n") if not part.endswith(":"))
-    fresh = next((part for part in advice if part not in known), "")
+    fresh = next((part for part in advice if _wording(part) not in known), "")
     note = NoteEntry(
         event.seq,
         event.at,
@@ -310,6 +311,15 @@ def _model_call_started(
         _failed_before(conversation),
     )
     return evolve(conversation, reply=reply, note=note, note_sent=True)
+
+
+_NO_WORDING = re.compile(r"\d+\.\d+|[^\w\s]{4,}")
+"""Durations, and rules drawn across a text."""
+
+
+def _wording(paragraph: str) -> str:
+    """What makes one paragraph differ from another for a reader."""
+    return _NO_WORDING.sub("", paragraph).strip()
 
 
 def _failed_before(conversation: Conversation) -> tuple[tuple[str, str], ...]:

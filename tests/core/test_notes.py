@@ -1,0 +1,34 @@
+"""What is new in a recovery note, as the conversation shows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_agent.core.events import IterationStarted, ModelCallStarted, ReplyFinished, RunStarted
+from tui_agent.core.fold import fold
+from tui_agent.core.projections.conversation import NoteEntry
+
+BEFORE = "bash failed (attempt 1/3).\n\n-----------\nRan 1 test in 0.002s"
+
+
+@pytest.mark.parametrize(
+    ("note", "fresh"),
+    [
+        (BEFORE.replace("0.002", "1.250"), ""),
+        (BEFORE.replace("1/3", "2/3"), "bash failed (attempt 2/3)."),
+        ("========\n\n" + BEFORE, ""),
+        (BEFORE + "\n\nLook at the imports first.", "Look at the imports first."),
+    ],
+)
+def test_neither_a_duration_nor_a_drawn_rule_is_new(note: str, fresh: str) -> None:
+    events = [RunStarted(run=1, task="t", policy="combined", model="m")]
+    for iteration, text in enumerate((BEFORE, note), 1):
+        events += [
+            IterationStarted(iteration=iteration),
+            ModelCallStarted(iteration=iteration, model="m", note=text),
+            ReplyFinished(text=f"reply {iteration}", model="m"),
+        ]
+    state = fold(event.stamped(number, float(number)) for number, event in enumerate(events, 1))
+    notes = [entry for entry in state.conversation.entries if isinstance(entry, NoteEntry)]
+    assert len(notes) == 2
+    assert notes[-1].fresh == fresh
