@@ -55,7 +55,7 @@ class Box:
         return caught.value
 
 
-async def wait_until(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
+async def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> bool:
     """Whether something came to hold before the deadline; for the world outside, which sends us no events."""
     deadline = time.monotonic() + seconds
     while not holds():

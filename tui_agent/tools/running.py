@@ -93,6 +93,10 @@ async def run_command(
             )
         except OSError as error:
             raise os_failure(error, f"start a command in {quoted(os.fspath(cwd))}") from None
+        except asyncio.CancelledError:
+            # asyncio has killed the supervisor, perhaps after the command had begun.
+            await processes.uncancelled(_end_marked(mark))
+            raise
         for end in (leash_end, status_end, output_end):
             end.close()
         pump = _Pump(output, capture, progress)
@@ -122,8 +126,13 @@ async def _gone(child: processes.Child, status: BinaryIO, pump: _Pump, grace: fl
         pump.exit_code = int(reported[1])
     if child.code != 0:
         # The supervisor was killed; its command ends with it, what the command started does not.
-        await asyncio.to_thread(processes.kill_marked, f"{_MARK}={mark}")
+        await _end_marked(mark)
     await pump.finished()
+
+
+async def _end_marked(mark: str) -> None:
+    """End all that was started with this mark."""
+    await asyncio.to_thread(processes.kill_marked, f"{_MARK}={mark}")
 
 
 class _Pump:
