@@ -27,7 +27,7 @@ FLOORS = (
     {"event_lines"},
     {"headless_output"},
     {"headless", "doctor", "console"},
-    {"plain"},
+    {"plain", "serve"},
     {"cli"},
     {"__main__"},
 )
@@ -38,6 +38,8 @@ MCP = ("mcp", "mcp_types", "httpx2", "anyio")
 ONLY_IN = {
     "litellm": ("models",),
     "jinja2": ("formats",),
+    "textual_serve": ("serve",),
+    "aiohttp": ("serve",),
     **dict.fromkeys(MCP, ("tools",)),
     **dict.fromkeys(SCREEN, ("console",)),
 }

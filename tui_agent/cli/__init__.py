@@ -26,6 +26,7 @@ INTERRUPTED = 130
 COMMANDS = {
     "demo": "the console on a built-in scripted model; no key, no network",
     "run": "the same engine without a screen, for scripts and CI",
+    "serve": "the console in a browser on this machine",
     "replay": "the console over a saved session",
     "resume": "go on with a session",
     "sessions": "list, show, search, export, import, fork, rename and delete sessions",

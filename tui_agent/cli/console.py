@@ -70,7 +70,10 @@ def open_console(arguments: ConsoleArguments) -> int:
         from tui_agent.plain.program import run_plain
 
         return run_plain(arguments)
-    require_terminal()
+    from tui_agent.console.arguments import in_browser
+
+    if not in_browser():
+        require_terminal()
     from tui_agent.console.app import run_console
 
     return run_console(arguments)

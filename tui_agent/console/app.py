@@ -13,6 +13,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from tui_agent.console.arguments import in_browser
+
 if TYPE_CHECKING:
     from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.program import ConsoleApp
@@ -35,7 +37,7 @@ def run_console(arguments: ConsoleArguments) -> int:
 
     The exit code: 0 left, 1 a fault of its own, 2 wrong usage or configuration, 130 ended by a signal.
     """
-    if not is_terminal():
+    if not is_terminal() and not in_browser():
         sys.stderr.write(NOT_A_TERMINAL + "\n")
         return 2
     gc.disable()  # until the session is open, see `ConsoleApp`

@@ -49,6 +49,11 @@ class ConsoleArguments:
     """Start paused before every iteration."""
 
 
+def in_browser() -> bool:
+    """Whether a server of this machine draws for us: `agent-tui serve` started this console for a tab."""
+    return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
+
+
 def wanted_early(key: str, arguments: ConsoleArguments) -> object:
     """A setting that the first paint needs, from option, variable or the operator's own file; None where none says it.
 

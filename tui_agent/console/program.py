@@ -22,7 +22,7 @@ from textual.app import App
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input, TextArea
 
-from tui_agent.console.arguments import wanted_early
+from tui_agent.console.arguments import in_browser, wanted_early
 from tui_agent.console.ascii_glyphs import ascii_glyphs
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.session_app import SessionApp
@@ -111,6 +111,10 @@ class ConsoleApp(SessionApp):
         return LiveScreen()
 
     def get_driver_class(self) -> type[Driver]:
+        if in_browser():
+            from tui_agent.console.browser_driver import BrowserDriver
+
+            return BrowserDriver
         return terminal_driver(super().get_driver_class())
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:

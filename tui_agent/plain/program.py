@@ -183,7 +183,7 @@ class PlainConsole:
         if opened is not None:
             try:
                 await opened.session.close()
-            except Exception as error:  # noqa: BLE001 - leaving must go on, and say what went wrong
+            except SessionError as error:
                 sys.stderr.write(f"{sanitize(str(error))}\n")
                 closed = False
         self._input.close()

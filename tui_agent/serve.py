@@ -1,0 +1,208 @@
+"""The console in a browser: textual-serve behind a guard, one console of its own for each tab.
+
+textual-serve lets in whoever reaches it. The guard stands before every path, the websocket and the static files
+included: the address that was printed holds a token, its first use is answered by a cookie, and what names another host
+or comes from another page is refused, also where another name was made to lead here (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import secrets
+import shlex
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+from textual_serve.server import Server
+
+PATIENCE = 15.0
+"""Seconds that consoles have to close their sessions when the server ends."""
+
+COOKIE_DAYS = 7
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the server is reached, and the secrets that open it."""
+
+    host: str
+    port: int
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
+    """Its own secret: what a browser keeps is not what stands in its history."""
+
+    @property
+    def netloc(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == 80 else f"{host}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        return f"http://{self.netloc}"
+
+    @property
+    def url(self) -> str:
+        """What is opened in the browser."""
+        return f"{self.origin}/?token={self.token}"
+
+    @property
+    def cookie_name(self) -> str:
+        """Cookies know no ports: several servers of one machine must not share one."""
+        return f"agent_tui_{self.port}"
+
+
+class ConsoleServer(Server):
+    """textual-serve with the guard, and without its greeting. Consoles end with it."""
+
+    def __init__(self, command: str, address: Address) -> None:
+        super().__init__(command, address.host, address.port, "agent-tui", address.origin)
+        self._address = address
+        self._tabs: set[asyncio.Task[object]] = set()
+
+    async def application(self) -> web.Application:
+        """The guarded application."""
+        app = await self._make_app()
+        app.middlewares.append(guard(self._address))
+        return app
+
+    async def on_startup(self, app: web.Application) -> None:
+        """Nothing is printed here."""
+
+    async def on_shutdown(self, app: web.Application) -> None:
+        """End every console, and wait until its session is closed."""
+        tabs = list(self._tabs)
+        for tab in tabs:
+            tab.cancel()
+        if tabs:
+            await asyncio.wait(tabs, timeout=PATIENCE)
+
+    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+        """One tab: a console until either of them goes."""
+        tab = asyncio.current_task()
+        if tab is None:
+            raise web.HTTPServiceUnavailable
+        self._tabs.add(tab)
+        try:
+            return await super().handle_websocket(request)
+        finally:
+            self._tabs.discard(tab)
+
+
+def guard(address: Address) -> Middleware:
+    """The middleware in front of everything."""
+
+    @web.middleware
+    async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.host != address.netloc:
+            raise _refused(f"This server answers as {address.netloc} and under no other name.")
+        origin = request.headers.get("Origin")
+        if origin != address.origin and (origin is not None or request.path == "/ws"):
+            raise _refused("A page of another origin asked for this.")
+        if _same(request.query.get("token", ""), address.token) and request.path == "/":
+            return _let_in(address)
+        if not _same(request.cookies.get(address.cookie_name, ""), address.cookie):
+            raise _refused("Open the address that `agent-tui serve` printed, with its token.")
+        response = await handler(request)
+        if not response.prepared:
+            response.headers.update(_headers(address))
+        return response
+
+    return guarded
+
+
+def _same(given: str, secret: str) -> bool:
+    """Compared in constant time."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), secret.encode())
+
+
+def _let_in(address: Address) -> web.Response:
+    """The cookie, and the address again without its token."""
+    response = web.Response(status=303, headers={"Location": "/", "Cache-Control": "no-store"})
+    response.set_cookie(
+        address.cookie_name,
+        address.cookie,
+        max_age=COOKIE_DAYS * 86_400,
+        httponly=True,
+        samesite="Strict" if _is_loopback(address.host) else "Lax",
+    )
+    return response
+
+
+def _refused(why: str) -> web.HTTPForbidden:
+    return web.HTTPForbidden(text=f"agent-tui: {why}\n", headers={"Cache-Control": "no-store"})
+
+
+def _headers(address: Address) -> dict[str, str]:
+    """Nothing is loaded from elsewhere, framed, kept or passed on."""
+    sources = f"default-src 'self' 'unsafe-inline' data: blob:; connect-src 'self' ws://{address.netloc}"
+    return {
+        "Content-Security-Policy": f"{sources}; frame-ancestors 'none'",
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+    }
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def refusal(host: str, *, allow_remote: bool) -> str:
+    """Why the server may not listen there; empty where it may."""
+    if _is_loopback(host):
+        return ""
+    if not allow_remote:
+        return (
+            f"{host} can be reached by other machines, and whoever opens the console runs commands as you.\n"
+            "Leave --host out, and reach it through ssh -L; or say --allow-remote (the way there is not encrypted)."
+        )
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).is_unspecified:
+            return (
+                f"{host} is no address that a browser can open: name the one of this machine that others use."
+            )
+    return ""
+
+
+def run_server(arguments: Sequence[str], host: str, port: int) -> int:
+    """Serve consoles that are started with these arguments until Ctrl+C. `port` 0: a free one. Raises `OSError`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listening:
+        address = Address(host, listening.getsockname()[1])
+        # The shell gives way to the console: what is ended is the console.
+        command = f"exec {shlex.join([sys.executable, '-m', 'tui_agent', *arguments])}"
+        asyncio.run(_serve(ConsoleServer(command, address), address, listening))
+    return 0
+
+
+async def _serve(server: ConsoleServer, address: Address, listening: socket.socket) -> None:
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, ended.set)
+    runner = web.AppRunner(await server.application(), access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    await web.SockSite(runner, listening).start()
+    sys.stdout.write(
+        f"The console is at {address.url}\n"
+        "Whoever has this address runs commands as you. Each tab is a session of its own. Ctrl+C ends them all.\n"
+    )
+    sys.stdout.flush()
+    try:
+        await ended.wait()
+    finally:
+        sys.stdout.write("\nClosing the sessions.\n")
+        await runner.cleanup()
