@@ -547,7 +547,7 @@ async def test_in_step_the_outline_is_shown_and_f10_sends_the_note_as_it_stands(
         await console.card_appears()
         assert isinstance(console.card, GateCard)
         await console.pilot.pause()
-        for part in ("iteration 4", "12 messages", "3,400 tokens", "2 older", "Try another path."):
+        for part in ("step 4", "12 messages", "3,400 tokens", "2 older", "Try another path."):
             assert part in console.shown()
         assert console.screen.focused is console.screen.prompt
         await console.press("f10")
@@ -621,16 +621,16 @@ def test_cards_are_of_three_kinds() -> None:
 def test_what_was_tried_is_shown_by_the_line_that_says_what_is_wrong_and_the_last_error_whole() -> None:
     error = "The command failed with exit code 1.\nE\n=====\nModuleNotFoundError: No module named 'shop'"
     attempts = [
-        Attempt("iteration 1", "other trouble\nmore"),
-        *[Attempt(f"iteration {n}", error) for n in (2, 3)],
+        Attempt("step 1", "other trouble\nmore"),
+        *[Attempt(f"step {n}", error) for n in (2, 3)],
     ]
     texts = [passage.text for passage in tried(attempts)]
     assert texts == [
         "Tried:",
-        "1. iteration 1",
+        "1. step 1",
         "other trouble",
-        "2. iteration 2: the same error as the next",
-        "3. iteration 3",
+        "2. step 2: the same error as the next",
+        "3. step 3",
         "ModuleNotFoundError: No module named 'shop'",
         error,
     ]

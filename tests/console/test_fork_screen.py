@@ -96,7 +96,7 @@ async def test_left_as_it_is_a_fork_shares_everything_up_to_the_event_shown(tmp_
     before = (path / "events.jsonl").read_bytes()
     at = seq_of(events, ToolFailed)
     async with card_body_over(path, at) as (app, _, pilot):
-        assert f"After event {at} of {len(events)} · iteration 3 · tool failed: read_file" in picture(app)
+        assert f"After event {at} of {len(events)} · step 3 · tool failed: read_file" in picture(app)
         forked_events, state = await forked(app, pilot, path)
     assert forked_events[1:] == events[1:at]
     assert state.session.parent == ParentPoint(session_id=path.name, seq=at)

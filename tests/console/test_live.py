@@ -333,7 +333,7 @@ async def test_the_palette_offers_the_same_commands() -> None:
         console.session.start()
         await console.press("ctrl+p")
         await console.type("pause")
-        await console.until(lambda: "Pause after this iteration" in console.shown())
+        await console.until(lambda: "Pause after this step" in console.shown())
         await console.press("enter")
         await console.until(lambda: ("mode", "PAUSED") in console.session.done)
 

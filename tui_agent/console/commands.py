@@ -52,8 +52,8 @@ ValuesOf = Callable[[Command], Sequence[str]]
 COMMANDS: tuple[Command, ...] = (
     Command("help", "Keys, commands and what each pane means", key="f1", hint="help", replay=True),
     Command("auto", "Go on by itself", key="f5", hint="auto"),
-    Command("pause", "Pause after this iteration", key="f6", hint="pause"),
-    Command("step", "Run one iteration, then wait", key="f10", hint="step"),
+    Command("pause", "Pause after this step", key="f6", hint="pause"),
+    Command("step", "Run one step, then wait", key="f10", hint="step"),
     Command(
         "interrupt",
         "Interrupt the call or tool that runs; the run pauses, nothing is lost",

@@ -250,7 +250,7 @@ def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
             case CallEntry(state=CallState.FAILED) if asked.source not in {"model", "ask_operator", "budget"}:
                 if not asked.tool or (entry.tool == asked.tool and entry.input == asked.input):
                     said = json.dumps(entry.input, ensure_ascii=False, default=str)
-                    what = f"iteration {entry.iteration}" if asked.tool else f"{entry.tool} {said}"
+                    what = f"step {entry.iteration}" if asked.tool else f"{entry.tool} {said}"
                     found.append(Attempt(what, entry.failure.message if entry.failure else entry.content))
             case FaultEntry() if asked.source == "model":
                 found.append(Attempt(f"{entry.model}, try {entry.attempt}", entry.fault.message))

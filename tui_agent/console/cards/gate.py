@@ -144,7 +144,7 @@ class GateCard(Card):
 def outline_line(outline: RequestOutline) -> Content:
     """Iteration, model, size and tools in one sentence."""
     parts = [
-        f"iteration {outline.iteration}",
+        f"step {outline.iteration}",
         outline.model or "model not set",
         counted(outline.messages, "message"),
         f"~{outline.tokens:,} tokens",

@@ -244,7 +244,7 @@ def _what_then(entry: conversation.FaultEntry) -> list[Span]:
         case "text_calls":
             return [Span("it cannot call tools: its calls are written as text from now on", "muted")]
         case "next_iteration":
-            return [Span(f"{tried} failed, the next iteration tries again", "muted")]
+            return [Span(f"{tried} failed, the next step tries again", "muted")]
         case "ask":
             return [Span("▲ waits for you", "operator bold")]
         case "degrade":

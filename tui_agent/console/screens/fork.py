@@ -172,7 +172,7 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
         point = self._point
         seq = self._seq()
         what = "the question is open" if seq != point.seq else one_line(point.kind, 60)
-        iteration = f" · iteration {point.iteration}" if point.iteration else ""
+        iteration = f" · step {point.iteration}" if point.iteration else ""
         when = "" if seq != point.seq else f" · {time_of_day(point.at)}"
         return Content.assemble(
             ("After event ", "$text"),

@@ -133,7 +133,7 @@ SIGNS: Rows = tuple(
 REPLAY_KEYS: Rows = (
     ("Space", "Play, pause"),
     ("← →", "One event back, on"),
-    ("Shift+← Shift+→", "One iteration back, on"),
+    ("Shift+← Shift+→", "One step back, on"),
     ("Home End", "Beginning, end"),
     ("[ ]", "Slower, faster"),
     ("e v x", "Next error, verdict, escalation; with Shift the one before"),
