@@ -25,7 +25,9 @@ FILES = {"cart.py": "def total(a):\n    return a\n", "old.txt": "gone\n"}
 
 
 async def test_the_changes_of_tools_and_commands_are_shown_file_by_file(tmp_path: Path) -> None:
-    async with real_live(tmp_path, [EDIT, COMMAND, FINISH, FINISH], files=FILES, size=(160, 45)) as console:
+    large = {"calls": [{"tool": "bash", "args": {"command": "seq 30000 > old.txt"}}]}
+    turns = [EDIT, COMMAND, FINISH, FINISH, large, FINISH]
+    async with real_live(tmp_path, turns, files=FILES, size=(160, 45)) as console:
         await console.run("change it")
         await console.command("/diff")
         await console.opens(DiffScreen)
@@ -49,6 +51,10 @@ async def test_the_changes_of_tools_and_commands_are_shown_file_by_file(tmp_path
         await console.run("change nothing")
         await console.command("/diff")
         await console.until(lambda: "This run has changed no file." in console.remarks())
+        await console.run("write much")
+        await console.command("/diff")
+        await console.opens(DiffScreen)
+        await console.until(lambda: "10 + 10" in " ".join(console.shown().split()))
 
 
 LINES = st.lists(

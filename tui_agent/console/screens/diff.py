@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 WIDE = 140
 """Columns of the terminal from which on old and new stand side by side by themselves."""
+
+LARGE = 100_000
+"""Characters of a diff from which on it is drawn beside the screen's own work."""
 
 SIDES = 60
 """Columns below which they never do."""
@@ -61,6 +65,19 @@ class FileList(CursorList[FileDiff]):
         )
 
 
+class Drawing(NamedTuple):
+    """What decides how a file's changes are drawn."""
+
+    file: FileDiff
+    width: int
+    beside: bool
+
+    def lines(self) -> list[Line]:
+        """At least one line."""
+        made = (draw_sides if self.beside else draw_unified)(self.file, self.width)
+        return made or [(Span(_nothing_to_show(self.file), "muted"),)]
+
+
 class FilePane(LinePane):
     """The changes of one file."""
 
@@ -73,7 +90,8 @@ class FilePane(LinePane):
         self.file = file
         self.sides: bool | None = None
         """As the operator wants it; None: as the width has it."""
-        self._made: tuple[object, list[Line]] | None = None
+        self._made: tuple[Drawing, list[Line]] | None = None
+        self._under_way: Drawing | None = None
 
     def put(self, file: FileDiff) -> None:
         """Show another file, from its beginning."""
@@ -91,11 +109,24 @@ class FilePane(LinePane):
         """The screen shows the moment at which it was opened."""
 
     def draw(self, width: int, height: int) -> list[Line]:
-        key = (self.file, width, self.beside)
-        if self._made is None or self._made[0] != key:
-            lines = (draw_sides if self.beside else draw_unified)(self.file, width)
-            self._made = key, lines or [(Span(_nothing_to_show(self.file), "muted"),)]
+        wanted = Drawing(self.file, width, self.beside)
+        if self._made is None or self._made[0] != wanted:
+            if len(self.file.diff) > LARGE:
+                if self._under_way != wanted:
+                    self._under_way = wanted
+                    self.run_worker(partial(self._draw_aside, wanted), group="drawing", thread=True)
+                return [(Span("Drawing …", "muted"),)]
+            self._made = wanted, wanted.lines()
         return self._made[1]
+
+    def _draw_aside(self, wanted: Drawing) -> None:
+        """In a thread: the screen does not wait for a large file."""
+        self.app.call_from_thread(self._take, wanted, wanted.lines())
+
+    def _take(self, made: Drawing, lines: list[Line]) -> None:
+        self._made, self._under_way = (made, lines), None
+        if made == Drawing(self.file, self.content_width, self.beside):
+            self.redraw()
 
 
 def _nothing_to_show(file: FileDiff) -> str:

@@ -603,7 +603,7 @@ class SessionScreen(DashboardScreen):
         from tui_agent.console.panes.diff import files_of
 
         patch = None if self.session is None else await self.session.changes()
-        return await super().changes() if patch is None else files_of(patch)
+        return await super().changes() if patch is None else await asyncio.to_thread(files_of, patch)
 
     @work(group="commands")
     async def action_undo(self) -> None:
