@@ -31,8 +31,7 @@ class Terminal:
             inherited = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
             inherited.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program's modules are compiled
             os.execvpe(command[0], command, {**inherited, **(env or {})})
-        columns, lines = size
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        self.resize(*size)
         self.seen = bytearray()
         self.code: int | None = None
 
@@ -43,6 +42,10 @@ class Terminal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Give the terminal another size."""
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def read(self, timeout: float) -> bytes:
         """What comes within `timeout`; empty where nothing does, or the program has ended."""

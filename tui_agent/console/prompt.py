@@ -15,6 +15,7 @@ from textual.widgets import TextArea
 
 from tui_agent.console.completion import Completions
 from tui_agent.console.history import PromptHistory
+from tui_agent.console.keys_in_order import KeysInOrder
 from tui_agent.quantities import compact, counted
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ RECALLED = (400, 20_000)
 """The same for an earlier text: a text area lays out every line of what it holds."""
 
 
-class Prompt(TextArea):
+class Prompt(KeysInOrder, TextArea):
     """A text area that grows to eight lines."""
 
     DEFAULT_CSS = """
@@ -116,7 +117,7 @@ class Prompt(TextArea):
             text = text.replace(mark, folded)
         return text
 
-    def on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         """Send, or start a line, in the order the keys came; other keys are the text area's.
 
         A priority binding would run ahead of the characters still waiting in this widget's queue, and a

@@ -13,6 +13,7 @@ from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody, Passage, diff_passages, numbered
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
+from tui_agent.console.fields import LineField
 from tui_agent.permissions.judge import COMMAND_TOOL
 from tui_agent.permissions.offers import rules_in_words
 from tui_agent.terminal_text import one_line, reveal
@@ -64,7 +65,7 @@ class ApprovalCard(Card):
         yield CardBody(list(subject(asked.preview, asked.input)), list(self._remarks()))
         left_out = LASTING | {"other"} if not asked.rules else set() if asked.others else {"other"}
         yield Choices([choice for choice in CHOICES if choice.value not in left_out])
-        yield Input(placeholder="Why not? The model reads it. Enter denies, Esc goes back.", compact=True)
+        yield LineField(placeholder="Why not? The model reads it. Enter denies, Esc goes back.", compact=True)
         yield ArgumentsEditor(asked.input)
 
     def _remarks(self) -> Iterable[Passage]:

@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Label, Static, TextArea
 
+from tui_agent.console.fields import TextField
 from tui_agent.terminal_text import is_safe, one_line
 
 KEYS = "Ctrl+S runs it so · Esc leaves it as it was · Ctrl+E all as JSON"
@@ -62,7 +63,7 @@ class Field(Vertical):
             yield Label(Content(f"{one_line(self.argument, 60)}{form}"))
         # ASCII escapes: nothing can hide in what is no plain text.
         text = str(self._value) if self._plain else json.dumps(self._value, indent=2, default=str)
-        yield TextArea(text, compact=True, soft_wrap=True, show_line_numbers="\n" in text)
+        yield TextField(text, compact=True, soft_wrap=True, show_line_numbers="\n" in text)
 
     def value(self) -> object:
         """The value as edited. Raises `ArgumentsError`."""
@@ -132,7 +133,7 @@ class ArgumentsEditor(Vertical):
         self._as_json = as_json
         self._say(KEYS)
         fields = (
-            [TextArea(json.dumps(arguments, indent=2, default=str), compact=True, soft_wrap=True)]
+            [TextField(json.dumps(arguments, indent=2, default=str), compact=True, soft_wrap=True)]
             if as_json
             else [Field(name, value, labelled=len(arguments) > 1) for name, value in arguments.items()]
         )

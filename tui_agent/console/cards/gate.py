@@ -17,6 +17,7 @@ from textual.widgets import Static, TextArea
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
+from tui_agent.console.fields import TextField
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import reveal
 
@@ -86,7 +87,7 @@ class GateCard(Card):
         text = note or "No recovery note goes with it."
         yield CardBody([Passage(text, "note" if note else "muted")])
         yield Choices([*CHOICES, DROP] if note else CHOICES)
-        yield TextArea(reveal(note or ""), compact=True, soft_wrap=True, show_line_numbers=False)
+        yield TextField(reveal(note or ""), compact=True, soft_wrap=True, show_line_numbers=False)
 
     async def update_subject(self) -> None:
         """Show the note as the operator has changed it."""

@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
+from tui_agent.console.fields import LineField
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class ServerCard(Card):
         yield CardBody(list(subject(asked)))
         yield Choices(TRUST if asked.purpose == "trust" else OPEN if asked.url else FORM)
         yield Static("", classes="card--field", markup=False)
-        yield Input(compact=True)
+        yield LineField(compact=True)
 
     def entrance(self) -> Widget:
         """The field that is being asked, else the choices."""

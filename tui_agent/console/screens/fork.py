@@ -15,6 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static, TextArea
 
 from tui_agent.console.cards.card_body import CardBody, Passage
+from tui_agent.console.fields import LineField
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.option_row import Option, OptionRow
 from tui_agent.core.names import POLICIES
@@ -127,7 +128,9 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
                 yield label("Policy")
                 yield OptionRow(policy_options(point.policy), point.policy)
                 yield label("Model")
-                yield Input(placeholder=one_line(point.model) or "as configured", compact=True, id="model")
+                yield LineField(
+                    placeholder=one_line(point.model) or "as configured", compact=True, id="model"
+                )
                 yield from self._answer_field()
                 yield from self._note_field()
             yield KeyHints(HINTS if point.open else HINTS[:-2])

@@ -11,6 +11,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
+from tui_agent.console.fields import LineField
+
 
 class LineScreen(ModalScreen[str]):
     """Dismissed with the line; empty: nothing is to change."""
@@ -36,7 +38,7 @@ class LineScreen(ModalScreen[str]):
         with Vertical() as box:
             box.border_title = Content(self._title)
             box.border_subtitle = Content("Enter takes · Esc leaves it")
-            yield Input(self._value, compact=True)
+            yield LineField(self._value, compact=True)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Take what was typed."""

@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from tui_agent.console.fields import LineField
 from tui_agent.terminal_text import one_line
 
 SHOWN = 200
@@ -68,7 +69,7 @@ class PickScreen(ModalScreen[Any]):
             box.border_subtitle = Content("Enter takes · ↑ ↓ chooses · Esc closes")
             if self._remark:
                 yield Static(Content(self._remark))
-            yield Input(placeholder="letters to look for")
+            yield LineField(placeholder="letters to look for")
             yield OptionList(markup=False)
 
     def on_mount(self) -> None:

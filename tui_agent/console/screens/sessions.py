@@ -22,6 +22,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from tui_agent.console.fields import LineField
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.glyphs import OUTCOMES
@@ -251,7 +252,7 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content("Sessions")
-            yield Input(placeholder="Search in titles, workspaces and all that was said", compact=True)
+            yield LineField(placeholder="Search in titles, workspaces and all that was said", compact=True)
             yield self._list
             yield self._about
             yield KeyHints(HINTS)

@@ -1,0 +1,183 @@
+"""The console over a session of 10,000 messages, in a terminal of its own, beside an empty one and a bare text area.
+
+    python benchmarks/large_session.py [--messages 10000] [--echoes 200] [--idle 20]
+
+Limits: the echo of a key p99 ≤ 50 ms, while nothing else happens, while messages are appended, while the
+conversation is scrolled, while the terminal is resized and while the theme changes; memory ≤ 150 MB above an empty
+console's; < 0.5 % of a processor while nothing happens; the session is shown < 1 s after an empty console would be.
+Exits with 1 where one is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from key_echo import LETTERS, REFERENCE, told
+from long_session import long_session
+from terminal import Terminal
+
+from tui_agent.core import events
+from tui_agent.store.lines import encode
+
+ROOT = Path(__file__).resolve().parents[1]
+MEMORY = 150.0
+"""MB."""
+IDLE = 0.5
+"""Percent of a processor."""
+RESUMED = 1.0
+"""Seconds."""
+END = "The last answer of the large session"
+SIZE = (120, 40)
+MESSAGES = (events.RunStarted, events.ReplyFinished, events.ToolSucceeded, events.ToolFailed)
+
+APPENDING = '''
+title = "More of it"
+task = "Go on."
+approve = "all"
+
+[pace]
+chars = [4, 8]
+interval = 0.001
+pause = 0.0
+
+[[turns]]
+label = "look"
+text = """
+I look at the next part of it, and say at some length what I expect to see there before I do. *Then* I look.
+"""
+calls = [{ tool = "list_dir", args = {} }]
+next = "look"
+'''
+
+
+def write_session(path: Path, messages: int, workspace: Path) -> int:
+    """A finished session of so many messages; returns its events."""
+    path.parent.mkdir(parents=True)
+    count = said = 0
+    with path.open("wb") as file:
+        for event in long_session(sys.maxsize):
+            count += 1
+            said += isinstance(event, MESSAGES)
+            if isinstance(event, events.SessionStarted):
+                event = event.model_copy(update={"workspace": str(workspace)})
+            last = said >= messages and isinstance(event, events.RunFinished)
+            file.write(encode(event.model_copy(update={"answer": END}) if last else event))
+            if last:
+                break
+    return count
+
+
+def echoes(
+    terminal: Terminal, count: int, before: Callable[[int], None] = lambda number: None
+) -> list[float]:
+    """Do something, then type a letter at once: milliseconds until the prompt shows it, `count` times."""
+    times = []
+    for number in range(count):
+        before(number)
+        marker = LETTERS[number % len(LETTERS)].encode()
+        start = len(terminal.seen)
+        sent = terminal.send(marker)
+        times.append((terminal.wait_for(marker, 20.0, start) - sent) * 1000)
+        if number % len(LETTERS) == len(LETTERS) - 1:
+            terminal.send(b"\x15")  # empties the line, so that the prompt stays small
+            terminal.drain(0.2)
+        terminal.drain(0.05)
+    terminal.send(b"\x15")
+    return times
+
+
+def idle(terminal: Terminal, name: str, seconds: float) -> bool:
+    """Print what an idle console costs; whether it keeps the limit."""
+    terminal.drain(2.0)
+    before = terminal.cpu()
+    terminal.drain(seconds)
+    share = (terminal.cpu() - before) / seconds * 100
+    print(f"{name:<28} idle for {seconds:.0f} s: {share:.2f} % of a processor   limit {IDLE} %")
+    return share < IDLE
+
+
+def main() -> int:
+    """Measure all; exit code 1 where a limit is not kept."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=10_000)
+    parser.add_argument("--echoes", type=int, default=200)
+    parser.add_argument("--idle", type=float, default=20.0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        return measure(Path(temporary), options.messages, options.echoes, options.idle)
+
+
+def measure(folder: Path, messages: int, count: int, idle_seconds: float) -> int:
+    """All of it, with files in `folder`."""
+    workspace = folder / "workspace"
+    workspace.mkdir()
+    journal = folder / "sessions" / "bench" / "events.jsonl"
+    written = write_session(journal, messages, workspace)
+    print(f"a session of {messages:,} messages: {written:,} events, {journal.stat().st_size / 1e6:.1f} MB")
+    script = folder / "appending.toml"
+    script.write_text(APPENDING, encoding="utf-8")
+    bare = folder / "bare.py"
+    bare.write_text(REFERENCE, encoding="utf-8")
+    env = {"PYTHONPATH": str(ROOT), "AGENT_TUI_STATE_DIR": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    command = [sys.executable, "-m", "tui_agent"]
+    model = ["--model", f"scripted:{script}", "--workspace", str(workspace)]
+    good = True
+    with Terminal([sys.executable, str(bare)], SIZE, env) as terminal:
+        terminal.wait_for(b"first paint")
+        told("a bare TextArea", echoes(terminal, count), worst=False)
+    with Terminal([*command, *model], SIZE, env) as terminal:
+        empty_shown = terminal.wait_for(b"READY") - terminal.started
+        terminal.drain(3.0)
+        good &= told("an empty console", echoes(terminal, count), worst=False)
+        good &= idle(terminal, "an empty console", idle_seconds)
+        empty_size = terminal.rss()
+    with Terminal([*command, "resume", "bench", *model], SIZE, env) as terminal:
+        shown = terminal.wait_for(END.encode()) - terminal.started
+        good &= shown - empty_shown < RESUMED
+        print(
+            f"resumed: shown {shown:.2f} s after the start, an empty console {empty_shown:.2f} s: "
+            f"{shown - empty_shown:.2f} s more   limit {RESUMED} s"
+        )
+        terminal.drain(3.0)
+        good &= told("the large session", echoes(terminal, count), worst=False)
+        good &= idle(terminal, "the large session", idle_seconds)
+        for name, before in disturbances(terminal):
+            good &= told(name, echoes(terminal, count, before), worst=False)
+        terminal.send(b"go on\r")
+        terminal.wait_for(b"look at the next part", start=len(terminal.seen))
+        good &= told("while messages are appended", echoes(terminal, count), worst=False)
+        grown = (terminal.rss() - empty_size) / 1e6
+        print(
+            f"memory: {grown:.0f} MB above an empty console's {empty_size / 1e6:.0f} MB   limit {MEMORY:.0f} MB"
+        )
+        good &= grown <= MEMORY
+    return 0 if good else 1
+
+
+def disturbances(terminal: Terminal) -> list[tuple[str, Callable[[int], None]]]:
+    """What happens right before a key, by name."""
+    themes = ("agent-light", "agent-dark")
+
+    def scroll(number: int) -> None:
+        up = 64 if number // 40 % 2 == 0 else 65
+        terminal.send(f"\x1b[<{up};20;10M".encode() * 3)
+
+    def resize(number: int) -> None:
+        terminal.resize(SIZE[0] - (number % 7) * 3, SIZE[1] - number % 5)
+
+    def theme(number: int) -> None:
+        terminal.send(f"\x15/theme {themes[number % 2]}\r".encode())
+
+    return [
+        ("while it is scrolled", scroll),
+        ("while the terminal is resized", resize),
+        ("while the theme changes", theme),
+    ]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,28 @@
+"""Fields in which every key acts in the order in which the keys came, however fast they come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.widget import Widget
+else:
+    Widget = object  # Textual takes styles and bindings from the first base that is a widget
+
+
+class KeysInOrder(Widget):
+    """Mixed into a field, which then runs its own bindings itself.
+
+    The app would run them once the key has bubbled up to it: behind characters that came later and wait in the
+    field's queue, so that a fast backspace would delete what was typed after it.
+    """
+
+    async def on_key(self, event: events.Key) -> None:
+        """Run the binding of a key that is no character; priority bindings were run before."""
+        if event.is_printable:
+            return
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            if not binding.priority and await self.app.run_action(binding.action, self):
+                event.stop()
+                return
