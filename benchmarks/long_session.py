@@ -40,6 +40,7 @@ from tui_agent.core.events import (
     VerdictReached,
     VerdictRecord,
 )
+from tui_agent.core.recovery.signature import call_key
 from tui_agent.store.lines import encode
 
 _WORDS = [
@@ -132,7 +133,7 @@ def _iteration(choose: random.Random, run: int, number: int) -> Iterator[Event]:
     )
     failed = False
     for index, (call, given) in enumerate(calls):
-        yield ToolStarted(call_id=call.id, tool=call.name, input=given, index=index)
+        yield ToolStarted(call_id=call.id, tool=call.name, input=given, key=call.key, index=index)
         if call.name == "bash":
             for _ in range(choose.randint(1, 6)):
                 yield ToolProgress(call_id=call.id, text=_prose(choose, 12) + "\n")
@@ -165,7 +166,8 @@ def _call(choose: random.Random, run: int, number: int, index: int) -> tuple[Too
         "bash": {"command": f"python -m pytest tests/test_{choose.randint(1, 9)}.py -q"},
     }[name]
     arguments = "{" + ", ".join(f'"{key}": "{value}"' for key, value in given.items()) + "}"
-    return ToolCall(id=f"call-{run}-{number}-{index}", name=name, arguments=arguments), given
+    call_id = f"call-{run}-{number}-{index}"
+    return ToolCall(id=call_id, name=name, arguments=arguments, key=call_key(name, given)), given
 
 
 def _result(
@@ -177,6 +179,7 @@ def _result(
             call_id=call.id,
             tool=call.name,
             input=given,
+            key=call.key,
             index=index,
             content="\n".join(_prose(choose, 10) for _ in range(choose.randint(1, 20))),
             duration=round(choose.random(), 3),
@@ -188,7 +191,13 @@ def _result(
         kind=FailureKind.TOOL_EXECUTION, message=message, tool=call.name, input=given, iteration=number
     )
     return ToolFailed(
-        call_id=call.id, tool=call.name, input=given, index=index, content=message, failure=failure
+        call_id=call.id,
+        tool=call.name,
+        input=given,
+        key=call.key,
+        index=index,
+        content=message,
+        failure=failure,
     )
 
 

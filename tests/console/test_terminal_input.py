@@ -138,7 +138,9 @@ def test_typing_alt_enter_and_pastes_arrive_as_they_were_given(
         time.sleep(0.005)
     send("", words)
     send(words, words)
-    send("slip\x7fp\x1b[D\x1b[DX\x05 of a\x17the\x01>\x05.", ">slXip of the.")  # backspace, arrows, ^W, ^A, ^E
+    send(
+        "slip\x7fp\x1b[D\x1b[DX\x05 of a\x17the\x01>\x05.", ">slXip of the."
+    )  # backspace, arrows, ^W, ^A, ^E
     send("forget this\x15but not this", "but not this")
     send("one\x1b\rtwo\x1b\r\x1b\rfour", "one\ntwo\n\nfour")
     for end in ("\r", "\n", "\r\n"):

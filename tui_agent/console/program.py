@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from textual.app import App
 from textual.theme import BUILTIN_THEMES
-from textual.widgets import Input, TextArea
 
 from tui_agent.console.arguments import in_browser, wanted_early
 from tui_agent.console.ascii_glyphs import ascii_glyphs
@@ -119,8 +118,11 @@ class ConsoleApp(SessionApp):
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """A cursor does not blink where nothing shall move."""
-        if self.animation_level == "none" and isinstance(event.widget, Input | TextArea):
-            event.widget.cursor_blink = False
+        if self.animation_level == "none":
+            from textual.widgets import Input, TextArea
+
+            if isinstance(event.widget, Input | TextArea):
+                event.widget.cursor_blink = False
 
     def get_theme(self, theme_name: str) -> Theme | None:
         """Also the first theme, which is asked for before it can be registered."""

@@ -16,9 +16,12 @@ from textual.widgets import TextArea
 from tui_agent.console.completion import Completions
 from tui_agent.console.history import PromptHistory
 from tui_agent.console.keys_in_order import KeysInOrder
+from tui_agent.console.timers import once
 from tui_agent.quantities import compact, counted
 
 if TYPE_CHECKING:
+    from asyncio import TimerHandle
+
     from textual import events
 
     from tui_agent.console.vim import VimKeys
@@ -30,6 +33,9 @@ PASTED = (12, 2_000)
 
 RECALLED = (400, 20_000)
 """The same for an earlier text: a text area lays out every line of what it holds."""
+
+BLINKING = 10.0
+"""Seconds without a key after which the cursor stands still: a screen on which nothing happens draws nothing."""
 
 
 class Prompt(KeysInOrder, TextArea):
@@ -90,6 +96,7 @@ class Prompt(KeysInOrder, TextArea):
         """Set by `use_vim`."""
         self.typed_always: frozenset[str] = frozenset()
         """Letters that are typed into an empty prompt also where letters are commands."""
+        self._blinking: TimerHandle | None = None
         self.queue_above = False
         """Messages wait above the prompt."""
 
@@ -123,6 +130,7 @@ class Prompt(KeysInOrder, TextArea):
         A priority binding would run ahead of the characters still waiting in this widget's queue, and a
         fast typist's Enter would send a part of the text.
         """
+        self._blink()
         if event.is_printable or event.key in {"backspace", "delete", "enter"}:
             self.post_message(self.Typed())
         typed = event.key in self.typed_always and not self.text
@@ -158,6 +166,19 @@ class Prompt(KeysInOrder, TextArea):
             self.border_subtitle = None
         else:
             self.border_subtitle = Content(f"{self.vim.pending} {self.vim.mode}".strip())
+
+    def on_focus(self) -> None:
+        self._blink()
+
+    def _blink(self) -> None:
+        """Let the cursor blink for a while from now on."""
+        if self._blinking is not None:
+            self._blinking.cancel()
+        self.cursor_blink = self.app.animation_level != "none"
+        self._blinking = once(self, BLINKING, self._stand_still)
+
+    def _stand_still(self) -> None:
+        self.cursor_blink = False
 
     def on_paste(self, event: events.Paste) -> None:
         """Make pasted text safe before the text area takes it."""

@@ -34,6 +34,7 @@ from tui_agent.core.events import (
     NotePrepared,
     Notice,
     OperatorSpoke,
+    ReplyDelta,
     ReplyFinished,
     Rewound,
     RulesChanged,
@@ -49,6 +50,7 @@ from tui_agent.core.events import (
     TitleChanged,
     ToolCancelled,
     ToolFailed,
+    ToolProgress,
     ToolRefused,
     ToolStarted,
     ToolSucceeded,
@@ -67,6 +69,9 @@ from tui_agent.core.state import FINISH, SUMMARY_TRIES, Phase, RunFacts, RunStat
 def apply(state: RunState, event: Event) -> RunState:
     """The state after one more event."""
     kind = type(event)
+    if kind in _PIECES:
+        conversation = state.conversation.apply(event)
+        return evolve(state, seq=event.seq, at=event.at, conversation=conversation)
     attempt = _attempt(state, event) if kind in _OF_A_CALL else 1
     metrics = state.metrics.apply(event)
     before, after = state.metrics.incidents.recovered, metrics.incidents.recovered
@@ -86,6 +91,9 @@ def apply(state: RunState, event: Event) -> RunState:
         changes.update(handler(state, event))
     return evolve(state, **changes)
 
+
+_PIECES = frozenset({ReplyDelta, ToolProgress})
+"""Come by the thousand, and concern nothing but what is on the screen until their whole comes."""
 
 # A set of types, since `isinstance` on pydantic models costs more than all else that is done here.
 _OF_A_CALL = frozenset({ToolStarted, ApprovalAsked, ToolSucceeded, ToolFailed, ToolRefused, ToolCancelled})

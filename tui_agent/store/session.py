@@ -120,7 +120,7 @@ async def open_session(
     else:
         folder = resume
         journal = await Journal.open_to_append(folder)
-        state = fold(journal.contents.events)
+        state = await asyncio.to_thread(fold, journal.contents.events)
     recorder = SessionRecorder(journal, redactor, state, clock)
     if listener is not None:
         recorder.subscribe(listener)

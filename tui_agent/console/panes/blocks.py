@@ -7,7 +7,7 @@ of a closed entry can be kept for as long as the width and its `BlockContext` st
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.console.panes.call_block import OPENED, draw_call, fold_line, with_rule
 from tui_agent.console.panes.calls import short_input
@@ -41,16 +41,28 @@ def kind_of(entry: conversation.Entry) -> str:
     return type(entry).__name__
 
 
-def rough_height(entry: conversation.Entry, width: int) -> int:
-    """About how many lines `draw_block` will give, in a time that does not depend on wrapping."""
+class RoughSize(NamedTuple):
+    """What is known of an entry's height without drawing it."""
+
+    lines: int
+    characters: int
+    """Of text that is wrapped."""
+
+    def height(self, width: int) -> int:
+        """About how many lines `draw_block` will give."""
+        return self.lines + self.characters // max(4, width - 2)
+
+
+def rough_size(entry: conversation.Entry) -> RoughSize:
+    """The size of an entry, in a time that does not depend on wrapping."""
     text = _TEXTS.get(kind_of(entry), "")
     if not text:
-        return 3
+        return RoughSize(3, 0)
     body: str = getattr(entry, text)
     if text == "content":
         body = getattr(entry, "diff", "") or body
-        return 2 + min(6, body.count("\n") + 1 if body else 0)
-    return 3 + body.count("\n") + len(body) // max(4, width - 2)
+        return RoughSize(2 + min(6, body.count("\n") + 1 if body else 0), 0)
+    return RoughSize(3 + body.count("\n"), len(body))
 
 
 _TEXTS = {"ReplyEntry": "text", "OperatorEntry": "text", "OutcomeEntry": "answer", "CallEntry": "content"}

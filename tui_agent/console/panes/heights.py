@@ -6,6 +6,7 @@ it is drawn, without walking over the others.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,11 +17,10 @@ class HeightIndex:
     """Heights in rows by block, with their running sums."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
-        self._heights: list[int] = []
-        self._tree: list[int] = [0]
-        self.total = 0
-        for height in heights:
-            self.append(height)
+        self._heights = list(heights)
+        sums = [0, *accumulate(self._heights)]
+        self._tree = [total - sums[node & (node - 1)] for node, total in enumerate(sums)]
+        self.total = sums[-1]
 
     def __len__(self) -> int:
         return len(self._heights)

@@ -17,7 +17,8 @@ from tui_agent.console.panes.blocks import (
     head_of,
     iteration_rule,
     kind_of,
-    rough_height,
+    RoughSize,
+    rough_size,
 )
 from tui_agent.console.panes.heights import HeightIndex
 from tui_agent.console.panes.prose import Prose
@@ -79,6 +80,7 @@ class Transcript:
         """Blocks drawn so far: what tests count."""
         self._log: Sequence[Entry] = ()
         self._limits: list[int] = []
+        self._sizes: list[RoughSize] = []
         self._exact: set[int] = set()
         self._cache: OrderedDict[int, Drawn] = OrderedDict()
         self._expanded: set[tuple[int, str]] = set()
@@ -153,7 +155,7 @@ class Transcript:
         self._cache.clear()
         self._exact.clear()
         self._prose = None
-        self.heights = HeightIndex(rough_height(entry, width) for entry in self._log)
+        self.heights = HeightIndex([size.height(width) for size in self._sizes])
         self.advance(self._now, self._frame)
 
     def repaint(self) -> None:
@@ -172,6 +174,7 @@ class Transcript:
     def _cut(self, size: int) -> None:
         self.heights = HeightIndex(self.heights[index] for index in range(size))
         del self._limits[size:]
+        del self._sizes[size:]
         self._exact = {index for index in self._exact if index < size}
         for index in [index for index in self._cache if index >= size]:
             del self._cache[index]
@@ -185,7 +188,9 @@ class Transcript:
 
     def _append(self, index: int, entry: Entry) -> None:
         self._limits.append(self._limit)
-        self.heights.append(rough_height(entry, self.width))
+        size = rough_size(entry)
+        self._sizes.append(size)
+        self.heights.append(size.height(self.width))
         kind = kind_of(entry)
         if kind == "CallEntry":
             self._note_call(index, cast("CallEntry", entry))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
@@ -17,14 +19,22 @@ class BackgroundFacts:
 
     def apply(self, event: events.Event) -> BackgroundFacts:
         """Fold one event."""
-        match event:
-            case events.BackgroundStarted():
-                return BackgroundFacts({**self.running, event.id: event}, self.started + 1)
-            case events.BackgroundEnded():
-                return evolve(
-                    self, running={name: one for name, one in self.running.items() if name != event.id}
-                )
-        return self
+        handler = _HANDLERS.get(type(event))
+        return self if handler is None else handler(self, event)
+
+
+def _started(facts: BackgroundFacts, event: events.BackgroundStarted) -> BackgroundFacts:
+    return BackgroundFacts({**facts.running, event.id: event}, facts.started + 1)
+
+
+def _ended(facts: BackgroundFacts, event: events.BackgroundEnded) -> BackgroundFacts:
+    return evolve(facts, running={name: one for name, one in facts.running.items() if name != event.id})
+
+
+_HANDLERS: dict[type[events.Event], Callable[[BackgroundFacts, Any], BackgroundFacts]] = {
+    events.BackgroundStarted: _started,
+    events.BackgroundEnded: _ended,
+}
 
 
 def lost(facts: BackgroundFacts) -> list[events.BackgroundEnded]:
