@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, cast
 
 from tui_agent.console.panes.block_context import BlockContext
 from tui_agent.console.panes.blocks import (
+    RoughSize,
     draw_block,
     draw_reply,
     head_of,
     iteration_rule,
     kind_of,
-    RoughSize,
     rough_size,
 )
 from tui_agent.console.panes.heights import HeightIndex
