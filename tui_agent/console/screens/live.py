@@ -326,6 +326,8 @@ class LiveScreen(SessionScreen):
 
     def action_queue(self) -> None:
         """Go to the messages that wait, the newest first."""
+        if self._queued is not None:
+            self._queued.show(self.queue)  # with a message that was sent just now
         if self._queued is not None and self._queued.waiting:
             self._queued.focus()
         else:
