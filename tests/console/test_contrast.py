@@ -90,8 +90,16 @@ async def test_the_text_around_is_legible_on_its_real_ground() -> None:
     async with live() as console:
         console.screen.say("A remark.")
         console.screen.say("A fault.", "error")
+        console.session.start()
+        for text in ("first", "second"):
+            await console.say(text)
+        await console.press("up")
+        await console.until(lambda: "s sends now" in console.shown())
+        shown = await faint(console, "queue")
+        await console.press("escape")
+        console.screen.prompt.use_vim(True)
         await console.type("/mo")
-        shown = await faint(console, "completion")
+        shown += await faint(console, "completion")
         diff = "@@ -1,4 +1,4 @@ class A:\n-def f(x): # a comment\n+async def f(x): # comment\n"
         diff += '-    return "text", 12\n+    raise ValueError(b"text", 12)\n @cached\n # a comment\n'
         await console.app.push_screen(DiffScreen([file_diff(name, diff) for name in ("a.py", "b.py")]))

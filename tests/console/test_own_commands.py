@@ -8,6 +8,7 @@ import pytest
 
 from tests.console.real_session import real_live
 from tui_agent.console.own_commands import CHECKOUT_FOLDER, OwnCommand, find_own_commands
+from tui_agent.console.palette import entries
 from tui_agent.console.screens.ask import AskScreen
 
 FINISH = {"calls": [{"tool": "finish", "args": {"answer": "done"}}]}
@@ -84,6 +85,7 @@ async def test_a_command_is_offered_agreed_to_once_and_sent_as_text(
         await console.press("slash", *"evil")
         await console.until(lambda: "/team:evil" in console.shown())
         assert "(of this checkout)" in console.shown()
+        assert [one.name for one in entries(console.screen)][-2:] == ["mine", "team:evil"]
         console.screen.prompt.put("")
         await sends("/team:evil now")
         await console.opens(AskScreen)

@@ -11,6 +11,7 @@ from textual.content import Content
 
 from tui_agent.console import commands
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
+from tui_agent.console.screens.session_screen import SessionScreen
 
 if TYPE_CHECKING:
     from textual.fuzzy import Matcher
@@ -27,7 +28,7 @@ class Entry(NamedTuple):
 
 
 def entries(screen: DashboardScreen) -> Iterator[Entry]:
-    """Every command that makes sense on `screen`, each followed by its values."""
+    """Every command that makes sense on `screen`, each followed by its values; then those from files."""
     for command in commands.COMMANDS:
         if screen.replays and not command.replay:
             continue
@@ -36,6 +37,10 @@ def entries(screen: DashboardScreen) -> Iterator[Entry]:
         yield Entry(label, command.help, command.name, "", not command.needs_argument)
         for value in screen.values_of(command):
             yield Entry(f"{command.name} {value}", command.help, command.name, value, True)
+    for own in (
+        screen.own_commands.commands if isinstance(screen, SessionScreen) and screen.own_commands else ()
+    ):
+        yield Entry(own.name, f"{own.description}  ({own.origin})", own.name, "", False)
 
 
 class CommandProvider(Provider):
