@@ -132,7 +132,7 @@ async def take(picture: Picture, out: Path, theme: str) -> Path:
             await pilot.pause(0.6)
             path = out / f"{picture.name}.svg"
             path.write_text(app.export_screenshot(title="agent-tui"), encoding="utf-8")
-            await app.close_session()
+            await app.close_sessions()
     return path
 
 

@@ -115,7 +115,7 @@ async def film() -> Film:
             await made.watch(1.0)
             made.hold(4.0)
             made.seconds.append(0.5)
-            await app.close_session()
+            await app.close_sessions()
             return made
 
 

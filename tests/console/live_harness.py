@@ -15,6 +15,7 @@ from tui_agent.config.settings import Settings
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.card import Card
 from tui_agent.console.program import ConsoleApp
+from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.core.events import (
     Approval,
@@ -145,6 +146,7 @@ class HandSession:
 class _HandOpened:
     session: HandSession
     settings: None = None
+    scratch: None = None
 
     def clean_up(self) -> None:
         """Nothing was made."""
@@ -159,13 +161,11 @@ class HandConsole(ConsoleApp):
         self.time = 100.0
         self.clock = lambda: self.time  # type: ignore[method-assign]
 
-    async def _open(self) -> None:
-        screen = self.screen_stack[0]
+    async def _open(self, screen: DashboardScreen) -> None:
         assert isinstance(screen, LiveScreen)
         await screen.complete()
-        self.opened = _HandOpened(self.hand)  # type: ignore[assignment]
+        screen.opened = _HandOpened(self.hand)  # type: ignore[assignment]
         await screen.attach(self.hand)  # type: ignore[arg-type]
-        await self._learn_themes()
 
 
 @dataclass

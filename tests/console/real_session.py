@@ -15,6 +15,7 @@ from tests.console.waiting import picture, until
 from tui_agent.config.settings import Settings
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.program import ConsoleApp
+from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.startup import Opened
 from tui_agent.core.events import Approval
@@ -31,14 +32,15 @@ class RealApp(ConsoleApp):
         super().__init__(ConsoleArguments(overrides=overrides))
         self._settings, self._model, self._resume = settings, model, resume
 
-    async def _open(self) -> None:
-        screen = self.screen_stack[0]
+    async def _open(self, screen: DashboardScreen) -> None:
+        if len(self.tabs) > 1:
+            await super()._open(screen)
+            return
         assert isinstance(screen, LiveScreen)
         await screen.complete()
         session = await open_session(self._settings, screen.operator, self._model, self._resume)
-        self.opened = Opened(session, self._settings)
+        screen.opened = Opened(session, self._settings)
         await screen.attach(session)
-        await self._learn_themes()
 
 
 @dataclass
@@ -119,4 +121,4 @@ async def real_live(
         try:
             yield made
         finally:
-            await app.close_session()
+            await app.close_sessions()

@@ -22,7 +22,7 @@ def written(story: Story, *, looking: bool = False, ways: tuple[str, ...] = ALL,
     out: list[str] = []
     attention = Attention(out.append, lambda: looking, ways, ITERM)
     for _ in range(times):
-        attention.show(story.state)
+        attention.show([story.state], story.state)
     attention.end()
     return out
 

@@ -49,7 +49,7 @@ async def first_start(
     async with app.run_test(size=(110, 34)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, PickScreen) and app.screen.focused is not None)
         yield app, pilot
-        await app.close_session()
+        await app.close_sessions()
 
 
 async def test_a_server_of_this_machine_is_offered_and_used_with_its_address(

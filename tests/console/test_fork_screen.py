@@ -10,13 +10,12 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.console.real_session import RealConsole, real_live
-from tests.console.waiting import picture, until
+from tests.console.waiting import goes_to, picture, until
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import start_session
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.program import ConsoleApp
-from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.fork import ForkScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.core.events import (
@@ -84,10 +83,10 @@ async def write(pilot: Pilot[None], selector: str, text: str) -> None:
 
 async def forked(app: ConsoleApp, pilot: Pilot[None], path: Path) -> tuple[list[Event], RunState]:
     """Press Enter; the new session's events, and its state."""
+    went = goes_to(app)
     await pilot.press("enter")
-    await until(pilot, lambda: app.next is not None)
-    assert app.next is not None
-    events = read_journal(path.parent / str(app.next.resume)).events
+    await until(pilot, lambda: went)
+    events = read_journal(path.parent / str(went[0].resume)).events
     return events, fold(events)
 
 
@@ -170,11 +169,11 @@ async def test_no_option_of_this_start_outweighs_what_was_chosen_for_the_fork(tm
         await live.command("/fork")
         await live.opens(ForkScreen)
         await live.press("right")
+        went = goes_to(live.app)
         await live.press("enter")
-        await live.until(lambda: live.app.next is not None)
-        assert live.app.next is not None
-        assert live.app.next.overrides == {"model": "first", "theme": "agent-dark"}
-        child = live.session.folder.parent / str(live.app.next.resume)
+        await live.until(lambda: went)
+        assert went[0].overrides == {"model": "first", "theme": "agent-dark"}
+        child = live.session.folder.parent / str(went[0].resume)
     assert fold(read_journal(child).events).session.policy == "forge"
 
 
@@ -201,7 +200,7 @@ async def test_escape_forks_nothing(tmp_path: Path) -> None:
     async with card_body_over(path, len(events)) as (app, card_body, pilot):
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is not card_body)
-    assert app.next is None
+    assert len(app.tabs) == 1
     assert [folder.name for folder in path.parent.iterdir() if folder.is_dir()] == [path.name]
 
 
@@ -225,7 +224,7 @@ async def asked(live: RealConsole) -> None:
     await live.until(lambda: live.session.state.escalation)
 
 
-async def test_a_live_session_is_forked_with_another_answer_and_goes_over_when_it_may(tmp_path: Path) -> None:
+async def test_a_live_session_is_forked_with_another_answer_and_its_run_goes_on(tmp_path: Path) -> None:
     asking = {"calls": [{"tool": "ask_operator", "args": {"question": "which file?"}}]}
     async with real_live(tmp_path, [asking, "done"]) as live:
         await asked(live)
@@ -234,12 +233,11 @@ async def test_a_live_session_is_forked_with_another_answer_and_goes_over_when_i
         await live.opens(ForkScreen)
         await live.until(lambda: "which file?" in live.shown())
         await write(live.pilot, "#answer", "the second")
+        went = goes_to(live.app)
         await live.press("enter")
-        await live.opens(LeaveScreen)
-        await live.press("q")
-        await live.until(lambda: live.app.next is not None)
-        assert live.app.next is not None
-        child = sessions / str(live.app.next.resume)
+        await live.until(lambda: went)
+        assert live.session.running
+        child = sessions / str(went[0].resume)
     state = fold(read_journal(child).events)
     assert state.escalation is None
     assert state.answer is not None

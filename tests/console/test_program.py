@@ -97,11 +97,15 @@ def test_a_terminal_that_goes_away_ends_the_program(
 ) -> None:
     console = start("-m", "tui_agent", *arguments)
     console.until(lambda: b"READY" in console.output or b"AUTO" in console.output)
+    tabs = 1 if "demo" in arguments else 2
+    if tabs == 2:
+        console.send(b"\x14")
+        console.shows("1 ○ new session", "2 ○ new session", "READY")
     console.hang_up()
     assert console.code() == 130
     journals = list((tmp_path / "state" / "sessions").glob("*/events.jsonl"))
-    assert len(journals) == 1
-    assert journals[0].read_bytes().endswith(b"}\n")
+    assert len(journals) == tabs
+    assert all(journal.read_bytes().endswith(b"}\n") for journal in journals)
 
 
 @pytest.mark.parametrize(

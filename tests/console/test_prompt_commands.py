@@ -70,12 +70,15 @@ async def test_reports_of_the_session(tmp_path: Path, command: str, says: str) -
         assert says in "\n".join(text_of(line) for line in pane._lines)
 
 
-async def test_new_leaves_for_a_session_of_its_own(tmp_path: Path) -> None:
-    async with real_live(tmp_path, []) as console:
-        await console.command("/new")
-        await console.until(lambda: console.app.next is not None)
-        assert console.app.next is not None
-        assert console.app.next.resume is None
+async def test_clear_puts_a_new_session_in_the_place_of_this_one(tmp_path: Path) -> None:
+    options: dict[str, object] = {"model": "scripted:recovery", "state_dir": tmp_path / "state"}
+    async with real_live(tmp_path, [], overrides=options) as console:
+        before = console.session.id
+        await console.command("/clear")
+        await console.until(
+            lambda: len(console.app.tabs) == 1 and console.app.tabs[0].session_id not in {"", before}
+        )
+        assert console.app.shown is console.app.tabs[0]
 
 
 def test_a_text_goes_through_the_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

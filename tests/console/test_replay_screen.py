@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from tests.console.waiting import until
+from tests.console.waiting import goes_to, until
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.player import FRAME, SPEEDS, Player
 from tui_agent.console.program import ConsoleApp
@@ -226,10 +226,10 @@ async def test_a_fork_goes_over_to_a_session_of_its_own(
         app = screen.app
         await pilot.press("f")
         await until(pilot, lambda: isinstance(app.screen, ForkScreen) and app.screen.focused is not None)
+        went = goes_to(app)
         await pilot.press("enter")
-        await until(pilot, lambda: app.next is not None)
-    assert app.next is not None
-    fork = saved.parent / str(app.next.resume) / "events.jsonl"
+        await until(pilot, lambda: went)
+    fork = saved.parent / str(went[0].resume) / "events.jsonl"
     assert len(fork.read_text(encoding="utf-8").splitlines()) >= 19
     assert (saved / "events.jsonl").read_bytes() == before
     assert adopting == [fork.parent]
@@ -335,9 +335,9 @@ async def test_a_session_that_is_judged_anew_says_so_and_is_not_forked(saved: Pa
         assert screen.app.screen is screen
         before = screen.app.arguments
         assert before.overrides["policy"] == "hpd"
-        await screen.open_session("other", "resume")
-        assert screen.app.next is not None
-        assert "policy" not in screen.app.next.overrides
+        went = goes_to(screen.app)
+        screen.open_session("other", "resume")
+        assert "policy" not in went[0].overrides
 
 
 @pytest.mark.parametrize("content", ["", "not a session\n", '{"type": "nonsense"}\n'])

@@ -31,3 +31,10 @@ def picture(app: App[Any]) -> str:
     """The text of the whole screen, a line a row."""
     strips = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+def goes_to(app: Any) -> list[Any]:
+    """Record where the console goes on instead of opening a tab there: its arguments, once it goes."""
+    went: list[Any] = []
+    app.open_tab = lambda arguments, **_: went.append(arguments)
+    return went

@@ -11,6 +11,7 @@ import asyncio
 import gc
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tui_agent.console.arguments import in_browser
@@ -43,20 +44,19 @@ def run_console(arguments: ConsoleArguments) -> int:
     gc.disable()  # until the session is open, see `ConsoleApp`
     from tui_agent.console.program import ConsoleApp
 
-    while True:
-        app = ConsoleApp(arguments)
-        code = asyncio.run(_run(app))
-        if app.next is None or code:
-            return code
-        arguments = app.next
+    return asyncio.run(_run(ConsoleApp(arguments)))
 
 
 async def _run(app: ConsoleApp) -> int:
     try:
         await app.run_async()
     finally:
-        closed = await app.close_session()
+        closed = await app.close_sessions()
         await app.put_away()
+    if app.resume_text:
+        # The terminal may be gone; what is left in a buffer would be tried again at exit.
+        with suppress(OSError):
+            os.write(sys.stdout.fileno(), app.resume_text.encode("utf-8", "replace"))
     if app.exit_text:
         sys.stderr.write(app.exit_text + "\n")
     return (app.return_code or 0) or (0 if closed else 1)

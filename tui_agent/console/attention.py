@@ -7,7 +7,7 @@ focus, once for a question and once for the end of a run.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 NAME = "agent-tui"
 LONGEST = 80
 """Characters of a title or notification."""
+
+NEEDS = "● needs you — "
+ASKS = "asks"
+"""How a call for an answer begins."""
 
 KEEP_TITLE, RESTORE_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 """The title before and after us is the terminal's own."""
@@ -42,25 +46,31 @@ class Attention:
         self.ways = ways
         self._environment = environment
         self._title = ""
-        self._told = ""
+        self._called: frozenset[str] = frozenset()
 
-    def show(self, state: RunState) -> None:
-        """Say how the run stands, where that has changed."""
-        title, event = describe(state)
+    def show(self, states: Sequence[RunState], shown: RunState | None) -> None:
+        """Say how the runs stand, where that has changed. `shown`: the one of `states` that is on the screen."""
+        described = {state.session.id: describe(state) for state in states}
+        calls = {f"{name} {event}": said for name, (said, event) in described.items() if event}
+        asking = [said for said, event in described.values() if event.startswith(ASKS)]
+        title = self._title if shown is None else described[shown.session.id][0]
+        if asking and (len(asking) > 1 or title != asking[0]):
+            asked = asking[0].removeprefix(NEEDS)
+            title = f"{NEEDS}{asked}" if len(asking) == 1 else f"● {len(asking)} need you — {asked}"
         if "title" in self.ways and title != self._title:
             if not self._title:
                 self._write(KEEP_TITLE)
             self._write(f"\x1b]2;{title}{BELL}")
         self._title = title
-        if event == self._told:
-            return
-        self._told = event
-        if not event or self._looking():
+        new = [said for call, said in calls.items() if call not in self._called]
+        self._called = frozenset(calls)
+        if not new or self._looking():
             return
         if "bell" in self.ways:
             self._write(BELL)
         if "desktop" in self.ways:
-            self._write(notification(title, self._environment))
+            for said in new:
+                self._write(notification(said, self._environment))
 
     def end(self) -> None:
         """Give the terminal its title back."""
@@ -69,13 +79,14 @@ class Attention:
 
 
 def describe(state: RunState) -> tuple[str, str]:
-    """The window's title, and what the operator is called for (empty: nothing); another text is another call."""
+    """How a session stands, and what the operator is called for (empty: nothing); another text is another call."""
     task = one_line(state.session.title or state.run.task, LONGEST)
     if state.escalation is not None:
-        return f"● needs you — {one_line(state.escalation.question, LONGEST)}", f"asked {state.escalation.id}"
+        asked = one_line(state.escalation.question, LONGEST)
+        return f"{NEEDS}{asked}", f"{ASKS} {state.escalation.id}"
     if state.approvals:
-        asked = state.approvals[0]
-        return f"● needs you — approve {one_line(asked.tool, LONGEST)}", f"approve {asked.id}"
+        waiting = state.approvals[0]
+        return f"{NEEDS}approve {one_line(waiting.tool, LONGEST)}", f"{ASKS} {waiting.id}"
     if state.running:
         return f"▶ {task}", ""
     if state.run.outcome is not None:

@@ -38,6 +38,11 @@ class KeyHints(Widget):
         self._hints = tuple(hints)
         self._shown: list[tuple[int, int, str]] = []
 
+    def show(self, hints: Sequence[Hint]) -> None:
+        """Show these from now on."""
+        self._hints = tuple(hints)
+        self.refresh()
+
     def render(self) -> Content:
         """As many hints as fit, two spaces apart."""
         parts: list[Content | tuple[str, str]] = []

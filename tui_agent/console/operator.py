@@ -7,6 +7,7 @@ was interrupted) leaves the list by itself. Nothing here draws.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ class Question(Generic[Asked, Answer]):
 
     asked: Asked
     future: asyncio.Future[Answer] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    since: float = field(default_factory=time.time)
+    """When it was asked, in seconds since the epoch."""
 
     def settle(self, answer: Answer) -> bool:
         """Give the answer. False where the question has been answered or withdrawn already."""

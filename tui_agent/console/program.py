@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from textual.command import Provider
     from textual.driver import Driver
     from textual.events import DescendantFocus
-    from textual.screen import Screen
     from textual.theme import Theme
 
     from tui_agent.config.settings import Settings
     from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.attention import Attention
     from tui_agent.console.panes.styled_line import Line
+    from tui_agent.console.screens.dashboard_screen import DashboardScreen
     from tui_agent.core.state import RunState
 
 WRONG_USAGE = 2
@@ -101,13 +101,13 @@ class ConsoleApp(SessionApp):
             coloured = [one for one in self._filters if not isinstance(one, Monochrome | NoColor)]
             self._filters[:] = [*coloured, Uncoloured()]
 
-    def get_default_screen(self) -> Screen[None]:
+    def make_screen(self, arguments: ConsoleArguments, mode: str) -> DashboardScreen:
         """The live screen, or the replay's."""
-        if self.arguments.replay is not None:
+        if arguments.replay is not None:
             from tui_agent.console.screens.replay import ReplayScreen
 
-            return ReplayScreen()
-        return LiveScreen()
+            return ReplayScreen(arguments, mode)
+        return LiveScreen(arguments, mode)
 
     def get_driver_class(self) -> type[Driver]:
         if in_browser():
@@ -156,65 +156,81 @@ class ConsoleApp(SessionApp):
         self.run_worker(self._start(), group="startup")
 
     async def _start(self) -> None:
+        """Open the first session, and get ready what all share."""
+        if not await self.start_tab(self.shown):
+            self.exit(return_code=WRONG_USAGE)
+            return
+        from tui_agent.console.startup import LATE_MODULES, load_modules
+
+        await asyncio.gather(self._learn_themes(), load_modules(LATE_MODULES))
+        _collect_garbage_again()
+
+    async def start_tab(self, screen: DashboardScreen) -> bool:
         from tui_agent.config.errors import ConfigError
         from tui_agent.models.scenario_checks import ScenarioError
         from tui_agent.store.errors import SessionError
 
         try:
-            await self._open()
+            await self._open(screen)
         except (ConfigError, ScenarioError, SessionError) as error:
-            self.exit_text = str(error)
-            self.exit(return_code=WRONG_USAGE)
+            if len(self.tabs) == 1:
+                self.exit_text = str(error)
+            else:
+                self.notify(str(error), severity="error", markup=False)
+            return False
+        return True
 
-    async def _open(self) -> None:
-        screen = self.screen_stack[0]
-        if not isinstance(screen, LiveScreen):
-            await self._open_replay()
-            return
+    async def _open(self, screen: DashboardScreen) -> None:
+        if isinstance(screen, LiveScreen):
+            await self._open_live(screen)
+        else:
+            await self._open_replay(screen)
+
+    async def _open_live(self, screen: LiveScreen) -> None:
         from tui_agent.config.errors import MissingModelError
         from tui_agent.console import preferences
         from tui_agent.console.attention import Attention
-        from tui_agent.console.startup import DASHBOARD_MODULES, LATE_MODULES, load_modules, open_live
+        from tui_agent.console.startup import DASHBOARD_MODULES, load_modules, open_live
 
         await load_modules(DASHBOARD_MODULES)
         await screen.complete()
         try:
-            self.opened = opened = await open_live(self.arguments, screen.operator)
+            opened = await open_live(screen.arguments, screen.operator)
         except MissingModelError:
-            chosen = await self._choose_model()
+            chosen = await self._choose_model(screen)
             if chosen is None:
                 raise
-            self.arguments = chosen
-            self.opened = opened = await open_live(self.arguments, screen.operator)
-        if opened.settings.theme in self.theme_names:
-            self.theme = opened.settings.theme
-        if self.arguments.demo is None:
+            screen.arguments = chosen
+            opened = await open_live(chosen, screen.operator)
+        screen.opened = opened
+        settings = opened.settings
+        if settings.theme in self.theme_names and len(self.tabs) == 1:
+            self.theme = settings.theme
+        if screen.arguments.demo is None:
             opened.session.connect_servers()
         await screen.attach(opened.session)
         if opened.task:
             await screen.submit(opened.task)
         for remark in remarks_on(opened.session.state):
             screen.say(remark, "warning")
-        self._attention = Attention(self.write_terminal, lambda: self.app_focus, opened.settings.notify)
-        screen.watch_for_operator(self._attention)
-        if opened.settings.vim:
+        if self._attention is None:
+            self._attention = Attention(self.write_terminal, lambda: self.app_focus, settings.notify)
+        self.tabs_changed()
+        if settings.vim:
             screen.prompt.use_vim(True)
-        screen.use(await asyncio.to_thread(preferences.load, opened.settings.state_dir))
+        screen.use(await asyncio.to_thread(preferences.load, settings.state_dir))
         if screen.dashboard is not None:
-            screen.dashboard.greet(await asyncio.to_thread(_welcome, opened.settings))
-        await asyncio.to_thread(screen.load_history, opened.settings.state_dir / HISTORY_FILE)
-        await self._learn_themes()
-        await load_modules(LATE_MODULES)
-        _collect_garbage_again()
+            screen.dashboard.greet(await asyncio.to_thread(_welcome, settings))
+        await asyncio.to_thread(screen.load_history, settings.state_dir / HISTORY_FILE)
 
-    async def _choose_model(self) -> ConsoleArguments | None:
+    async def _choose_model(self, screen: LiveScreen) -> ConsoleArguments | None:
         """A first start: offer what was found, and the demo. None: the operator chose nothing."""
         from tui_agent.config.settings import load_settings
         from tui_agent.console.model_offers import DEMO, Offer, offers
         from tui_agent.console.screens.pick import PickScreen, Row
         from tui_agent.models.discovery import discover
 
-        arguments = self.arguments
+        arguments = screen.arguments
         settings = await asyncio.to_thread(load_settings, arguments.overrides, arguments.config)
         found = list(offers(await discover(settings, os.environ)))
         demo = Row("demo", "a scripted model with real tools in a throwaway folder: no key, no network", DEMO)
@@ -225,7 +241,7 @@ class ConsoleApp(SessionApp):
                 "machine.\nSet a key (OPENAI_API_KEY, ANTHROPIC_API_KEY, …) or start a server (ollama serve), and "
                 "start again; or look at the demo."
             )
-        chosen = await self.push_screen_wait(PickScreen("Which model?", [*found, demo], remark))
+        chosen = await screen.ask(PickScreen("Which model?", [*found, demo], remark))
         if chosen == DEMO:
             return replace(arguments, demo="recovery", task=None)
         if not isinstance(chosen, Offer):
@@ -235,18 +251,16 @@ class ConsoleApp(SessionApp):
             overrides["api_base"] = chosen.api_base
         return replace(arguments, overrides=overrides)
 
-    async def _open_replay(self) -> None:
+    async def _open_replay(self, screen: DashboardScreen) -> None:
         from tui_agent.console.screens.replay import ReplayScreen
-        from tui_agent.console.startup import DASHBOARD_MODULES, LATE_MODULES, load_modules, open_replay
+        from tui_agent.console.startup import DASHBOARD_MODULES, load_modules, open_replay
 
         await load_modules(DASHBOARD_MODULES)
-        screen = self.screen_stack[0]
         if isinstance(screen, ReplayScreen):
             await screen.complete()
-            recorded = await open_replay(self.arguments)
-            screen.attach(recorded, self.arguments.replay_speed, self.arguments.replay_at)
-            await asyncio.gather(screen.read_through(), self._learn_themes(), load_modules(LATE_MODULES))
-        _collect_garbage_again()
+            arguments = screen.arguments
+            screen.attach(await open_replay(arguments), arguments.replay_speed, arguments.replay_at)
+            screen.run_worker(screen.read_through(), group="reading")
 
     async def _learn_themes(self) -> None:
         """Read all other themes; a file that is wrong is named and left out."""
@@ -259,8 +273,14 @@ class ConsoleApp(SessionApp):
         for problem in problems:
             self.notify(problem.message, severity="warning", markup=False)
 
+    def call_operator(self) -> None:
+        live = [tab for tab in self.tabs if isinstance(tab, LiveScreen)]
+        states = [tab.state for tab in live if tab.state is not None]
+        if self._attention is not None and states:
+            self._attention.show(states, self.shown.state if self.shown in live else None)
+
     async def leave(self, code: int = 0) -> None:
-        """Close the session, then the screen; the terminal gets its title back."""
+        """Close the sessions, then the screen; the terminal gets its title back."""
         if self._attention is not None:
             self._attention.end()
         await super().leave(code)
@@ -279,11 +299,11 @@ class ConsoleApp(SessionApp):
 
     async def action_quit(self) -> None:
         """Leave by the screen's own command: the live one asks while a run is under way."""
-        await self.screen_stack[0].run_action("quit")
+        await self.shown.run_action("quit")
 
     def action_help_quit(self) -> None:
         """Ctrl+C interrupts what runs; it never ends the program."""
-        screen = self.screen_stack[0]
+        screen = self.shown
         if isinstance(screen, LiveScreen) and screen.running:
             screen.interrupt()
         else:

@@ -1,11 +1,19 @@
-"""What a screen knows of its app: how it was started, the session that is open, and how it is left."""
+"""What a screen knows of its app: the tabs, each a session on a screen of its own, and how they are left.
+
+A tab is a mode of Textual's: a stack of screens of its own, of which only the shown one is drawn. Its session, model
+host, journal and run go on whether it is shown or not.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from typing import TYPE_CHECKING
 
 from textual.app import App
+
+from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,11 +21,18 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.config.user_file import UserFile
     from tui_agent.console.arguments import ConsoleArguments
+    from tui_agent.console.inbox import Standing
+    from tui_agent.console.screens.dashboard_screen import DashboardScreen
     from tui_agent.console.startup import Opened
+
+LOOK = 0.1
+"""Seconds after a change in a tab until the row of tabs shows it: changes that come together count once."""
 
 
 class SessionApp(App[None]):
-    """An app that holds an open session. `exit_text` is what is said on the normal screen afterwards."""
+    """An app of open sessions. `exit_text` is what is said on the normal screen afterwards."""
+
+    DEFAULT_MODE = "tab-1"
 
     clock: Callable[[], float] = staticmethod(time.monotonic)
 
@@ -25,20 +40,124 @@ class SessionApp(App[None]):
         super().__init__()
         self.arguments = arguments
         self.exit_text = ""
-        self.opened: Opened | None = None
-        self.next: ConsoleArguments | None = None
-        """What to start with in the same terminal, once this is left."""
+        self.resume_text = ""
+        """How to go on with what was open, once it is closed."""
         self.theme_names: tuple[str, ...] = ()
         self.theme_sources: dict[str, str] = {}
         """Where the themes come from: `agent-tui` or `yours`; the others are Textual's own."""
+        self.tabs: list[DashboardScreen] = []
+        self._numbered = 0
         self._leaving = False
-        self._left_session: Opened | None = None
+        self._settling: list[asyncio.Task[bool]] = []
+        self._ended: list[Opened] = []
+        self._scratch: list[Opened] = []
+        """With a throwaway folder, in which a fork may still be at work."""
+        self._look: asyncio.TimerHandle | None = None
+        self._standings: list[Standing | int] = []
+        self.add_mode(self.DEFAULT_MODE, lambda: self._made_tab(arguments, 0))
+
+    def make_screen(self, arguments: ConsoleArguments, mode: str) -> DashboardScreen:
+        """The screen of a tab, yet without its session; `mode` is its id."""
+        raise NotImplementedError
+
+    async def start_tab(self, screen: DashboardScreen) -> bool:
+        """Open the session of a tab. False where that cannot be done, which has been said."""
+        raise NotImplementedError
+
+    # --- tabs -----------------------------------------------------------------------------------------------
+
+    @property
+    def shown(self) -> DashboardScreen:
+        """The screen of the tab that is shown, below what covers it."""
+        return next(tab for tab in self.tabs if tab.id == self.current_mode)
+
+    @property
+    def opened(self) -> Opened | None:
+        """The session of the tab that is shown."""
+        return self.shown.opened
+
+    def open_tab(self, arguments: ConsoleArguments, *, instead_of: DashboardScreen | None = None) -> None:
+        """Open a session in a tab of its own and show it; then close `instead_of`."""
+        self.run_worker(self._open_tab(arguments, instead_of), group="tabs")
+
+    async def _open_tab(self, arguments: ConsoleArguments, instead_of: DashboardScreen | None) -> None:
+        before = self.shown
+        screen = self._made_tab(arguments, self.tabs.index(before) + 1)
+        mode = screen.id or ""
+        self.add_mode(mode, lambda: screen)
+        await self.switch_mode(mode)
+        self.tabs_changed()
+        if not await self.start_tab(screen):
+            if self.shown is screen:
+                self.show_tab(before)
+            await self._drop_tab(screen)
+        elif instead_of is not None:
+            await self._drop_tab(instead_of)
+
+    def _made_tab(self, arguments: ConsoleArguments, place: int) -> DashboardScreen:
+        self._numbered += 1
+        screen = self.make_screen(arguments, f"tab-{self._numbered}")
+        self.tabs.insert(place, screen)
+        return screen
+
+    def show_tab(self, screen: DashboardScreen) -> None:
+        """Show this tab; what runs in the others goes on."""
+        if screen in self.tabs and screen is not self.shown:
+            self.switch_mode(screen.id or "")
+            self._look_at_tabs()
+            screen.came_to_front()
+
+    def close_tab(self, screen: DashboardScreen) -> None:
+        """Close a tab and its session; without another one, leave."""
+        if len(self.tabs) == 1:
+            self.run_worker(self.leave(), group="tabs")
+        else:
+            self.run_worker(self._drop_tab(screen), group="tabs")
+
+    async def _drop_tab(self, screen: DashboardScreen) -> None:
+        if screen not in self.tabs:
+            return
+        if screen is self.shown:
+            place = self.tabs.index(screen)
+            self.show_tab(self.tabs[place - 1 if place else 1])
+        self.tabs.remove(screen)
+        self.tabs_changed()
+        if not await asyncio.shield(self._close(screen)):
+            self.notify(self.exit_text, severity="error", markup=False)
+        await self.remove_mode(screen.id or "")
+        await self.put_away()
+
+    def tabs_changed(self) -> None:
+        """Show soon how the tabs stand."""
+        if self._look is None and self.is_running:
+            self._look = once(self, LOOK, self._look_at_tabs)
+
+    def _look_at_tabs(self) -> None:
+        self._look = None
+        # What it takes is imported, in another thread, before there is a status line.
+        if self.shown.status is None:
+            return
+        try:
+            standings = [tab.standing() for tab in self.tabs]
+            shown = self.tabs.index(self.shown)
+            if [*standings, shown] != self._standings:
+                self._standings = [*standings, shown]
+                self.shown.show_tabs(standings, shown)
+            self.call_operator()
+        except Exception as error:
+            logging.getLogger(__name__).exception("The row of tabs could not be drawn")
+            self.shown.draw_failed(error)
+
+    def call_operator(self) -> None:
+        """Say how the tabs stand also to an operator who looks elsewhere."""
+
+    # --- remembering and copying ----------------------------------------------------------------------------
 
     def remember(self, **values: str) -> None:
         """Keep values for the next start, in the background."""
         from tui_agent.console import preferences
 
-        settings = None if self.opened is None else self.opened.settings
+        settings = self.shown.settings
         if settings is not None:
             state_dir = settings.state_dir
             self.run_worker(lambda: preferences.save(state_dir, **values), group="remember", thread=True)
@@ -69,23 +188,39 @@ class SessionApp(App[None]):
             self.copy_to_clipboard(text)
         self.notify(copied(text, what, await copy_by_tool(text)), timeout=4, markup=False)
 
+    # --- leaving --------------------------------------------------------------------------------------------
+
     async def leave(self, code: int = 0) -> None:
-        """Close the session, then the screen."""
+        """Close all sessions, then the screen."""
         if self._leaving:
             return
         self._leaving = True
-        if not await self.close_session():
+        if not await self.close_sessions():
             code = 1
         self.exit(return_code=code)
 
-    async def leave_for(self, arguments: ConsoleArguments) -> None:
-        """Leave, and start again with these arguments in the same terminal."""
-        self.next = arguments
-        await self.leave()
+    async def close_sessions(self) -> bool:
+        """End all runs and journals in good order. False where the disk refused; `exit_text` says so."""
+        opened = [(tab.opened, tab.arguments) for tab in self.tabs if tab.opened is not None]
+        for tab in self.tabs:
+            self._close(tab)
+        closed = all(await asyncio.gather(*self._settling))
+        for each in self._scratch:
+            each.clean_up()
+        if opened:
+            from tui_agent.console.resume_text import resume_text
 
-    async def close_session(self) -> bool:
-        """End the run and the journal in good order. False where the disk refused; `exit_text` says so."""
-        opened, self.opened = self.opened, None
+            self.resume_text = resume_text(opened)
+        return closed
+
+    def _close(self, screen: DashboardScreen) -> asyncio.Task[bool]:
+        """Close a tab's session; whoever leaves meanwhile waits for it."""
+        opened, screen.opened = screen.opened, None
+        task = asyncio.get_running_loop().create_task(self._settle(opened), name=f"close-{screen.id}")
+        self._settling.append(task)
+        return task
+
+    async def _settle(self, opened: Opened | None) -> bool:
         if opened is None:
             return True
         try:
@@ -94,17 +229,18 @@ class SessionApp(App[None]):
             self.exit_text = f"{self.exit_text}\n{error}".strip()
             return False
         finally:
-            self._left_session = opened
-            if self.next is None:  # a fork of a demo goes on in the same workspace
-                opened.clean_up()
+            self._ended.append(opened)
+            if opened.scratch is not None:
+                self._scratch.append(opened)
         return True
 
     async def put_away(self) -> None:
-        """Once the terminal is restored: bring the list of sessions up to date, let old ones go."""
-        closed, self._left_session = self._left_session, None
-        if closed is None:
+        """Bring the list of sessions up to date with those that were closed, let old ones go."""
+        closed, self._ended = self._ended, []
+        if not closed:
             return
         from tui_agent.store.retention import put_away
 
-        settings = closed.settings
-        await put_away(settings.state_dir, closed.session.id, settings.retention_days, time.time())
+        for each in closed:
+            settings = each.settings
+            await put_away(settings.state_dir, each.session.id, settings.retention_days, time.time())

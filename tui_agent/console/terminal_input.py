@@ -151,7 +151,8 @@ class InputParser(XTermParser):
                 yield events.Key("escape", ESC)
             return
         self._rest = self._rest[2:]
-        known = tuple(self._keys(ESC + second))
+        # Textual reads Alt and a digit as the sign of a Mac's keyboard, which sends that itself.
+        known = () if second.isdecimal() else tuple(self._keys(ESC + second))
         yield from known or self._keys(second, alt=True)
 
     def _meaning(self, sequence: str) -> Iterator[Message]:

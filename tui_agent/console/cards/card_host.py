@@ -59,18 +59,37 @@ class CardHost(Vertical):
         self._typed_at = float("-inf")
         self._timer: TimerHandle | None = None
         self._left: Card | None = None
+        self._wanted: AnyQuestion | None = None
         self.card: Card | None = None
 
     async def show(self, questions: Sequence[AnyQuestion], state: RunState) -> None:
         """Keep the card whose question is still open; otherwise show the first question."""
         open_questions = [question for question in questions if not question.future.done()]
-        if self.card is not None and self.card.question not in open_questions:
+        wanted, self._wanted = self._wanted, None
+        if wanted not in open_questions:
+            wanted = None
+        if self.card is not None and (
+            self.card.question not in open_questions or wanted not in (None, self.card.question)
+        ):
             await self._take_away(self.card)
         if self.card is None and open_questions:
-            await self._put(make_card(open_questions[0], state))
+            await self._put(make_card(wanted or open_questions[0], state))
+        if wanted is not None:
+            self.enter(at_once=False)
         if self.card is not None:
             await self.card.update_subject()
             self.card.place(open_questions.index(self.card.question) + 1, len(open_questions))
+
+    def bring(self, question: AnyQuestion) -> None:
+        """Show the card of this question, because the operator asked for it, and give it the focus."""
+        self._wanted = question
+
+    def came_back(self) -> None:
+        """The tab is shown again: keys that were typed for another one answer nothing here."""
+        if self.card is not None:
+            self._shown_at = self._clock()
+            self.card.disarm()
+            self._settle_later()
 
     def typed(self) -> None:
         """A key went into the prompt."""

@@ -90,6 +90,8 @@ class StatusLine(LineWidget):
         self.next_model = ""
         """What the next run uses, where the session has not said it yet."""
         self.next_policy = ""
+        self.elsewhere = 0
+        """Questions that wait for the operator in other tabs."""
 
     def draw(self, state: RunState, now: float, width: int) -> Line:
         """The fields that fit, mode first."""
@@ -113,6 +115,10 @@ class StatusLine(LineWidget):
         if run.number:
             step = f"step {run.iteration} of {run.max_iterations}"
             fields.insert(0, _Field(9, [step, f"{run.iteration}/{run.max_iterations}"], "bold"))
+        if self.elsewhere:
+            fields.insert(
+                0, _Field(8, [f"● {self.elsewhere} in other tabs, ^L", f"● {self.elsewhere}"], "operator")
+            )
         activity = (
             () if self.still else _activity(state, now, None if self.app.animation_level == "none" else now)
         )

@@ -85,11 +85,12 @@ class LeaveScreen(AskScreen):
         Binding("ctrl+q", "dismiss(True)", "Leave", show=False, priority=True),
     ]
 
-    def __init__(self) -> None:
+    def __init__(self, runs: int, what: str = "Leaving") -> None:
+        """`runs` are under way, and `what` ends them."""
         super().__init__(
-            "A run is under way",
-            "Leaving ends it as interrupted, with a partial answer. Nothing is lost: agent-tui resume opens the "
-            "session again.",
+            "A run is under way" if runs == 1 else f"{runs} runs are under way",
+            f"{what} ends {'it' if runs == 1 else 'them'} as interrupted, with a partial answer. Nothing is lost: "
+            "agent-tui resume opens a session again.",
             ("q", "leave"),
             ("s", "stay"),
         )

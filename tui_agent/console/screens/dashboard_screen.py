@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from textual import work
 from textual.binding import Binding, BindingType
@@ -27,26 +27,46 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from tui_agent.config.settings import Settings
+    from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.dashboard import Dashboard
+    from tui_agent.console.inbox import Standing
+    from tui_agent.console.operator import AnyQuestion
     from tui_agent.console.panes import ConversationPane, StatusLine
     from tui_agent.console.panes.diff import FileDiff
     from tui_agent.console.panes.pane import Asked
     from tui_agent.console.panes.styled_line import Line
     from tui_agent.console.session_app import SessionApp
+    from tui_agent.console.startup import Opened
+    from tui_agent.console.tab_row import TabRow
     from tui_agent.console.why import Why
     from tui_agent.core.state import RunState
+
+Result = TypeVar("Result")
 
 JUMP_TARGETS = (*PANE_NAMES, "prompt")
 
 
 def command_bindings(*, replay: bool) -> list[BindingType]:
     """The registry's keys; Esc leaves the first word to whatever is open."""
-    return [
+    bindings: list[BindingType] = [
         Binding(command.key, command.action, command.help, show=False, priority=command.key != "escape")
         for command in COMMANDS
         if command.key and (command.replay or not replay)
     ]
+    bindings += [
+        Binding(f"alt+{number}", f"tab('{number}')", "Tab", show=False, priority=True)
+        for number in range(1, 10)
+    ]
+    return [
+        *bindings,
+        Binding("ctrl+pagedown", "next_tab", "Next tab", show=False, priority=True),
+        Binding("ctrl+pageup", "next_tab(-1)", "The tab before", show=False, priority=True),
+    ]
+
+
+TAB_HINTS = (Hint("^N", "tab", "ctrl+n"), Hint("^L", "inbox", "ctrl+l"))
+"""What the last line shows too where there are several tabs."""
 
 
 def key_hints(*, replay: bool) -> list[Hint]:
@@ -75,9 +95,14 @@ class DashboardScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = []
 
-    def __init__(self, name: str) -> None:
-        super().__init__(id=name)
-        self.redrawing = Redraw(self, self.draw, self.draw_failed)
+    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
+        """`mode`: the app's name for the tab, and the screen's id."""
+        super().__init__(id=mode)
+        self.arguments = arguments
+        self.opened: Opened | None = None
+        """The live session of this tab, from when it is open until it is closed."""
+        self.redrawing = Redraw(self, self._draw_shown, self.draw_failed)
+        self._tab_row: TabRow | None = None
         self.splash = Splash()
         self.dashboard: Dashboard | None = None
         self.status: StatusLine | None = None
@@ -106,7 +131,80 @@ class DashboardScreen(Screen[None]):
         raise NotImplementedError
 
     def redraw(self) -> None:
-        self.redrawing.request()
+        """Draw soon; a tab that is not shown only says that it stands otherwise."""
+        if self.hidden:
+            self.app.tabs_changed()
+        else:
+            self.redrawing.request()
+
+    def _draw_shown(self) -> None:
+        if self.hidden:
+            self.redrawing.tick(False)
+        else:
+            self.draw()
+        self.app.tabs_changed()
+
+    # --- tabs -----------------------------------------------------------------------------------------------
+
+    @property
+    def hidden(self) -> bool:
+        """Another tab is shown."""
+        return self.app.current_mode != self.id
+
+    @property
+    def questions(self) -> Sequence[AnyQuestion]:
+        """What waits for the operator here."""
+        return ()
+
+    @property
+    def running(self) -> bool:
+        """A run is under way."""
+        return False
+
+    @property
+    def unused(self) -> bool:
+        """Nothing was said here yet, and nothing is about to be: another session may take the place."""
+        return False
+
+    def standing(self) -> Standing:
+        """How the tab stands, for the row of tabs."""
+        raise NotImplementedError
+
+    def show_tabs(self, standings: Sequence[Standing], shown: int) -> None:
+        """Show how all tabs stand."""
+        several = len(standings) > 1
+        if several and self._tab_row is None:
+            from tui_agent.console.tab_row import TabRow
+
+            self._tab_row = TabRow()
+            self.mount(self._tab_row, before=0)
+        if self._tab_row is not None:
+            self._tab_row.display = several
+            self._tab_row.show(standings, shown)
+        usual = self.usual_hints()
+        hints = [usual[0], *TAB_HINTS, *usual[1:]] if several else usual
+        self.query_one(KeyHints).show(hints)
+        if self.status is not None:
+            self.status.elsewhere = sum(each.waits for each in standings) - standings[shown].waits
+            self.redraw()
+
+    def usual_hints(self) -> Sequence[Hint]:
+        """The keys of the last line, where there is one tab."""
+        raise NotImplementedError
+
+    def came_to_front(self) -> None:
+        """The tab is shown from now on."""
+        self.redraw()
+
+    def on_tab_row_picked(self, event: TabRow.Picked) -> None:
+        self.app.show_tab(self.app.tabs[event.place])
+
+    def go_to_question(self, question: AnyQuestion) -> None:
+        """Give the keys to the card of this question, after the grace in which it takes none."""
+
+    async def ask(self, screen: Screen[Result]) -> Result:
+        """Show a screen over this one and wait for what it is dismissed with; over another tab it never stands."""
+        return await self.app.push_screen_wait(screen, mode=self.id)
 
     def on_resize(self, event: events.Resize) -> None:
         """Give up what is least needed where there are few lines."""
@@ -145,8 +243,9 @@ class DashboardScreen(Screen[None]):
     # --- what commands and cards need -----------------------------------------------------------------------
 
     def say(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
-        """A short remark in the corner."""
-        self.notify(text, severity=severity, markup=False)
+        """A short remark in the corner; from a tab that is not shown, with its title."""
+        title = self.standing().title if self.hidden else ""
+        self.notify(text, severity=severity, title=title, markup=False)
 
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing, where there is a prompt."""
@@ -163,23 +262,33 @@ class DashboardScreen(Screen[None]):
         if home is not None and (self.focused is None or not self.focused.region.area):
             home.focus()
 
-    async def open_session(
-        self, session_id: str, what: Literal["resume", "replay"], changed: frozenset[str] = frozenset()
+    def open_session(
+        self,
+        session_id: str,
+        what: Literal["resume", "replay"],
+        changed: frozenset[str] = frozenset(),
+        at: int = 0,
     ) -> None:
-        """Leave this session for another one, in the same terminal; options in `changed` do not hold there."""
-        arguments = self.app.arguments
-        await self.app.leave_for(
-            replace(
-                arguments,
-                overrides={name: value for name, value in arguments.overrides.items() if name not in changed},
-                task=None,
-                demo=None,
-                step=False,
-                replay_at=0,
-                resume=session_id if what == "resume" else None,
-                replay=session_id if what == "replay" else None,
-            )
+        """Open another session in a tab, or go to the one that has it open; options in `changed` do not hold there.
+
+        `at`: the event at which a replay begins.
+        """
+        there = next((tab for tab in self.app.tabs if tab.session_id == session_id), None)
+        if there is not None and what == "resume":
+            self.app.show_tab(there)
+            return
+        overrides = self.arguments.overrides
+        arguments = replace(
+            self.arguments,
+            overrides={name: value for name, value in overrides.items() if name not in changed},
+            task=None,
+            demo=None,
+            step=False,
+            replay_at=at if what == "replay" else 0,
+            resume=session_id if what == "resume" else None,
+            replay=session_id if what == "replay" else None,
         )
+        self.app.open_tab(arguments, instead_of=self if self.unused else None)
 
     async def fork_after(self, parent: Path, state: RunState, seq: int | None) -> None:
         """Ask what is to go differently after event `seq` (None: the last), fork there, and open the fork."""
@@ -194,7 +303,7 @@ class DashboardScreen(Screen[None]):
         sessions_dir = self.settings.state_dir / SESSIONS_FOLDER
         try:
             point = await asyncio.to_thread(fork_point, parent, state, seq)
-            chosen = await self.app.push_screen_wait(ForkScreen(point))
+            chosen = await self.ask(ForkScreen(point))
             if chosen is None:
                 return
             folder = await fork_session(parent, sessions_dir, seq=chosen.seq, what_if=chosen.what_if)
@@ -204,7 +313,7 @@ class DashboardScreen(Screen[None]):
         changed = {"policy": chosen.what_if.policy, "model": chosen.what_if.model}
         # An option of this start must not outweigh what was chosen for the fork.
         chosen_here = frozenset(name for name, value in changed.items() if value is not None)
-        await self.open_session(folder.name, "resume", chosen_here)
+        self.open_session(folder.name, "resume", chosen_here)
 
     async def export_to_file(self, source: Path, argument: str) -> None:
         """Write the session to the file that `[FORMAT] [FILE]` asks for; an existing file is left alone."""
@@ -248,7 +357,7 @@ class DashboardScreen(Screen[None]):
         from tui_agent.console.screens.help import HelpScreen
 
         focused = self.focused
-        self.app.push_screen(HelpScreen("" if focused is None else focused.id or ""))
+        self.app.push_screen(HelpScreen("" if focused is None else focused.id or ""), mode=self.id)
 
     def action_context(self) -> None:
         """What fills the model's window now."""
@@ -258,14 +367,16 @@ class DashboardScreen(Screen[None]):
 
         if self.state is not None:
             use = context_use(self.state)
-            self.app.push_screen(ReportScreen("Context", lambda width: context_lines(use, width)))
+            self.app.push_screen(
+                ReportScreen("Context", lambda width: context_lines(use, width)), mode=self.id
+            )
 
     def action_theme(self, name: str = "") -> None:
         """Change the colours; without a name, look at all themes."""
         if not name and self.settings is not None:
             from tui_agent.console.screens.theme_gallery import ThemeGallery
 
-            self.app.push_screen(ThemeGallery(self.app.user_file(self.settings)))
+            self.app.push_screen(ThemeGallery(self.app.user_file(self.settings)), mode=self.id)
         elif name in self.app.theme_names:
             self.app.theme = name
         else:
@@ -321,7 +432,7 @@ class DashboardScreen(Screen[None]):
         except (JournalError, IndexError) as error:
             self.say(f"The journal does not tell: {error}", "warning")
         else:
-            await self.app.push_screen_wait(WhyScreen(why))
+            await self.ask(WhyScreen(why))
 
     async def gather_why(self, seq: int, call_id: str) -> Why:
         """What is known about an event of the session that is shown. Raises `JournalError`."""
@@ -350,7 +461,7 @@ class DashboardScreen(Screen[None]):
 
         files = await self.changes()
         if files:
-            await self.app.push_screen_wait(DiffScreen(files))
+            await self.ask(DiffScreen(files))
         else:
             self.say("This run has changed no file.")
 
@@ -368,7 +479,7 @@ class DashboardScreen(Screen[None]):
         if state is None:
             self.say("The session is still being opened.")
         else:
-            self.app.push_screen(ReportScreen(title, lambda width: draw(state, width)))
+            self.app.push_screen(ReportScreen(title, lambda width: draw(state, width)), mode=self.id)
 
     def action_plan(self) -> None:
         """Open the model's plan, or close it."""
@@ -388,7 +499,7 @@ class DashboardScreen(Screen[None]):
         if not pane:
             from tui_agent.console.screens.jump import JumpScreen, targets_of
 
-            self.app.push_screen(JumpScreen(targets_of(self)), self._jumped)
+            self.app.push_screen(JumpScreen(targets_of(self)), self._jumped, mode=self.id)
         elif pane in JUMP_TARGETS:
             self.focus_pane(pane)
         else:
@@ -407,12 +518,64 @@ class DashboardScreen(Screen[None]):
         from tui_agent.store.session_store import SessionStore
 
         store = await asyncio.to_thread(SessionStore, self.settings.state_dir)
-        browser = SessionsScreen(
-            store, lambda folder: self.export_to_file(folder, ""), frozenset({self.session_id})
-        )
-        chosen = await self.app.push_screen_wait(browser)
-        if chosen is not None and (chosen.session_id, chosen.what) != (self.session_id, "resume"):
-            await self.open_session(chosen.session_id, chosen.what)
+        here = frozenset(tab.session_id for tab in self.app.tabs)
+        chosen = await self.ask(SessionsScreen(store, lambda folder: self.export_to_file(folder, ""), here))
+        if chosen is not None:
+            self.open_session(chosen.session_id, chosen.what, at=chosen.at)
+
+    def action_tab(self, number: str) -> None:
+        """Go to a tab by its number."""
+        tabs = self.app.tabs
+        if number.isdecimal() and 1 <= int(number) <= len(tabs):
+            self.app.show_tab(tabs[int(number) - 1])
+        elif len(tabs) > 1:
+            self.say(f"There is no tab {number}; there are 1 to {len(tabs)}.", "warning")
+        else:
+            self.say("There is one tab; ^T or /new opens another one.")
+
+    def action_next_tab(self, step: int = 1) -> None:
+        """Go to the next tab, round and round."""
+        tabs = self.app.tabs
+        if len(tabs) == 1:
+            self.say("There is one tab; ^T or /new opens another one.")
+        self.app.show_tab(tabs[(tabs.index(self) + step) % len(tabs)])
+
+    @work(group="commands")
+    async def action_tabs(self) -> None:
+        """Choose among the open sessions."""
+        from tui_agent.console.screens.pick import PickScreen, Row
+
+        rows = []
+        for number, tab in enumerate(self.app.tabs, 1):
+            stands = tab.standing()
+            waits = f" · {stands.waits} for you" if stands.waits else ""
+            rows.append(Row(f"{number} {stands.glyph} {stands.title}", f"{tab.session_id}{waits}", tab))
+        chosen = await self.ask(PickScreen("Tabs", rows, "^T opens another one, /close closes this one."))
+        if chosen is not None:
+            self.app.show_tab(chosen)
+
+    @work(group="commands")
+    async def action_close(self) -> None:
+        """Close this tab; ask first where its run is under way."""
+        if not self.running or await self._confirm(1, "Closing this tab"):
+            self.app.close_tab(self)
+
+    @work(group="commands")
+    async def action_inbox(self) -> None:
+        """Show everything that waits for the operator, and go to what is chosen."""
+        from tui_agent.console.inbox import waiting
+        from tui_agent.console.screens.inbox import InboxScreen
+
+        item = await self.ask(InboxScreen(lambda: waiting(self.app.tabs)))
+        if item is not None and not item.question.future.done():
+            self.app.show_tab(item.tab)
+            item.tab.go_to_question(item.question)
+
+    async def _confirm(self, runs: int, what: str = "Leaving") -> bool:
+        from tui_agent.console.screens.ask import LeaveScreen
+
+        leaving: bool = await self.ask(LeaveScreen(runs, what))
+        return leaving
 
     def on_conversation_pane_copied(self, event: ConversationPane.Copied) -> None:
         """Copy the block under the cursor."""
@@ -436,4 +599,7 @@ class DashboardScreen(Screen[None]):
 
     @work(group="commands")
     async def action_quit(self) -> None:
-        await self.app.leave()
+        """Leave; ask first where runs are under way, in any tab."""
+        runs = sum(tab.running for tab in self.app.tabs)
+        if not runs or await self._confirm(runs):
+            await self.app.leave()

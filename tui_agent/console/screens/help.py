@@ -69,6 +69,13 @@ CARD_KEYS: Rows = (
     ("^C", "Copy what is selected, else interrupt the run"),
     ("^S ^E Esc", "Edited arguments: take them, all as JSON, leave them as they were"),
 )
+TAB_KEYS: Rows = (
+    ("^T", "A session in a tab of its own, with its own run; /new TASK begins at once"),
+    ("^N ^PgDn ^PgUp", "The next tab, the one before; Alt+1 to Alt+9 or a click: that one"),
+    ("^L", "The inbox: everything that waits for you in any tab; Enter goes to its card"),
+    ("●", "The session needs you. Runs go on in tabs that are not shown"),
+    ("/close", "Close this tab; ^Q closes all and prints how to resume each"),
+)
 PANES: dict[str, tuple[str, str]] = {
     "conversation": (
         "Conversation",
@@ -151,6 +158,7 @@ def sections(focused: str = "") -> list[tuple[str, Rows]]:
         ("Prompt", PROMPT_KEYS),
         ("Vim keys", VIM_KEYS),
         ("Cards", CARD_KEYS),
+        ("Tabs", TAB_KEYS),
         ("Panes", others),
         ("The strip and its ladder", STRIP),
         ("Strategies", STRATEGIES),

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from textual import events
     from textual.widget import Widget
 
-    from tui_agent.console.attention import Attention
+    from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.cards.card import Card
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.cards.gate import GateCard
     from tui_agent.console.file_index import FileIndex
+    from tui_agent.console.operator import AnyQuestion
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.queued import QueuedMessages
     from tui_agent.core.state import RunState
@@ -71,8 +72,8 @@ class LiveScreen(SessionScreen):
         Binding("ctrl+c", "copy_or_interrupt", "Copy, or interrupt", show=False, priority=True),
     ]
 
-    def __init__(self) -> None:
-        super().__init__("live")
+    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
+        super().__init__(arguments, mode)
         self._cards_drawn = True
         self._completions = Completions(self._suggest)
         self.prompt = Prompt(self._completions)
@@ -80,7 +81,6 @@ class LiveScreen(SessionScreen):
         self._queued: QueuedMessages | None = None
         self._files: FileIndex | None = None
         self._reading_files = False
-        self._attention: Attention | None = None
         self._lone_letter: asyncio.TimerHandle | None = None
 
     def compose(self) -> ComposeResult:
@@ -111,17 +111,31 @@ class LiveScreen(SessionScreen):
         if self.dashboard is not None and form in {Form.STRIP, Form.SIDE}:
             self.dashboard.choose(Form(form))
 
-    def watch_for_operator(self, attention: Attention) -> None:
-        """From now on say how the run stands also to an operator who looks elsewhere."""
-        self._attention = attention
-        self.redraw()
-
     def load_history(self, path: Path) -> None:
         """Load earlier prompts from their file."""
         self.prompt.recall.load(path)
 
     def home(self) -> Widget:
         return self.prompt
+
+    # --- tabs -----------------------------------------------------------------------------------------------
+
+    @property
+    def unused(self) -> bool:
+        return super().unused and not self.prompt.text
+
+    def usual_hints(self) -> Sequence[Hint]:
+        return live_hints()
+
+    def came_to_front(self) -> None:
+        super().came_to_front()
+        if self.card_host is not None:
+            self.card_host.came_back()
+
+    def go_to_question(self, question: AnyQuestion) -> None:
+        if self.card_host is not None:
+            self.card_host.bring(question)
+            self.redraw()
 
     # --- the keyboard stays with the prompt -----------------------------------------------------------------
 
@@ -180,8 +194,6 @@ class LiveScreen(SessionScreen):
         # A run that an earlier process left open stands still.
         now = time.time() if self.running else max(state.at, state.metrics.ended_at or 0.0)
         self.status.still = still = state.running and not self.running
-        if self._attention is not None:
-            self._attention.show(state)
         with self.app.batch_update():
             self.dashboard.show(state, now, still=still)
             self.status.show(state, now)
@@ -254,6 +266,8 @@ class LiveScreen(SessionScreen):
         card = None if self.card_host is None else self.card_host.card
         if card is None and self.state is not None and str(self.state.phase) == "backoff":
             self.action_skip_wait()
+        elif card is None and any(tab.questions for tab in self.app.tabs):
+            self.action_inbox()
         elif card is None or card.has_focus_within:
             self.prompt.focus()
             if self.card_host is not None:
@@ -455,7 +469,7 @@ class LiveScreen(SessionScreen):
 
         texts = dict.fromkeys(reversed(self.prompt.recall.entries))
         rows = [Row(text, "", text) for text in texts]
-        chosen = await self.app.push_screen_wait(PickScreen("Earlier prompts", rows))
+        chosen = await self.ask(PickScreen("Earlier prompts", rows))
         if chosen is not None:
             self.prompt.put(chosen)
         self.prompt.focus()
@@ -497,18 +511,18 @@ class LiveScreen(SessionScreen):
         self.refresh(layout=True)
         self.prompt.focus()
 
-    @work(group="commands")
-    async def action_new(self) -> None:
-        """Leave this session for a new one in the same terminal."""
-        if not self.running or await self._confirm_leaving():
-            arguments = self.app.arguments
-            await self.app.leave_for(
-                replace(arguments, task=None, demo=None, resume=None, replay=None, replay_at=0)
-            )
+    def action_new(self, task: str = "") -> None:
+        """Start a session in a tab of its own."""
+        self.app.open_tab(self._anew(task))
 
-    def action_clear(self) -> None:
-        """Start a new session."""
-        self.action_new()
+    @work(group="commands")
+    async def action_clear(self) -> None:
+        """Start a session in this one's place; ask first where a run is under way."""
+        if not self.running or await self._confirm(1, "Closing this session"):
+            self.app.open_tab(self._anew(), instead_of=self)
+
+    def _anew(self, task: str = "") -> ConsoleArguments:
+        return replace(self.arguments, task=task or None, demo=None, resume=None, replay=None, replay_at=0)
 
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing, before what stands in the prompt already."""

@@ -14,7 +14,11 @@ from tui_agent.console.screens.dashboard_screen import DashboardScreen, command_
 from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tui_agent.config.settings import Settings
+    from tui_agent.console.arguments import ConsoleArguments
+    from tui_agent.console.inbox import Standing
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.player import Player
     from tui_agent.console.scrubber import Scrubber
@@ -82,8 +86,8 @@ class ReplayScreen(DashboardScreen):
         Binding("f", "fork", "Fork from here"),
     ]
 
-    def __init__(self) -> None:
-        super().__init__("replay")
+    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
+        super().__init__(arguments, mode)
         self.player: Player | None = None
         self.recorded: Recorded | None = None
         self._scrubber: Scrubber | None = None
@@ -273,11 +277,27 @@ class ReplayScreen(DashboardScreen):
             self.say(f"No {stop} {'before' if back else 'after'} this.")
         self._plan(0.0)
 
-    async def open_session(
-        self, session_id: str, what: Literal["resume", "replay"], changed: frozenset[str] = frozenset()
+    def open_session(
+        self,
+        session_id: str,
+        what: Literal["resume", "replay"],
+        changed: frozenset[str] = frozenset(),
+        at: int = 0,
     ) -> None:
         """Open another session; the options of this recording do not hold there."""
-        await super().open_session(session_id, what, changed | {"policy", "run"})
+        super().open_session(session_id, what, changed | {"policy", "run"}, at)
+
+    def usual_hints(self) -> Sequence[Hint]:
+        return HINTS
+
+    def standing(self) -> Standing:
+        from tui_agent.console.inbox import Standing
+        from tui_agent.terminal_text import one_line
+
+        # What has not been read yet is not waited for.
+        state = self.state if self.player is not None and self.player.there else None
+        title = "" if state is None else one_line(state.session.title or state.run.task, 80)
+        return Standing(f"replay {title}".rstrip(), "«", "muted")
 
     @work(group="commands")
     async def action_fork(self) -> None:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from textual import work
 
@@ -20,8 +20,10 @@ from tui_agent.core.names import APPROVALS
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
+    from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.commands import Command
-    from tui_agent.console.operator import ConsoleOperator
+    from tui_agent.console.inbox import Standing
+    from tui_agent.console.operator import AnyQuestion, ConsoleOperator
     from tui_agent.console.own_commands import OwnCommand, OwnCommands
     from tui_agent.console.panes.diff import FileDiff
     from tui_agent.console.queued import Waiting
@@ -40,8 +42,8 @@ COMMAND_TRUST_FILE = "command-trust.json"
 class SessionScreen(DashboardScreen):
     """A session that runs. `session` is None until it is open."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
+    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
+        super().__init__(arguments, mode)
         self.session: Session | None = None
         self._pending: list[Callable[[Session], None]] = []
         self._unsent: list[tuple[str, str]] = []
@@ -103,25 +105,36 @@ class SessionScreen(DashboardScreen):
 
     @property
     def settings(self) -> Settings | None:
-        return None if self.app.opened is None else self.app.opened.settings
+        return None if self.opened is None else self.opened.settings
 
     @property
     def session_id(self) -> str:
         """Id of the live session."""
         return "" if self.session is None else self.session.id
 
-    async def open_session(
-        self, session_id: str, what: Literal["resume", "replay"], changed: frozenset[str] = frozenset()
-    ) -> None:
-        """Ask first where a run is under way."""
-        if not self.running or await self._confirm_leaving():
-            await super().open_session(session_id, what, changed)
+    @property
+    def questions(self) -> Sequence[AnyQuestion]:
+        return self.operator.questions
 
-    async def _confirm_leaving(self) -> bool:
-        from tui_agent.console.screens.ask import LeaveScreen
+    @property
+    def unused(self) -> bool:
+        return not (self.running or self.queue or self.state is None or self.state.run.number)
 
-        leaving: bool | None = await self.app.push_screen_wait(LeaveScreen())
-        return bool(leaving)
+    def standing(self) -> Standing:
+        from tui_agent.console.inbox import Standing
+        from tui_agent.console.panes.glyphs import FULL, MODES, OUTCOMES
+        from tui_agent.console.panes.status import mode_of
+        from tui_agent.terminal_text import one_line
+
+        state = self.state
+        if state is None:
+            return Standing("opening…", "…", "muted")
+        sign = MODES["PAUSED" if state.running and not self.running else mode_of(state)]
+        if state.run.outcome is not None:
+            sign = OUTCOMES[str(state.run.outcome)]
+        title = one_line(state.session.title or state.run.task, 80) or "new session"
+        waits = len(self.questions)
+        return Standing(title, FULL if waits else sign.glyph, "operator" if waits else sign.role, waits)
 
     # --- messages -------------------------------------------------------------------------------------------
 
@@ -227,7 +240,7 @@ class SessionScreen(DashboardScreen):
             ("n", "do not send it"),
             no_first=True,
         )
-        if not await self.app.push_screen_wait(question):
+        if not await self.ask(question):
             return False
         about = {"command": command.name, "place": command.place}
         await asyncio.to_thread(answers.keep, command.digest, about, True)
@@ -296,12 +309,6 @@ class SessionScreen(DashboardScreen):
         else:
             await session.stop()
 
-    @work(group="commands")
-    async def action_quit(self) -> None:
-        """Leave; ask first where a run is under way."""
-        if not self.running or await self._confirm_leaving():
-            await self.app.leave()
-
     # --- commands: settings ---------------------------------------------------------------------------------
 
     def action_policy(self, name: str) -> None:
@@ -327,7 +334,7 @@ class SessionScreen(DashboardScreen):
             if rows
             else "No profile, no server and no provider's key was found; /model NAME takes any name."
         )
-        chosen = await self.app.push_screen_wait(PickScreen("Model of the next call", rows, remark))
+        chosen = await self.ask(PickScreen("Model of the next call", rows, remark))
         if isinstance(chosen, Offer):
             self.action_model(chosen.model)
 
@@ -384,7 +391,7 @@ class SessionScreen(DashboardScreen):
         from tui_agent.console.screens.settings import SettingsScreen
 
         screen = SettingsScreen(self.app.user_file(session.settings), self.apply_setting, self.run_command)
-        await self.app.push_screen_wait(screen)
+        await self.ask(screen)
 
     def apply_setting(self, key: str, settings: Settings) -> str:
         """Take over a setting that was changed in the user's file; from when on it holds."""
@@ -414,7 +421,7 @@ class SessionScreen(DashboardScreen):
             return
         from tui_agent.console.screens.rules import RulesScreen
 
-        await self.app.push_screen_wait(RulesScreen(session, self.app.user_file(session.settings)))
+        await self.ask(RulesScreen(session, self.app.user_file(session.settings)))
 
     def action_title(self, title: str) -> None:
         self._with_session(lambda session: session.set_title(title))
@@ -452,7 +459,7 @@ class SessionScreen(DashboardScreen):
 
             from tui_agent.console.screens.background import BackgroundScreen
 
-            name = await self.app.push_screen_wait(BackgroundScreen(running, time.time()))
+            name = await self.ask(BackgroundScreen(running, time.time()))
         elif what != "stop" or not name:
             self.say("Write /background, or /background stop ID.", "warning")
             return
@@ -471,7 +478,9 @@ class SessionScreen(DashboardScreen):
 
             found = session.find_skills()
             if not name:
-                self.app.push_screen(ReportScreen("Skills", lambda width: skill_lines(found, width)))
+                self.app.push_screen(
+                    ReportScreen("Skills", lambda width: skill_lines(found, width)), mode=self.id
+                )
             elif found.named(name) is None:
                 names = ", ".join(skill.name for skill in found.skills) or "none"
                 self.say(f"There is no skill {name}. There are: {names}.", "warning")
@@ -531,7 +540,7 @@ class SessionScreen(DashboardScreen):
         if not argument:
             from tui_agent.console.screens.servers import ServersScreen
 
-            await self.app.push_screen_wait(ServersScreen(lambda: self.server_rows))
+            await self.ask(ServersScreen(lambda: self.server_rows))
         elif what not in {"trust", "reconnect"} or not name.strip():
             self.say("Write /mcp, /mcp trust NAME, or /mcp reconnect NAME.", "warning")
         else:
@@ -632,7 +641,7 @@ class SessionScreen(DashboardScreen):
             ("g", "let it go on"),
             no_first=True,
         )
-        if not await self.app.push_screen_wait(question):
+        if not await self.ask(question):
             return False
         if self.session is not None:
             await self.session.stop()
@@ -649,7 +658,7 @@ class SessionScreen(DashboardScreen):
         from tui_agent.store.errors import SessionError
 
         try:
-            plan = await self.app.push_screen_wait(RewindScreen(session, choices, cursor))
+            plan = await self.ask(RewindScreen(session, choices, cursor))
             if plan is None:
                 return False
             await session.rewind(plan)

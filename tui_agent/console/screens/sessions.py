@@ -269,7 +269,12 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
     async def _load(self) -> None:
         await self._read()
         if await asyncio.to_thread(self._store.stale):
-            await asyncio.to_thread(self._store.refresh, self._progressed)
+            loop = asyncio.get_running_loop()
+
+            def progressed(done: int, of: int) -> None:
+                loop.call_soon_threadsafe(self._progressed, done, of)
+
+            await asyncio.to_thread(self._store.refresh, progressed)
             await self._read()
         used = await asyncio.to_thread(self._store.disk_use)
         self._say(f"{counted(len(self._rows), 'session')} · {used.total / 1e6:.1f} MB")
@@ -280,9 +285,8 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
         await self._search(0.0)
 
     def _progressed(self, done: int, of: int) -> None:
-        """Called in the thread that reads journals."""
         if self.is_attached:
-            self.app.call_from_thread(self._say, f"reading {done} of {of}…")
+            self._say(f"reading {done} of {of}…")
 
     def _say(self, text: str) -> None:
         self.query_one(Vertical).border_subtitle = Content(text)

@@ -1,0 +1,181 @@
+"""Several sessions in tabs: runs that go on at once, one inbox for all that waits, and how all are left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from textual.pilot import Pilot
+
+from tests.console.waiting import picture, until
+from tui_agent.console import commands
+from tui_agent.console.arguments import ConsoleArguments
+from tui_agent.console.cards.approval import ApprovalCard
+from tui_agent.console.inbox import Standing
+from tui_agent.console.panes.styled_line import text_of
+from tui_agent.console.program import ConsoleApp
+from tui_agent.console.screens.ask import LeaveScreen
+from tui_agent.console.screens.inbox import InboxScreen
+from tui_agent.console.screens.live import LiveScreen
+from tui_agent.console.screens.sessions import SessionsScreen
+from tui_agent.console.tab_row import tab_parts
+from tui_agent.core.events import ApprovalAnswered, Outcome
+from tui_agent.core.fold import fold
+from tui_agent.store.journal import read_journal
+
+ASKING = """
+task = "x"
+[pace]
+pause = 0.0
+interval = 0.0
+[[turns]]
+when = { user = "badge" }
+calls = [{ tool = "bash", args = { command = "echo badge-made > badge.txt" } }]
+[[turns]]
+when = { earlier = "badge" }
+text = "The badge is there."
+[[turns]]
+calls = [{ tool = "list_dir", args = { path = "." } }]
+next = "turning"
+[[turns]]
+label = "turning"
+calls = [{ tool = "bash", args = { command = "sleep 0.05; date +%N" } }]
+next = "turning"
+"""
+
+
+class Console:
+    """Keys in, the screens of the tabs out."""
+
+    def __init__(self, app: ConsoleApp, pilot: Pilot[None]) -> None:
+        self.app, self.pilot = app, pilot
+
+    async def until(self, holds: object) -> None:
+        await until(self.pilot, holds)  # type: ignore[arg-type]
+
+    def tab(self, number: int) -> LiveScreen:
+        screen = self.app.tabs[number - 1]
+        assert isinstance(screen, LiveScreen)
+        return screen
+
+    async def ready(self, number: int) -> LiveScreen:
+        await self.until(lambda: len(self.app.tabs) >= number and self.app.tabs[number - 1].status)
+        await self.until(lambda: self.tab(number).session is not None)
+        return self.tab(number)
+
+    async def say(self, text: str) -> None:
+        screen = self.app.shown
+        assert isinstance(screen, LiveScreen)
+        if text.startswith("/"):
+            invocation = commands.parse(text)
+            screen.run_command(invocation.command.name, invocation.argument)
+        else:
+            await screen.submit(text)
+
+
+async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None:
+    workspace, scenario = tmp_path / "w", tmp_path / "s.toml"
+    workspace.mkdir()
+    scenario.write_text(ASKING)
+    written: list[str] = []
+    overrides = {
+        "state_dir": tmp_path / "state",
+        "workspace": workspace,
+        "model": f"scripted:{scenario}",
+        "max_iterations": 5000,
+    }
+    app = ConsoleApp(ConsoleArguments(overrides=overrides))
+    app.write_terminal = written.append  # type: ignore[method-assign]
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        console = Console(app, pilot)
+        first = await console.ready(1)
+        assert "^L inbox" not in picture(app)
+
+        # A run in the first tab; a second tab, whose run asks for an approval, is opened and left.
+        await console.say("/approve all")
+        await console.say("turn round and round")
+        await console.until(lambda: first.running)
+        await console.say("/new make the badge")
+        second = await console.ready(2)
+        await console.until(lambda: second.questions)
+        await console.until(lambda: "turn round" in picture(app) and "make the" in picture(app))
+        card_host = second.card_host
+        assert card_host is not None
+        await pilot.press("ctrl+n")
+        assert app.shown is first
+        before = first.session.state.seq if first.session else 0
+        await console.until(lambda: "● 1 in other tabs" in picture(app) or "● 1" in picture(app))
+        await console.until(lambda: first.state is not None and first.state.seq > before + 20)
+        assert any("● needs you — approve bash" in title for title in written)
+
+        # What is typed here answers nothing there; the inbox leads to the card, and Enter once too often is no yes.
+        await pilot.press("y", "backspace")
+        assert second.questions
+        await pilot.press("f8")
+        await console.until(lambda: isinstance(app.screen, InboxScreen) and "echo badge-made" in picture(app))
+        assert "tab 2 · make the badge" in picture(app)
+        await pilot.press("enter", "enter")
+        await console.until(lambda: app.shown is second and isinstance(card_host.card, ApprovalCard))
+        assert second.questions
+        await console.until(lambda: card_host.card is not None and card_host.card.armed)
+        await pilot.press("y")
+        await console.until(lambda: second.state and second.state.run.outcome is Outcome.ANSWERED)
+        assert (workspace / "badge.txt").read_text() == "badge-made\n"
+        assert first.running
+
+        # A tab that is not shown draws nothing.
+        drawn: list[str] = []
+        first.draw = lambda: drawn.append("drawn")  # type: ignore[method-assign]
+        seen = first.state.seq if first.state else 0
+        await console.until(lambda: first.state and first.state.seq > seen + 20)
+        assert drawn == []
+        del first.draw
+
+        # The browser knows what is open, goes to its tab, and opens others; a tab with a run asks before it closes.
+        await console.say("/sessions")
+        await console.until(lambda: isinstance(app.screen, SessionsScreen) and "open here" in picture(app))
+        await pilot.press(*"turn")
+        await console.until(lambda: "1 of" not in picture(app) and "» you" in picture(app))
+        await pilot.press("enter")
+        await console.until(lambda: app.shown is first)
+        await console.say("/close")
+        await console.until(lambda: isinstance(app.screen, LeaveScreen))
+        await pilot.press("s")
+        await console.until(lambda: app.screen is first)
+        await pilot.press("ctrl+t")
+        third = await console.ready(2)
+        assert app.tabs == [first, third, second]
+        await console.say("/close")
+        await console.until(lambda: app.tabs == [first, second])
+        await console.say("/tab 2")
+        await console.until(lambda: app.shown is second)
+
+        # One way out for all: asked once, each run ended in good order.
+        await pilot.press("ctrl+q")
+        await console.until(lambda: isinstance(app.screen, LeaveScreen))
+        await pilot.press("q")
+        await console.until(lambda: app.return_code is not None)
+    assert app.return_code == 0
+    ids = [tab.session_id for tab in (first, second)]
+    for session_id, outcome, title in zip(
+        ids, ("interrupted", "answered"), ("turn round and round", "make the badge"), strict=True
+    ):
+        line = next(line for line in app.resume_text.splitlines() if session_id in line)
+        assert line.startswith(f"  agent-tui resume {session_id} --state-dir")
+        assert line.endswith(f"{title} · {outcome}")
+        contents = read_journal(tmp_path / "state" / "sessions" / session_id)
+        assert contents.dropped_bytes == 0
+        assert str(fold(contents.events).run.outcome) == outcome
+    answers = read_journal(tmp_path / "state" / "sessions" / ids[1]).events
+    assert sum(isinstance(event, ApprovalAnswered) for event in answers) == 1
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
+@pytest.mark.parametrize("count", [2, 5, 30])
+def test_the_row_of_tabs_fits_and_always_shows_the_one_on_the_screen(width: int, count: int) -> None:
+    standings = [Standing(f"the title of session {number}", "▶", "ok") for number in range(1, count + 1)]
+    for shown in (0, count // 2, count - 1):
+        parts = tab_parts(standings, shown, width)
+        assert sum(cell_len(text_of(part)) for part in parts) <= width
+        assert f" {shown + 1} ▶ the title" in text_of(parts[shown])

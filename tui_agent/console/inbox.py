@@ -1,0 +1,59 @@
+"""How the tabs stand, and what waits for the operator in any of them: values for the row of tabs, the inbox, the title.
+
+Pure, but for the time: nothing here draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui_agent.console.operator import ApprovalQuestion, EscalationQuestion, GateQuestion, ServerQuestion
+from tui_agent.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from tui_agent.console.operator import AnyQuestion
+    from tui_agent.console.screens.dashboard_screen import DashboardScreen
+
+
+class Standing(NamedTuple):
+    """How a tab stands: its title, the sign of its mode with its role, and how many questions wait for the operator."""
+
+    title: str
+    glyph: str
+    role: str
+    waits: int = 0
+
+
+class Item(NamedTuple):
+    """A question that waits, and the tab that asks it. `since` in seconds since the epoch."""
+
+    tab: DashboardScreen
+    question: AnyQuestion
+    since: float
+
+    @property
+    def asks(self) -> tuple[str, str]:
+        """What kind of question it is, and what it asks, in one line each."""
+        match self.question:
+            case ApprovalQuestion(asked=asked):
+                return "approve", one_line(f"{asked.tool}: {asked.preview}", 300)
+            case EscalationQuestion(asked=raised):
+                return "answer", one_line(raised.question, 300)
+            case ServerQuestion(asked=server):
+                if server.purpose == "trust":
+                    return "server", one_line(f"start the MCP server {server.server}?", 300)
+                return "server", one_line(f"{server.server}: {server.message}", 300)
+            case GateQuestion(asked=outline):
+                return "request", f"the request of step {outline.iteration} waits to go out"
+
+
+def waiting(tabs: Iterable[DashboardScreen]) -> list[Item]:
+    """All questions that are open, the oldest first."""
+    items = [
+        Item(tab, question, question.since)
+        for tab in tabs
+        for question in tab.questions
+        if not question.future.done()
+    ]
+    return sorted(items, key=lambda item: item.since)

@@ -1,0 +1,148 @@
+"""The inbox: everything that waits for the operator in any tab, the oldest first; Enter goes to its card.
+
+Nothing is answered here: a card shows the whole of what it asks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from tui_agent.console.hints import Hint, KeyHints
+from tui_agent.console.inbox import Item
+from tui_agent.console.panes.cursor_list import CursorList
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit, pad, pad_left
+from tui_agent.quantities import counted, whole_seconds
+
+if TYPE_CHECKING:
+    from tui_agent.console.session_app import SessionApp
+
+HINTS = (
+    Hint("Enter", "go to its card", "enter"),
+    Hint("↑↓", "choose", "down"),
+    Hint("Esc", "back", "escape"),
+)
+
+
+class InboxList(CursorList[Item]):
+    """Two lines an item: how long it waits, what kind it is and where; then what it asks."""
+
+    DEFAULT_CSS = """
+    InboxList { height: auto; max-height: 1fr; min-height: 1; background: $surface; }
+    """
+
+    now = 0.0
+    title_of: Callable[[Item], str] = staticmethod(lambda item: "")
+
+    def show_items(self, items: Sequence[Item], now: float) -> None:
+        """Show these; the cursor stays on its question."""
+        before = self.chosen
+        same = (place for place, item in enumerate(items) if before and item.question is before.question)
+        self.row_height = 2
+        if len(items) != len(self.rows):
+            self.refresh(layout=True)
+        self.rows, self.now = items, now
+        self.cursor = next(same, min(self.cursor, max(0, len(items) - 1)))
+        self.redraw()
+
+    def get_content_height(self, *_: object) -> int:
+        return max(1, len(self.rows) * self.row_height)
+
+    def draw(self, width: int, height: int) -> Sequence[Line]:
+        return (
+            super().draw(width, height)
+            if self.rows
+            else [(Span(fit("Nothing waits for you.", width), "muted"),)]
+        )
+
+    def draw_row(self, row: Item, width: int, *, current: bool) -> Line:
+        ground = " on:cursor-background" if current else ""
+        spans = (
+            Span("▌ " if current else "  ", f"accent{ground}"),
+            Span(pad_left(whole_seconds(self.now - row.since), 7) + "  ", f"muted{ground}"),
+            Span(pad(row.asks[0], 9), f"operator bold{ground}"),
+            Span(self.title_of(row), f"{'bold' if current else ''}{ground}"),
+        )
+        return (*clip(spans, width), Span("", ground.strip()))
+
+    def draw_second(self, row: Item, width: int, *, current: bool) -> Line:
+        ground = " on:cursor-background" if current else ""
+        spans = (
+            Span("▌ " if current else "  ", f"accent{ground}"),
+            Span(" " * 9 + row.asks[1], ground.strip()),
+        )
+        return (*clip(spans, width), Span("", ground.strip()))
+
+
+class InboxScreen(ModalScreen["Item | None"]):
+    """Dismissed with the question to go to, or None."""
+
+    app: SessionApp
+
+    DEFAULT_CSS = """
+    InboxScreen {
+        align: center middle;
+        & > Vertical {
+            width: 100; max-width: 96%; height: auto; max-height: 90%; padding: 0 1;
+            background: $surface; border: round $warning;
+            border-title-color: $warning; border-subtitle-color: $text-muted;
+        }
+        & KeyHints { padding: 0; margin-top: 1; background: $surface; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,ctrl+l", "dismiss(None)", "Back", show=False, priority=True),
+        Binding("up", "move(-1)", "Up", show=False, priority=True),
+        Binding("down", "move(1)", "Down", show=False, priority=True),
+        Binding("enter", "choose", "Go to its card", show=False, priority=True),
+    ]
+
+    def __init__(self, items: Callable[[], Sequence[Item]]) -> None:
+        """`items`: what waits now."""
+        super().__init__()
+        self._items = items
+        self._list = InboxList()
+        self._list.title_of = self._title
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content("Inbox")
+            yield self._list
+            yield KeyHints(HINTS)
+
+    def on_mount(self) -> None:
+        """Show what waits, and what comes and goes meanwhile."""
+        self._look()
+        self.set_interval(0.5, self._look)
+
+    def _look(self) -> None:
+        items = self._items()
+        self._list.show_items(items, time.time())
+        waits = f"{counted(len(items), 'question')} {'waits' if len(items) == 1 else 'wait'}" if items else ""
+        self.query_one(Vertical).border_subtitle = Content(waits)
+
+    def _title(self, item: Item) -> str:
+        tabs = self.app.tabs
+        if item.tab not in tabs:
+            return ""
+        title = item.tab.standing().title
+        return f"tab {tabs.index(item.tab) + 1} · {title}" if len(tabs) > 1 else title
+
+    def action_move(self, step: int) -> None:
+        self._list.move(step)
+
+    def action_choose(self) -> None:
+        self.dismiss(self._list.chosen)
+
+    def on_cursor_list_clicked(self, event: CursorList.Clicked) -> None:
+        """A second click goes to the card."""
+        if event.again:
+            self.action_choose()
