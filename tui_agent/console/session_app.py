@@ -223,16 +223,14 @@ class SessionApp(App[None]):
     async def _settle(self, opened: Opened | None) -> bool:
         if opened is None:
             return True
-        try:
-            await opened.session.close()
-        except Exception as error:  # noqa: BLE001 - leaving must go on, and say what went wrong
-            self.exit_text = f"{self.exit_text}\n{error}".strip()
-            return False
-        finally:
-            self._ended.append(opened)
-            if opened.scratch is not None:
-                self._scratch.append(opened)
-        return True
+        # Whatever goes wrong is said, and keeps none of the others from being left.
+        (fault,) = await asyncio.gather(opened.session.close(), return_exceptions=True)
+        self._ended.append(opened)
+        if opened.scratch is not None:
+            self._scratch.append(opened)
+        if fault is not None:
+            self.exit_text = f"{self.exit_text}\n{fault}".strip()
+        return fault is None
 
     async def put_away(self) -> None:
         """Bring the list of sessions up to date with those that were closed, let old ones go."""
