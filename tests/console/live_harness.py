@@ -15,8 +15,8 @@ from tui_agent.config.settings import Settings
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.card import Card
 from tui_agent.console.program import ConsoleApp
-from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.live import LiveScreen
+from tui_agent.console.tab import Tab
 from tui_agent.core.events import (
     Approval,
     ApprovalAsked,
@@ -161,7 +161,7 @@ class HandConsole(ConsoleApp):
         self.time = 100.0
         self.clock = lambda: self.time  # type: ignore[method-assign]
 
-    async def _open(self, screen: DashboardScreen) -> None:
+    async def _open(self, screen: Tab) -> None:
         assert isinstance(screen, LiveScreen)
         await screen.complete()
         screen.opened = _HandOpened(self.hand)  # type: ignore[assignment]

@@ -15,9 +15,9 @@ from tests.console.waiting import picture, until
 from tui_agent.config.settings import Settings
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.program import ConsoleApp
-from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.startup import Opened
+from tui_agent.console.tab import Tab
 from tui_agent.core.events import Approval
 from tui_agent.models.scripted import ScriptedModel
 from tui_agent.store.session import Session, open_session
@@ -32,7 +32,7 @@ class RealApp(ConsoleApp):
         super().__init__(ConsoleArguments(overrides=overrides))
         self._settings, self._model, self._resume = settings, model, resume
 
-    async def _open(self, screen: DashboardScreen) -> None:
+    async def _open(self, screen: Tab) -> None:
         if len(self.tabs) > 1:
             await super()._open(screen)
             return

@@ -12,13 +12,13 @@ from tests.console.waiting import picture, until
 from tui_agent.console import commands
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.approval import ApprovalCard
-from tui_agent.console.inbox import Standing
 from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.inbox import InboxScreen
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.sessions import SessionsScreen
+from tui_agent.console.tab import Standing
 from tui_agent.console.tab_row import tab_parts
 from tui_agent.core.events import ApprovalAnswered, Outcome
 from tui_agent.core.fold import fold

@@ -1,7 +1,4 @@
-"""How the tabs stand, and what waits for the operator in any of them: values for the row of tabs, the inbox, the title.
-
-Pure, but for the time: nothing here draws.
-"""
+"""What waits for the operator in any tab, the oldest first. Nothing here draws."""
 
 from __future__ import annotations
 
@@ -13,22 +10,13 @@ from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from tui_agent.console.operator import AnyQuestion
-    from tui_agent.console.screens.dashboard_screen import DashboardScreen
-
-
-class Standing(NamedTuple):
-    """How a tab stands: its title, the sign of its mode with its role, and how many questions wait for the operator."""
-
-    title: str
-    glyph: str
-    role: str
-    waits: int = 0
+    from tui_agent.console.tab import Tab
 
 
 class Item(NamedTuple):
     """A question that waits, and the tab that asks it. `since` in seconds since the epoch."""
 
-    tab: DashboardScreen
+    tab: Tab
     question: AnyQuestion
     since: float
 
@@ -48,7 +36,7 @@ class Item(NamedTuple):
                 return "request", f"the request of step {outline.iteration} waits to go out"
 
 
-def waiting(tabs: Iterable[DashboardScreen]) -> list[Item]:
+def waiting(tabs: Iterable[Tab]) -> list[Item]:
     """All questions that are open, the oldest first."""
     items = [
         Item(tab, question, question.since)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.attention import Attention
     from tui_agent.console.panes.styled_line import Line
-    from tui_agent.console.screens.dashboard_screen import DashboardScreen
+    from tui_agent.console.tab import Tab
     from tui_agent.core.state import RunState
 
 WRONG_USAGE = 2
@@ -101,7 +101,7 @@ class ConsoleApp(SessionApp):
             coloured = [one for one in self._filters if not isinstance(one, Monochrome | NoColor)]
             self._filters[:] = [*coloured, Uncoloured()]
 
-    def make_screen(self, arguments: ConsoleArguments, mode: str) -> DashboardScreen:
+    def make_screen(self, arguments: ConsoleArguments, mode: str) -> Tab:
         """The live screen, or the replay's."""
         if arguments.replay is not None:
             from tui_agent.console.screens.replay import ReplayScreen
@@ -165,7 +165,7 @@ class ConsoleApp(SessionApp):
         await asyncio.gather(self._learn_themes(), load_modules(LATE_MODULES))
         _collect_garbage_again()
 
-    async def start_tab(self, screen: DashboardScreen) -> bool:
+    async def start_tab(self, screen: Tab) -> bool:
         from tui_agent.config.errors import ConfigError
         from tui_agent.models.scenario_checks import ScenarioError
         from tui_agent.store.errors import SessionError
@@ -180,7 +180,7 @@ class ConsoleApp(SessionApp):
             return False
         return True
 
-    async def _open(self, screen: DashboardScreen) -> None:
+    async def _open(self, screen: Tab) -> None:
         if isinstance(screen, LiveScreen):
             await self._open_live(screen)
         else:
@@ -251,7 +251,7 @@ class ConsoleApp(SessionApp):
             overrides["api_base"] = chosen.api_base
         return replace(arguments, overrides=overrides)
 
-    async def _open_replay(self, screen: DashboardScreen) -> None:
+    async def _open_replay(self, screen: Tab) -> None:
         from tui_agent.console.screens.replay import ReplayScreen
         from tui_agent.console.startup import DASHBOARD_MODULES, load_modules, open_replay
 

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.config.user_file import UserFile
     from tui_agent.console.arguments import ConsoleArguments
-    from tui_agent.console.inbox import Standing
-    from tui_agent.console.screens.dashboard_screen import DashboardScreen
     from tui_agent.console.startup import Opened
+    from tui_agent.console.tab import Standing, Tab
 
 LOOK = 0.1
 """Seconds after a change in a tab until the row of tabs shows it: changes that come together count once."""
@@ -45,7 +44,7 @@ class SessionApp(App[None]):
         self.theme_names: tuple[str, ...] = ()
         self.theme_sources: dict[str, str] = {}
         """Where the themes come from: `agent-tui` or `yours`; the others are Textual's own."""
-        self.tabs: list[DashboardScreen] = []
+        self.tabs: list[Tab] = []
         self._numbered = 0
         self._leaving = False
         self._settling: list[asyncio.Task[bool]] = []
@@ -56,18 +55,18 @@ class SessionApp(App[None]):
         self._standings: list[Standing | int] = []
         self.add_mode(self.DEFAULT_MODE, lambda: self._made_tab(arguments, 0))
 
-    def make_screen(self, arguments: ConsoleArguments, mode: str) -> DashboardScreen:
+    def make_screen(self, arguments: ConsoleArguments, mode: str) -> Tab:
         """The screen of a tab, yet without its session; `mode` is its id."""
         raise NotImplementedError
 
-    async def start_tab(self, screen: DashboardScreen) -> bool:
+    async def start_tab(self, screen: Tab) -> bool:
         """Open the session of a tab. False where that cannot be done, which has been said."""
         raise NotImplementedError
 
     # --- tabs -----------------------------------------------------------------------------------------------
 
     @property
-    def shown(self) -> DashboardScreen:
+    def shown(self) -> Tab:
         """The screen of the tab that is shown, below what covers it."""
         return next(tab for tab in self.tabs if tab.id == self.current_mode)
 
@@ -76,11 +75,11 @@ class SessionApp(App[None]):
         """The session of the tab that is shown."""
         return self.shown.opened
 
-    def open_tab(self, arguments: ConsoleArguments, *, instead_of: DashboardScreen | None = None) -> None:
+    def open_tab(self, arguments: ConsoleArguments, *, instead_of: Tab | None = None) -> None:
         """Open a session in a tab of its own and show it; then close `instead_of`."""
         self.run_worker(self._open_tab(arguments, instead_of), group="tabs")
 
-    async def _open_tab(self, arguments: ConsoleArguments, instead_of: DashboardScreen | None) -> None:
+    async def _open_tab(self, arguments: ConsoleArguments, instead_of: Tab | None) -> None:
         before = self.shown
         screen = self._made_tab(arguments, self.tabs.index(before) + 1)
         mode = screen.id or ""
@@ -94,27 +93,27 @@ class SessionApp(App[None]):
         elif instead_of is not None:
             await self._drop_tab(instead_of)
 
-    def _made_tab(self, arguments: ConsoleArguments, place: int) -> DashboardScreen:
+    def _made_tab(self, arguments: ConsoleArguments, place: int) -> Tab:
         self._numbered += 1
         screen = self.make_screen(arguments, f"tab-{self._numbered}")
         self.tabs.insert(place, screen)
         return screen
 
-    def show_tab(self, screen: DashboardScreen) -> None:
+    def show_tab(self, screen: Tab) -> None:
         """Show this tab; what runs in the others goes on."""
         if screen in self.tabs and screen is not self.shown:
             self.switch_mode(screen.id or "")
             self._look_at_tabs()
             screen.came_to_front()
 
-    def close_tab(self, screen: DashboardScreen) -> None:
+    def close_tab(self, screen: Tab) -> None:
         """Close a tab and its session; without another one, leave."""
         if len(self.tabs) == 1:
             self.run_worker(self.leave(), group="tabs")
         else:
             self.run_worker(self._drop_tab(screen), group="tabs")
 
-    async def _drop_tab(self, screen: DashboardScreen) -> None:
+    async def _drop_tab(self, screen: Tab) -> None:
         if screen not in self.tabs:
             return
         if screen is self.shown:
@@ -134,8 +133,8 @@ class SessionApp(App[None]):
 
     def _look_at_tabs(self) -> None:
         self._look = None
-        # What it takes is imported, in another thread, before there is a status line.
-        if self.shown.status is None:
+        # What it takes is imported, in another thread, before a tab can be drawn.
+        if not self.shown.can_draw:
             return
         try:
             standings = [tab.standing() for tab in self.tabs]
@@ -213,7 +212,7 @@ class SessionApp(App[None]):
             self.resume_text = resume_text(opened)
         return closed
 
-    def _close(self, screen: DashboardScreen) -> asyncio.Task[bool]:
+    def _close(self, screen: Tab) -> asyncio.Task[bool]:
         """Close a tab's session; whoever leaves meanwhile waits for it."""
         opened, screen.opened = screen.opened, None
         task = asyncio.get_running_loop().create_task(self._settle(opened), name=f"close-{screen.id}")

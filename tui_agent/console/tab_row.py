@@ -17,7 +17,7 @@ from tui_agent.console.panes.styled_line import Line, Palette, Span, fit, to_str
 if TYPE_CHECKING:
     from textual import events
 
-    from tui_agent.console.inbox import Standing
+    from tui_agent.console.tab import Standing
 
 KEYS = "^N next · ^L inbox"
 LONGEST = 40

@@ -15,29 +15,27 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from textual import work
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 
 from tui_agent.console.commands import BY_NAME, COMMANDS, Command, key_label
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.redraw import Redraw
 from tui_agent.console.splash import LOW_HEIGHT, PANE_NAMES, TINY_HEIGHT, Splash
+from tui_agent.console.tab import Tab
 
 if TYPE_CHECKING:
     from textual import events
+    from textual.screen import Screen
     from textual.widget import Widget
 
-    from tui_agent.config.settings import Settings
     from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.dashboard import Dashboard
-    from tui_agent.console.inbox import Standing
-    from tui_agent.console.operator import AnyQuestion
     from tui_agent.console.panes import ConversationPane, StatusLine
     from tui_agent.console.panes.diff import FileDiff
     from tui_agent.console.panes.pane import Asked
     from tui_agent.console.panes.styled_line import Line
     from tui_agent.console.session_app import SessionApp
-    from tui_agent.console.startup import Opened
+    from tui_agent.console.tab import Standing
     from tui_agent.console.tab_row import TabRow
     from tui_agent.console.why import Why
     from tui_agent.core.state import RunState
@@ -78,7 +76,7 @@ def key_hints(*, replay: bool) -> list[Hint]:
     ]
 
 
-class DashboardScreen(Screen[None]):
+class DashboardScreen(Tab):
     """A screen around a dashboard."""
 
     app: SessionApp
@@ -97,10 +95,7 @@ class DashboardScreen(Screen[None]):
 
     def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
         """`mode`: the app's name for the tab, and the screen's id."""
-        super().__init__(id=mode)
-        self.arguments = arguments
-        self.opened: Opened | None = None
-        """The live session of this tab, from when it is open until it is closed."""
+        super().__init__(arguments, mode)
         self.redrawing = Redraw(self, self._draw_shown, self.draw_failed)
         self._tab_row: TabRow | None = None
         self.splash = Splash()
@@ -108,19 +103,9 @@ class DashboardScreen(Screen[None]):
         self.status: StatusLine | None = None
 
     @property
-    def settings(self) -> Settings | None:
-        """The settings, once they have been read."""
-        raise NotImplementedError
-
-    @property
     def state(self) -> RunState | None:
         """What is shown; None while it is being opened."""
         raise NotImplementedError
-
-    @property
-    def session_id(self) -> str:
-        """The session that is open; empty: none."""
-        return ""
 
     def draw(self) -> None:
         """Draw the state; called at most so often a second."""
@@ -147,31 +132,10 @@ class DashboardScreen(Screen[None]):
     # --- tabs -----------------------------------------------------------------------------------------------
 
     @property
-    def hidden(self) -> bool:
-        """Another tab is shown."""
-        return self.app.current_mode != self.id
-
-    @property
-    def questions(self) -> Sequence[AnyQuestion]:
-        """What waits for the operator here."""
-        return ()
-
-    @property
-    def running(self) -> bool:
-        """A run is under way."""
-        return False
-
-    @property
-    def unused(self) -> bool:
-        """Nothing was said here yet, and nothing is about to be: another session may take the place."""
-        return False
-
-    def standing(self) -> Standing:
-        """How the tab stands, for the row of tabs."""
-        raise NotImplementedError
+    def can_draw(self) -> bool:
+        return self.status is not None
 
     def show_tabs(self, standings: Sequence[Standing], shown: int) -> None:
-        """Show how all tabs stand."""
         several = len(standings) > 1
         if several and self._tab_row is None:
             from tui_agent.console.tab_row import TabRow
@@ -193,14 +157,10 @@ class DashboardScreen(Screen[None]):
         raise NotImplementedError
 
     def came_to_front(self) -> None:
-        """The tab is shown from now on."""
         self.redraw()
 
     def on_tab_row_picked(self, event: TabRow.Picked) -> None:
         self.app.show_tab(self.app.tabs[event.place])
-
-    def go_to_question(self, question: AnyQuestion) -> None:
-        """Give the keys to the card of this question, after the grace in which it takes none."""
 
     async def ask(self, screen: Screen[Result]) -> Result:
         """Show a screen over this one and wait for what it is dismissed with; over another tab it never stands."""

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from tui_agent.config.settings import Settings
     from tui_agent.console.arguments import ConsoleArguments
-    from tui_agent.console.inbox import Standing
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.player import Player
     from tui_agent.console.scrubber import Scrubber
     from tui_agent.console.startup import Recorded
+    from tui_agent.console.tab import Standing
     from tui_agent.console.why import Why
     from tui_agent.core.state import RunState
     from tui_agent.store.errors import JournalError
@@ -291,7 +291,7 @@ class ReplayScreen(DashboardScreen):
         return HINTS
 
     def standing(self) -> Standing:
-        from tui_agent.console.inbox import Standing
+        from tui_agent.console.tab import Standing
         from tui_agent.terminal_text import one_line
 
         # What has not been read yet is not waited for.

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.commands import Command
-    from tui_agent.console.inbox import Standing
     from tui_agent.console.operator import AnyQuestion, ConsoleOperator
     from tui_agent.console.own_commands import OwnCommand, OwnCommands
     from tui_agent.console.panes.diff import FileDiff
     from tui_agent.console.queued import Waiting
     from tui_agent.console.rewind_text import RewindChoice
+    from tui_agent.console.tab import Standing
     from tui_agent.console.why import Why
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
@@ -121,9 +121,9 @@ class SessionScreen(DashboardScreen):
         return not (self.running or self.queue or self.state is None or self.state.run.number)
 
     def standing(self) -> Standing:
-        from tui_agent.console.inbox import Standing
         from tui_agent.console.panes.glyphs import FULL, MODES, OUTCOMES
         from tui_agent.console.panes.status import mode_of
+        from tui_agent.console.tab import Standing
         from tui_agent.terminal_text import one_line
 
         state = self.state

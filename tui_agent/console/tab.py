@@ -1,0 +1,88 @@
+"""A tab as the app and the inbox know it: a screen around one session, and how it stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_agent.config.settings import Settings
+    from tui_agent.console.arguments import ConsoleArguments
+    from tui_agent.console.operator import AnyQuestion
+    from tui_agent.console.startup import Opened
+
+
+class Standing(NamedTuple):
+    """How a tab stands: its title, the sign of its mode with its role, and how many questions wait for the operator."""
+
+    title: str
+    glyph: str
+    role: str
+    waits: int = 0
+
+
+class Tab(Screen[None]):
+    """The screen at the bottom of a mode; its id is the mode's name."""
+
+    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
+        super().__init__(id=mode)
+        self.arguments = arguments
+        self.opened: Opened | None = None
+        """The live session of this tab, from when it is open until it is closed."""
+
+    @property
+    def settings(self) -> Settings | None:
+        """The settings, once they have been read."""
+        raise NotImplementedError
+
+    @property
+    def session_id(self) -> str:
+        """The session that is open; empty: none."""
+        return ""
+
+    @property
+    def hidden(self) -> bool:
+        """Another tab is shown."""
+        return self.app.current_mode != self.id
+
+    @property
+    def can_draw(self) -> bool:
+        """All that it takes to draw has been imported and mounted."""
+        raise NotImplementedError
+
+    @property
+    def questions(self) -> Sequence[AnyQuestion]:
+        """What waits for the operator here."""
+        return ()
+
+    @property
+    def running(self) -> bool:
+        """A run is under way."""
+        return False
+
+    @property
+    def unused(self) -> bool:
+        """Nothing was said here yet, and nothing is about to be: another session may take the place."""
+        return False
+
+    def standing(self) -> Standing:
+        """How the tab stands, for the row of tabs."""
+        raise NotImplementedError
+
+    def show_tabs(self, standings: Sequence[Standing], shown: int) -> None:
+        """Show how all tabs stand."""
+        raise NotImplementedError
+
+    def came_to_front(self) -> None:
+        """The tab is shown from now on."""
+        raise NotImplementedError
+
+    def go_to_question(self, question: AnyQuestion) -> None:
+        """Give the keys to the card of this question, after the grace in which it takes none."""
+
+    def draw_failed(self, error: Exception) -> None:
+        """Say that something could not be drawn."""
+        raise NotImplementedError
