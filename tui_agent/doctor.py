@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
-from tui_agent import __version__
+from tui_agent import __version__, processes
 from tui_agent.config.errors import PROVIDER_KEYS, ConfigError, models_with_keys
 from tui_agent.config.layers import PROJECT_FILE
 from tui_agent.config.mcp_servers import load_servers
@@ -93,8 +93,8 @@ def examine(
         _sandbox(settings),
         _state_folder(settings),
         *_mcp_servers(settings, environ),
-        _program("git"),
-        _program("rg"),
+        _program("git", settings.workspace),
+        _program("rg", settings.workspace),
         _terminal(environ),
     ]
     return Report(tuple(checks), _described(settings))
@@ -299,8 +299,8 @@ _PROGRAMS = {
 }
 
 
-def _program(name: str) -> Check:
-    path = shutil.which(name)
+def _program(name: str, workspace: Path | None = None) -> Check:
+    path = processes.own_program(name, workspace or Path.cwd())
     if path is None:
         return Check(name, "advice", "not found", _PROGRAMS[name])
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 import time
@@ -31,6 +32,20 @@ def without_secrets(environment: Mapping[str, str], passed: Collection[str] = ()
     return {
         name: value for name, value in environment.items() if name in passed or not named_like_a_secret(name)
     }
+
+
+def own_program(name: str, workspace: Path | None = None) -> str | None:
+    """A program that is run unasked (git, rg, …): by the absolute folders of PATH that are not in the workspace, since
+    a checkout may bring one of that name along.
+    """
+    root = os.path.realpath(workspace or os.sep)
+    folders = [
+        folder
+        for folder in os.environ.get("PATH", os.defpath).split(os.pathsep)
+        if Path(folder).is_absolute()
+        and (root == os.sep or not Path(os.path.realpath(folder)).is_relative_to(root))
+    ]
+    return shutil.which(name, path=os.pathsep.join(folders)) if folders else None
 
 
 async def uncancelled(work: Coroutine[Any, Any, T]) -> T:

@@ -16,15 +16,17 @@ from pathlib import Path
 import pytest
 
 from tests.adversarial.attack import Attack, attack, attacks
+from tests.runtime.session_harness import start_session
 from tests.tools.box import Box
+from tui_agent.core.events import ToolSucceeded
 from tui_agent.terminal_text import is_safe
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.find import Glob, Grep
 from tui_agent.tools.registry import ToolRegistry, default_tools
 from tui_agent.tools.search import Search
 
-SOON = 20.0
-"""Seconds within which a tool must be done with something that would hold it for ever."""
+SOON = 90.0
+"""Seconds: more than any tool's own limit, so that only what holds it without end gets here."""
 GIGABYTE = 1 << 30
 
 
@@ -490,3 +492,32 @@ async def test_searches_by_the_hundred(box: Box) -> None:
     watch.cancel()
     assert all("a.txt:1" in answer for answer in answers)
     assert most < 16
+
+
+@attack(
+    "`rg`, `git`, `bwrap` and `bash` of a checkout, with `.`, an empty entry and a folder of the checkout in PATH",
+    "None of them runs: what is run unasked comes from absolute folders outside of the workspace",
+    fell="each of them ran with the first search, checkpoint and command",
+)
+async def test_programs_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = [
+        {"calls": [{"tool": "grep", "args": {"pattern": "needle"}}]},
+        {"calls": [{"tool": "write_file", "args": {"path": "new.txt", "content": "x"}}]},
+        {"calls": [{"tool": "bash", "args": {"command": "echo done"}}]},
+        "done",
+    ]
+    ran, workspace = tmp_path / "ran", tmp_path / "workspace"
+    live = await start_session(tmp_path, script, files={"a.txt": "needle"})
+    monkeypatch.chdir(workspace)
+    (workspace / "bin").mkdir()
+    for folder in (workspace, workspace / "bin"):
+        for name in ("rg", "git", "bwrap", "bash", "sh"):
+            (folder / name).write_text(f"#!/bin/sh\ntouch {ran}\n")
+            (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f".::{workspace / 'bin'}:{os.environ['PATH']}")
+    await live.run()
+    await live.session.close()
+    found, _, commanded = (event.content for event in live.of(ToolSucceeded))
+    assert "a.txt:1" in found
+    assert commanded == "done"
+    assert not ran.exists()

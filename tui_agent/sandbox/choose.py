@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -42,7 +41,7 @@ def candidates() -> tuple[Mechanism, ...]:
 async def try_out(mechanism: Mechanism, walls: Walls) -> Trial:
     """Run a command inside, really."""
     program = {"bubblewrap": "bwrap", "sandbox-exec": "/usr/bin/sandbox-exec"}.get(mechanism)
-    if program is not None and shutil.which(program) is None:
+    if program is not None and processes.own_program(program, walls.workspace) is None:
         return Trial(mechanism, f"{program} is not installed")
     outside = walls.scratch.with_name(f"{walls.scratch.name}-outside")
     argv = Sandbox(mechanism, walls).wrap(

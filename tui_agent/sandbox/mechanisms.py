@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from tui_agent import processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,7 +73,7 @@ class Sandbox:
 
 
 def _bubblewrap(walls: Walls) -> list[str]:
-    program = shutil.which("bwrap") or "bwrap"
+    program = processes.own_program("bwrap", walls.workspace) or "/usr/bin/bwrap"
     argv = [
         program,
         "--unshare-all",

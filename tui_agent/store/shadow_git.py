@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import fcntl
 import os
-import shutil
 from typing import TYPE_CHECKING
 
 from tui_agent import processes
@@ -74,13 +73,13 @@ class ShadowGit:
     @staticmethod
     def installed() -> bool:
         """Whether there is a git to call."""
-        return shutil.which("git") is not None
+        return processes.own_program("git") is not None
 
     async def run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
         """The command's standard output. Raises `CheckpointError`; when cancelled, git has ended too."""
         try:
             child = await processes.start(
-                ["git", *arguments],
+                [processes.own_program("git", self.workspace) or "/usr/bin/git", *arguments],
                 cwd=self.workspace,
                 env=self._environment(),
                 stdin=processes.DEVNULL if stdin is None else processes.PIPE,

@@ -12,7 +12,6 @@ import base64
 import json
 import os
 import re
-import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -108,7 +107,7 @@ class Search:
                 found.add(shown, keep)
             return found.total < _COUNTED_FILES
 
-        if (ripgrep := self._ripgrep()) is not None:
+        if (ripgrep := self._ripgrep(scope.root)) is not None:
             with IgnoreFile(scope) as ignore:
                 argv = [ripgrep, *_RIPGREP, "--ignore-file", ignore, "--files", "--null", *_typed(only), "./"]
                 ended = await self._run(argv, b"", scope.top, b"\0", take)
@@ -121,7 +120,7 @@ class Search:
         `ToolError`, `GlobError`.
         """
         reader = _LineReader(scope, path_pattern(only) if only else None, keep)
-        if (ripgrep := self._ripgrep()) is not None:
+        if (ripgrep := self._ripgrep(scope.root)) is not None:
             with IgnoreFile(scope) as ignore:
                 what = f"./{scope.start}" if scope.is_file else "./"
                 argv = [
@@ -143,10 +142,10 @@ class Search:
             ended = await self._run_python(request, scope, b"\n", reader.take)
         return self._judged(reader.found, ended)
 
-    def _ripgrep(self) -> str | None:
+    def _ripgrep(self, root: Path) -> str | None:
         if self.engine == "python":
             return None
-        path = shutil.which("rg")
+        path = processes.own_program("rg", root)
         if path is None and self.engine == "ripgrep":
             raise ToolError("ripgrep (rg) is not installed.")
         return path

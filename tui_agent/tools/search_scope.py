@@ -15,9 +15,10 @@ from tui_agent.tools.walk import chain_at
 @dataclass(frozen=True)
 class SearchScope:
     """Where is searched: `start` below `top`, whose `.gitignore` rules count; `label` leads the paths that
-    are shown.
+    are shown. `root` is the workspace's.
     """
 
+    root: Path
     top: Path
     start: str
     label: str
@@ -32,12 +33,12 @@ class SearchScope:
         name = path.relative_to(root).as_posix() if inside else path.as_posix()
         if not path.is_dir():
             parent = name.rpartition("/")[0]
-            return cls(path.parent, path.name, f"{parent}/" if parent else "", is_file=True)
+            return cls(root, path.parent, path.name, f"{parent}/" if parent else "", is_file=True)
         if path == root:
-            return cls(root, "", "")
+            return cls(root, root, "", "")
         if not inside or chain_at(root, name) is None:
-            return cls(path, "", f"{name}/")
-        return cls(root, name, "")
+            return cls(root, path, "", f"{name}/")
+        return cls(root, root, name, "")
 
     def holds(self, path: str) -> bool:
         """Whether a path from the top is in this scope."""

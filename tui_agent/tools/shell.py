@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tui_agent import processes
 from tui_agent.core.recovery.no_match import in_words, nothing_found_by
 from tui_agent.tools.background import BackgroundCommands, started_in_words
 from tui_agent.tools.encoding import printable
@@ -22,6 +22,8 @@ from tui_agent.tools.running import run_command
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tui_agent.tools.workspace import Workspace
 
 
@@ -107,7 +109,7 @@ class Bash:
         goes on.
         """
         timeout = float(arguments.get("timeout", self.timeout))
-        argv = _shell_argv(str(arguments["command"]))
+        argv = _shell_argv(str(arguments["command"]), context.workspace.root)
         if arguments.get("background"):
             limit = float(arguments["timeout"]) if "timeout" in arguments else None
             command = str(arguments["command"])
@@ -157,7 +159,7 @@ class Bash:
         return ToolOutput(text or "(no output)", output_file=whole, exit_code=ended.code)
 
 
-def _shell_argv(command: str) -> list[str]:
+def _shell_argv(command: str, workspace: Path) -> list[str]:
     """The command line. Raises `ToolError` for a command that the system could not take."""
     if "\0" in command:
         raise ToolError(
@@ -172,8 +174,8 @@ def _shell_argv(command: str) -> list[str]:
             f"The command has {size:,} bytes; {_LONGEST_COMMAND:,} are possible. Write it to a script with "
             "write_file and run that."
         )
-    bash = shutil.which("bash")
-    return [bash, "--noprofile", "--norc", "-c", command] if bash else ["sh", "-c", command]
+    bash = processes.own_program("bash", workspace)
+    return [bash, "--noprofile", "--norc", "-c", command] if bash else ["/bin/sh", "-c", command]
 
 
 def _meaning(code: int) -> str:
