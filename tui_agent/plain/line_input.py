@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tui_agent.plain.paper import PROMPT
+from tui_agent.terminal_text import sanitize
 
 if TYPE_CHECKING:
     from tui_agent.plain.paper import Paper
@@ -29,6 +30,8 @@ class Ahead(NamedTuple):
 
     lines: Sequence[str] = ()
     draft: str = ""
+    taken: bool = False
+    """The draft was taken out of the terminal: the line that is typed on does not begin with it any more."""
 
 
 class Receiver(Protocol):
@@ -149,6 +152,8 @@ class Keyboard:
         if self._wanted:
             return
         self._paper.end()
+        if draft and self._editor is None:
+            self._paper.line(f"(Kept from before: {sanitize(draft)})")
         self._wanted = True
         if self._editor is None:
             self._paper.prompt()
@@ -165,13 +170,16 @@ class Keyboard:
         data = self._rest + self._drained()
         whole, newline, self._rest = data.rpartition(b"\n")
         draft, self._rest = _text(self._rest), b""
-        return Ahead(_text(whole).split("\n") if newline else (), draft)
+        return Ahead(_text(whole).split("\n") if newline else (), draft, taken=True)
 
     def close(self) -> None:
         import termios
 
         if self._listening:
             self._loop.remove_reader(self._fd)
+        if self._wanted:
+            self._wanted = False
+            self._paper.line()
         with suppress(OSError, termios.error):
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 

@@ -69,6 +69,9 @@ GRACE = 0.4
 DRAFT_GRACE = 3.0
 """The same where somebody was in the middle of a line when the question came."""
 
+MODELS_LISTED = 40
+"""Models that are offered by number; every other one is named."""
+
 GREETING = "Type a task, or /help. Ctrl+C interrupts what runs; a second Ctrl+C leaves."
 
 
@@ -178,6 +181,7 @@ class PlainConsole:
         for task in (self._work, *self._aside):
             if task is not None:
                 task.cancel()
+        self._input.close()
         self.paper.end()
         opened, closed = self._opened, True
         if opened is not None:
@@ -186,7 +190,6 @@ class PlainConsole:
             except SessionError as error:
                 sys.stderr.write(f"{sanitize(str(error))}\n")
                 closed = False
-        self._input.close()
         if opened is not None:
             settings = opened.settings
             await put_away(settings.state_dir, opened.session.id, settings.retention_days, time.time())
@@ -240,8 +243,11 @@ class PlainConsole:
                 if not self.operator.questions:
                     return
             elif waits:
-                draft, self._draft = self._draft, ""
-                self._input.want(asking.ask.draft if asking else draft)
+                if asking is not None:
+                    self._input.want(asking.ask.draft)
+                else:
+                    draft, self._draft = self._draft, ""
+                    self._input.want(draft)
             await self._woken.wait()
 
     def _end_work(self) -> None:
@@ -343,6 +349,10 @@ class PlainConsole:
         elif not typed:
             if self._gate is not None and self._commands is not None:
                 self._begin(self._commands.step(""))
+        elif asking is not None and asking.kept and line.at >= asking.since:
+            self.put_in_prompt(asking.kept + text)
+            asking.kept = ""
+            self.paper.line("That went on with what you were typing; it is kept. The question still waits.")
         elif typed.startswith("!"):
             self._begin(self._own_command(typed[1:].strip()))
         else:
@@ -483,8 +493,10 @@ class PlainConsole:
         opened = _Open(_dialogue(question, self._opened.session.state), question.settle, question)
         self._start(opened)
         if self._input.interactive:
-            opened.typing = ahead.draft
-            opened.since = time.monotonic()
+            opened.typing, opened.since = ahead.draft, time.monotonic()
+            if ahead.draft and ahead.taken:
+                opened.kept = ahead.draft
+                self.paper.line(f"(What you were typing is kept for later: {sanitize(ahead.draft)})")
 
     def _show_gate(self, gate: GateQuestion) -> None:
         self._gate = gate
@@ -517,6 +529,8 @@ class PlainConsole:
     def _drop(self, opened: _Open) -> None:
         if opened in self._conversations:
             self._conversations.remove(opened)
+            if opened.kept:
+                self.put_in_prompt(opened.kept)
 
     async def _explained(self, opened: _Open) -> None:
         await self.explain(opened.ask.why)
@@ -539,14 +553,15 @@ class PlainConsole:
     async def choose_model(self, settings: Settings) -> Offer | None:
         """One of the models that can be used now."""
         self.paper.line("Looking for models.")
-        found = [row for row in offers(await discover(settings, os.environ)) if isinstance(row.value, Offer)]
+        rows = offers(await discover(settings, os.environ))
+        found = [row for row in rows if isinstance(row.value, Offer)][:MODELS_LISTED]
         if not found:
             self.paper.line(
                 "No profile, no server and no provider's key was found; --model NAME takes any name."
             )
             return None
-        rows = [f"{one_line(row.text, 100)}  {one_line(row.about, 200)}".rstrip() for row in found]
-        chosen = await self.ask(dialogues.pick("Which model?", rows))
+        said = [f"{one_line(row.text, 100)}  {one_line(row.about, 200)}".rstrip() for row in found]
+        chosen = await self.ask(dialogues.pick("Which model?", said))
         value = None if chosen is None else found[chosen].value
         return value if isinstance(value, Offer) else None
 
@@ -579,12 +594,16 @@ class _Open:
     question: AnyQuestion | None = None
     since: float = 0.0
     typing: str = ""
+    kept: str = ""
+    """What they were typing, where it was taken out of their line."""
     speaking: bool = False
     """What comes before the next line is still being gathered."""
     ask: dialogues.Ask = field(default_factory=dialogues.Ask)
 
     def missed_by(self, line: _Line) -> bool:
         """Whether the line was begun before the question came, or came too soon after it to be meant for it."""
+        if line.at < self.since:
+            return True
         typing, self.typing = self.typing, ""
         grace = DRAFT_GRACE if typing else GRACE
         return bool(typing and line.text.startswith(typing)) or line.at - self.since < grace
