@@ -36,6 +36,8 @@ HISTORY = 100
 MEASURED = 20
 """Iterations measured in a session, so that the history stays near that size."""
 BUDGET_MS = 0.5
+RATIO = 20
+"""The budget in bare loops, as it was on the machine that it was set on: what holds on slower and busier ones."""
 
 
 class Nothing:
@@ -179,7 +181,10 @@ async def main() -> int:
     cpu, base_cpu = (statistics.median(spent.cpu for spent in times) for times in (ours, theirs))
     p95 = statistics.quantiles([spent.wall for spent in ours], n=20)[-1]
     print(f"engine     median {median:.3f} ms an iteration, p95 {p95:.3f} ms ({len(ours)} iterations)")
-    print(f"bare loop  median {base:.3f} ms; ratio {median / base:.1f}")
+    print(
+        f"bare loop  median {base:.3f} ms; ratio {median / base:.1f}, of processor time {cpu / base_cpu:.1f} "
+        f"(about {RATIO} where the budget was set)"
+    )
     print(f"overhead   median {median - base:.3f} ms on the clock, {cpu - base_cpu:.3f} ms of processor time")
     kept = median - base < BUDGET_MS
     print(f"budget {BUDGET_MS} ms: {'kept' if kept else 'MISSED'}")

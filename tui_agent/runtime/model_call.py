@@ -13,6 +13,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tui_agent.config.profiles import ModelParameters
 from tui_agent.core import events
 from tui_agent.core.decision.model_calls import model_faulted
 from tui_agent.core.decision.steps import CallModel, Summarise
@@ -31,6 +32,9 @@ from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
 
 Sleep = Callable[[float], Awaitable[None]]
 
+
+_NO_PARAMETERS = ModelParameters()
+"""Those of the profile are added by whoever knows the model; a default would be copied for each request."""
 
 _NO_END = events.Fault(kind=events.FaultKind.STREAM_CUT, message="the reply ended before it was complete")
 
@@ -258,6 +262,9 @@ class ModelCaller:
             native_calls=state.run.tool_calls == "native",
             api_base=self._api_base,
             ephemeral=ephemeral,
+            parameters=_NO_PARAMETERS,
+            extra_headers={},
+            extra_body={},
             silence_timeout=self._silence_timeout,
             total_timeout=max(1_800.0, self._silence_timeout),
         )
