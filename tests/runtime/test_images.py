@@ -13,8 +13,11 @@ import pytest
 from tests.kept_host import KeptHost
 from tests.openai_server import Answer, Recorded, error
 from tests.runtime.test_reasoning import run, session_at
-from tests.servers import MAKES, Make, ModelServer, Said
-from tests.servers.chat import LlamaCpp, Vllm
+from tests.servers import Make, ModelServer, Said
+from tests.servers.anthropic import Anthropic
+from tests.servers.chat import DeepSeek, LlamaCpp, Vllm
+from tests.servers.gemini import Gemini
+from tests.servers.responses import OpenAIResponses
 from tui_agent.core.events import SettingChanged
 from tui_agent.formats.exporters import FORMATS, export_session
 from tui_agent.models.images import refuses_images
@@ -47,8 +50,10 @@ def with_picture(folder: Path) -> Path:
 
 
 @loop_tests
-@pytest.mark.parametrize("make", MAKES, ids=lambda make: make.name)
-async def test_every_make_of_server_gets_the_image_or_its_name(
+@pytest.mark.parametrize(
+    "make", [Anthropic(), OpenAIResponses(), Gemini(), DeepSeek()], ids=lambda make: make.name
+)
+async def test_each_protocol_carries_the_image_or_its_name(
     host: KeptHost, tmp_path: Path, make: Make
 ) -> None:
     with_picture(tmp_path)
