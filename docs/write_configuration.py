@@ -127,6 +127,13 @@ def page() -> str:
     )
     environment = "Commands and hooks are given no variable that is named like a secret, but for these."
     names = "".join(f"- `{field.alias}`\n" for field in HookSettings.model_fields.values())
+    keys = (
+        "Keys of the console, by the name of their command; an empty text takes a key away. `/keys` lists all\n"
+        "actions, takes another key by its being pressed, and says which cannot be had. What is left out keeps its\n"
+        "default; a default key that is given to another action is free.\n\n"
+        '    [keys]\n    diff = "f11"\n    step = "alt+s"\n    plan = ""'
+    )
+    parts += ["## `[keys]` †\n", keys + "\n"]
     parts += ["## `[web]` †\n", _table(WebSettings)]
     parts += ["## `[format]` †, `[diagnostics]` †\n", files + "\n"]
     parts += [
@@ -151,6 +158,7 @@ _SECTIONS = {
     "fallbacks",
     "format",
     "diagnostics",
+    "keys",
     "web",
     "name",
 }

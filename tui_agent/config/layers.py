@@ -30,6 +30,7 @@ Schema = Mapping[str, "frozenset[str] | None"]
 PERSONAL: Mapping[str, str] = {
     "api_base": "it decides where your provider key and every message are sent",
     "hooks": "hooks are commands that run unasked",
+    "keys": "it decides what your keys do",
     "format": "formatters are commands that run unasked",
     "web": "it decides which addresses of your network may be contacted",
     "diagnostics": "checkers are commands that run unasked",

@@ -24,6 +24,7 @@ from tui_agent.config.errors import (
     secret_key,
     unknown_key,
 )
+from tui_agent.config.keys import key_problem, written
 from tui_agent.config.layers import (
     LIMITS,
     PREFIX,
@@ -130,6 +131,8 @@ class Settings(BaseModel):
     """The console in lines: for screen readers and terminals that cannot be drawn on."""
     vim: bool = False
     """Vim keys in the prompt."""
+    keys: dict[Annotated[str, Field(pattern="^[a-z][a-z-]*$")], str] = {}
+    """Keys of the console by the name of their command (`diff = "f11"`); empty: no key. `/keys` lists them all."""
     step: bool = False
     """Start paused before every iteration."""
     output: OutputForm = "text"
@@ -179,6 +182,15 @@ class Settings(BaseModel):
     @classmethod
     def _split_at_commas(cls, value: Any) -> Any:
         return names_of(value)
+
+    @field_validator("keys")
+    @classmethod
+    def _are_keys(cls, value: dict[str, str]) -> dict[str, str]:
+        keys = {name: written(key) if key.strip() else "" for name, key in value.items()}
+        for name, key in keys.items():
+            if key and (problem := key_problem(key)):
+                raise ValueError(f"must give {name} another key: {problem}")
+        return keys
 
     @field_validator("api_base")
     @classmethod

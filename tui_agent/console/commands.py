@@ -6,7 +6,7 @@ A command is carried out by the method of the same name of the screen: `/next-pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,6 +35,11 @@ class Command:
     def action(self) -> str:
         """Textual's name of the screen's method, without `action_`."""
         return self.name.replace("-", "_")
+
+    @property
+    def pressed(self) -> str:
+        """The key that is in force; empty: none."""
+        return _in_force.get(self.name, self.key)
 
     @property
     def needs_argument(self) -> bool:
@@ -84,6 +89,7 @@ COMMANDS: tuple[Command, ...] = (
         "[TEXT|drop]",
         key="f4",
     ),
+    Command("keys", "All actions with their keys; press another key for one"),
     Command(
         "settings", "Every setting and where its value comes from; change it in your own file", key="f12"
     ),
@@ -173,6 +179,48 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 BY_NAME = {command.name: command for command in COMMANDS}
+BINDABLE = tuple(command for command in COMMANDS if not command.needs_argument)
+"""What a key can do."""
+
+
+_in_force: dict[str, str] = {}
+"""Keys by the name of their command, as the operator chose them. There is one console in a process."""
+
+
+def use_keys(chosen: Mapping[str, str]) -> list[str]:
+    """Let commands have these keys, "" for none; a default key that was given away is free. What is wrong, in words."""
+    remarks = []
+    taken: dict[str, str] = {}
+    for name, key in chosen.items():
+        command = BY_NAME.get(name)
+        if command is None or command.needs_argument:
+            remarks.append(_no_action(name))
+        elif key in taken:
+            remarks.append(
+                f"[keys] gives {key_label(key)} to {taken[key]} and to {name}; {taken[key]} has it."
+            )
+        elif key:
+            taken[key] = name
+    _in_force.clear()
+    for command in COMMANDS:
+        given = command.name in chosen
+        mine = next((key for key, name in taken.items() if name == command.name), "")
+        free = "" if command.key in taken else command.key
+        _in_force[command.name] = mine if given else free
+    return remarks
+
+
+def _no_action(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [command.name for command in BINDABLE], n=1, cutoff=0.4)
+    return f"[keys]: there is no action {name} that a key can have{f'; did you mean {near[0]}?' if near else '.'}"
+
+
+def shown_key(name: str) -> str:
+    """The key of a command as it is written on the screen; without one, its slash command."""
+    key = BY_NAME[name].pressed
+    return key_label(key) if key else f"/{name}"
 
 
 def key_label(key: str) -> str:
@@ -232,5 +280,5 @@ def suggestions(typed: str, values_of: ValuesOf) -> list[Suggestion]:
 
 def _of_command(command: Command) -> Suggestion:
     text = f"/{command.name} " if command.needs_argument else f"/{command.name}"
-    key = f"  ({key_label(command.key)})" if command.key else ""
+    key = f"  ({key_label(command.pressed)})" if command.pressed else ""
     return Suggestion(text, command.usage, command.help + key)

@@ -32,7 +32,7 @@ def entries(screen: DashboardScreen) -> Iterator[Entry]:
     for command in commands.COMMANDS:
         if screen.replays and not command.replay:
             continue
-        key = f"  {commands.key_label(command.key)}" if command.key else ""
+        key = f"  {commands.key_label(command.pressed)}" if command.pressed else ""
         label = command.usage.removeprefix("/") + key
         yield Entry(label, command.help, command.name, "", not command.needs_argument)
         for value in screen.values_of(command):

@@ -23,6 +23,8 @@ from textual.theme import BUILTIN_THEMES
 
 from tui_agent.console.arguments import in_browser, wanted_early
 from tui_agent.console.ascii_glyphs import ascii_glyphs
+from tui_agent.console.commands import BINDABLE, shown_key, use_keys
+from tui_agent.console.screens.dashboard_screen import DashboardScreen, no_key
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.session_app import SessionApp
 from tui_agent.console.terminal_driver import terminal_driver
@@ -206,12 +208,13 @@ class ConsoleApp(SessionApp):
         settings = opened.settings
         if settings.theme in self.theme_names and len(self.tabs) == 1:
             self.theme = settings.theme
+        self.use_keys(settings)
         if screen.arguments.demo is None:
             opened.session.connect_servers()
         await screen.attach(opened.session)
         if opened.task:
             await screen.submit(opened.task)
-        for remark in remarks_on(opened.session.state):
+        for remark in remarks_on(opened.session.state, shown_key("auto"), shown_key("step")):
             screen.say(remark, "warning")
         if self._attention is None:
             self._attention = Attention(self.write_terminal, lambda: self.app_focus, settings.notify)
@@ -259,7 +262,9 @@ class ConsoleApp(SessionApp):
         if isinstance(screen, ReplayScreen):
             await screen.complete()
             arguments = screen.arguments
-            screen.attach(await open_replay(arguments), arguments.replay_speed, arguments.replay_at)
+            recorded = await open_replay(arguments)
+            self.use_keys(recorded.settings)
+            screen.attach(recorded, arguments.replay_speed, arguments.replay_at)
             screen.run_worker(screen.read_through(), group="reading")
 
     async def _learn_themes(self) -> None:
@@ -288,7 +293,18 @@ class ConsoleApp(SessionApp):
     def take_over(self, key: str, settings: Settings) -> bool:
         if key == "notify" and self._attention is not None:
             self._attention.ways = settings.notify
-        return key == "notify"
+        if key.partition(".")[0] == "keys":
+            self.use_keys(settings)
+        return key.partition(".")[0] in {"notify", "keys"}
+
+    def use_keys(self, settings: Settings) -> None:
+        """Let the keys do what these settings say."""
+        for remark in use_keys(settings.keys):
+            self.notify(remark, severity="warning", markup=False)
+        self.set_keymap({command.name: command.pressed or no_key(command) for command in BINDABLE})
+        for tab in self.tabs:
+            if isinstance(tab, DashboardScreen):
+                tab.show_hints()
 
     def write_terminal(self, sequence: str) -> None:
         """Write a control sequence to the terminal, in order with what is drawn."""
@@ -307,7 +323,7 @@ class ConsoleApp(SessionApp):
         if isinstance(screen, LiveScreen) and screen.running:
             screen.interrupt()
         else:
-            self.notify("Ctrl+Q leaves the console.", markup=False)
+            self.notify(f"{shown_key('quit')} leaves the console.", markup=False)
 
     def _signalled(self) -> None:
         self.call_later(self.leave, LEFT_BY_SIGNAL)
@@ -332,7 +348,7 @@ def _welcome(settings: Settings) -> list[Line]:
     return welcome(settings, [])
 
 
-def remarks_on(state: RunState, auto: str = "F5", step: str = "F10") -> list[str]:
+def remarks_on(state: RunState, auto: str, step: str) -> list[str]:
     """What the operator should know of a session that was opened again. `auto`, `step`: the keys or commands."""
     from tui_agent.terminal_text import one_line
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_agent.console.commands import BY_NAME, shown_key
 from tui_agent.console.panes.styled_line import Line, Span, pad
 from tui_agent.quantities import age
 from tui_agent.terminal_text import one_line
@@ -20,8 +21,8 @@ SHOWN = 5
 
 _TODO = (
     ("Enter", "give a task; @ names a file, ! runs a command of your own, / is a command"),
-    ("F10", "step: every request waits, and its note can be edited"),
-    ("F1", "help: keys, commands, signs, strategies"),
+    ("step", "step: every request waits, and its note can be edited"),
+    ("help", "help: keys, commands, signs, strategies"),
 )
 
 
@@ -38,7 +39,8 @@ def welcome(
     ]
     lines: list[Line] = [()]
     lines += [_row(label, text) for label, text in facts]
-    lines += [(), *(_row(key, text, "accent bold") for key, text in _TODO)]
+    todo = ((shown_key(key) if key in BY_NAME else key, text) for key, text in _TODO)
+    lines += [(), *(_row(key, text, "accent bold") for key, text in todo)]
     if sessions:
         lines += [(), (Span(" Earlier here", "muted"), Span("   /sessions opens one", "faint"))]
         lines += [_session(row, now()) for row in sessions[:SHOWN]]

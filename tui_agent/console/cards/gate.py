@@ -17,6 +17,7 @@ from textual.widgets import Static, TextArea
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
+from tui_agent.console.commands import shown_key
 from tui_agent.console.fields import TextField
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import reveal
@@ -29,10 +30,11 @@ if TYPE_CHECKING:
     from tui_agent.runtime.operator import RequestOutline
 
 CHOICES = (
-    Choice("F10", "send it", "step"),
-    Choice("F5", "go on by itself", "auto"),
-    Choice("F4", "edit the note", "edit"),
+    ("step", "send it", "step"),
+    ("auto", "go on by itself", "auto"),
+    ("note", "edit the note", "edit"),
 )
+"""Commands, whose keys are shown, what they do here, and the value."""
 DROP = Choice("⌫", "drop the note", "drop")
 
 
@@ -86,7 +88,8 @@ class GateCard(Card):
         note = self.question.note
         text = note or "No recovery note goes with it."
         yield CardBody([Passage(text, "note" if note else "muted")])
-        yield Choices([*CHOICES, DROP] if note else CHOICES)
+        choices = [Choice(shown_key(name), label, value) for name, label, value in CHOICES]
+        yield Choices([*choices, DROP] if note else choices)
         yield TextField(reveal(note or ""), compact=True, soft_wrap=True, show_line_numbers=False)
 
     async def update_subject(self) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 from textual import work
 from textual.binding import Binding, BindingType
 
-from tui_agent.console.commands import BY_NAME, COMMANDS, Command, key_label
+from tui_agent.console.commands import BINDABLE, BY_NAME, COMMANDS, Command, key_label, shown_key
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.redraw import Redraw
 from tui_agent.console.splash import LOW_HEIGHT, PANE_NAMES, TINY_HEIGHT, Splash
@@ -45,12 +45,24 @@ Result = TypeVar("Result")
 JUMP_TARGETS = (*PANE_NAMES, "prompt")
 
 
+def no_key(command: Command) -> str:
+    """What stands for a key where a command has none: no terminal sends it."""
+    return f"none_{command.action}"
+
+
 def command_bindings(*, replay: bool) -> list[BindingType]:
     """The registry's keys; Esc leaves the first word to whatever is open."""
     bindings: list[BindingType] = [
-        Binding(command.key, command.action, command.help, show=False, priority=command.key != "escape")
-        for command in COMMANDS
-        if command.key and (command.replay or not replay)
+        Binding(
+            command.key or no_key(command),
+            command.action,
+            command.help,
+            show=False,
+            priority=command.key != "escape",
+            id=command.name,
+        )
+        for command in BINDABLE
+        if command.replay or not replay
     ]
     bindings += [
         Binding(f"alt+{number}", f"tab('{number}')", "Tab", show=False, priority=True)
@@ -70,9 +82,9 @@ TAB_HINTS = (Hint("^N", "tab", "ctrl+n"), Hint("^L", "inbox", "ctrl+l"))
 def key_hints(*, replay: bool) -> list[Hint]:
     """The registry's hints, by their weight."""
     return [
-        Hint(key_label(command.key), command.hint, command.key)
+        Hint(key_label(command.pressed), command.hint, command.pressed)
         for command in COMMANDS
-        if command.hint and (command.replay or not replay)
+        if command.hint and command.pressed and (command.replay or not replay)
     ]
 
 
@@ -145,12 +157,17 @@ class DashboardScreen(Tab):
         if self._tab_row is not None:
             self._tab_row.display = several
             self._tab_row.show(standings, shown)
-        usual = self.usual_hints()
-        hints = [usual[0], *TAB_HINTS, *usual[1:]] if several else usual
-        self.query_one(KeyHints).show(hints)
+        self.show_hints()
         if self.status is not None:
             self.status.elsewhere = sum(each.waits for each in standings) - standings[shown].waits
             self.redraw()
+
+    def show_hints(self) -> None:
+        """Show the keys that are in force."""
+        usual = self.usual_hints()
+        hints = [*usual[:1], *TAB_HINTS, *usual[1:]] if len(self.app.tabs) > 1 else usual
+        for line in self.query(KeyHints):
+            line.show(hints)
 
     def usual_hints(self) -> Sequence[Hint]:
         """The keys of the last line, where there is one tab."""
@@ -180,7 +197,8 @@ class DashboardScreen(Tab):
         place = one_line(" ".join(getattr(fault, "__notes__", [])), 60)
         self.say(
             f"The screen could not be drawn {place} ({type(fault).__name__}: {one_line(str(fault), 200)}). "
-            "The session goes on. If this stays, leave with Ctrl+Q and open it again with agent-tui resume.",
+            f"The session goes on. If this stays, leave with {shown_key('quit')} and open it again with "
+            "agent-tui resume.",
             "error",
         )
 

@@ -229,6 +229,6 @@ class HelpScreen(ModalScreen[None]):
 def command_rows() -> Rows:
     rows = []
     for command in COMMANDS:
-        key = f"{key_label(command.key)} " if command.key else ""
+        key = f"{key_label(command.pressed)} " if command.pressed else ""
         rows.append((f"{key:<4}{command.usage}", command.help))
     return rows

@@ -48,13 +48,6 @@ ALONE = 0.6
 """Seconds that such a letter stands alone before it is a key and no text."""
 
 
-def live_hints() -> list[Hint]:
-    """The keys of the last line."""
-    hints = key_hints(replay=False)
-    hints.insert(-3, Hint("^P", "palette", "ctrl+p"))
-    return hints
-
-
 def mentioned(typed: str) -> tuple[str, str] | None:
     """What stands before the `@` of the last word, and what is typed after it; None where it has none."""
     before, at, word = typed.rpartition("@")
@@ -87,7 +80,7 @@ class LiveScreen(SessionScreen):
         """What the first paint shows: the outline, the prompt, the keys."""
         yield self.splash
         yield self.prompt
-        yield KeyHints(live_hints())
+        yield KeyHints(self.usual_hints())
 
     def on_mount(self) -> None:
         """The prompt has the first focus."""
@@ -125,7 +118,9 @@ class LiveScreen(SessionScreen):
         return super().unused and not self.prompt.text
 
     def usual_hints(self) -> Sequence[Hint]:
-        return live_hints()
+        hints = key_hints(replay=False)
+        hints.insert(-3, Hint("^P", "palette", "ctrl+p"))
+        return hints
 
     def came_to_front(self) -> None:
         super().came_to_front()
@@ -240,7 +235,7 @@ class LiveScreen(SessionScreen):
         elif self.running:
             self.interrupt()
         else:
-            self.say("Ctrl+Q leaves the console.")
+            self.say(f"{commands.shown_key('quit')} leaves the console.")
 
     def edit_note(self) -> None:
         """Open the note in the card of the request that waits."""

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.screens.dashboard_screen import DashboardScreen, command_bindings
+from tui_agent.console.screens.dashboard_screen import DashboardScreen, command_bindings, key_hints
 from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
@@ -41,10 +41,6 @@ HINTS = (
     Hint("x", "escalation", "x"),
     Hint("[ ]", "speed", "right_square_bracket"),
     Hint("f", "fork", "f"),
-    Hint("F1", "help", "f1"),
-    Hint("^Q", "quit", "ctrl+q"),
-    Hint("F2", "panes", "f2"),
-    Hint("^O", "jump", "ctrl+o"),
 )
 
 
@@ -115,7 +111,7 @@ class ReplayScreen(DashboardScreen):
 
     def compose(self) -> ComposeResult:
         yield self.splash
-        yield KeyHints(HINTS)
+        yield KeyHints(self.usual_hints())
 
     def home(self) -> ConversationPane | None:
         from tui_agent.console.panes import ConversationPane
@@ -288,7 +284,9 @@ class ReplayScreen(DashboardScreen):
         super().open_session(session_id, what, changed | {"policy", "run"}, at)
 
     def usual_hints(self) -> Sequence[Hint]:
-        return HINTS
+        # The recording's own keys, then help and leaving, then the others.
+        console = key_hints(replay=True)
+        return [*HINTS, *sorted(console, key=lambda hint: hint.word not in {"help", "quit"})]
 
     def standing(self) -> Standing:
         from tui_agent.console.tab import Standing

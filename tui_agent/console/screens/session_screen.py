@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual import work
+from textual.binding import Binding
 
+from tui_agent.console.commands import shown_key
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.core.names import APPROVALS
 
@@ -296,7 +298,8 @@ class SessionScreen(DashboardScreen):
             self._interrupted_in = "AUTO" if mode == "PAUSED" else mode
             await self.session.interrupt()
             self.say(
-                "Interrupted: a message goes at once, F5 goes on, F10 does one step, /stop ends the run."
+                f"Interrupted: a message goes at once, {shown_key('auto')} goes on, {shown_key('step')} does one step, "
+                "/stop ends the run."
             )
 
     @work(group="commands")
@@ -413,6 +416,21 @@ class SessionScreen(DashboardScreen):
         return "from the next run on." if session.use(key, settings) else "from the next session on."
 
     @work(group="commands")
+    async def action_keys(self) -> None:
+        """Show all actions with their keys."""
+        session = self.session
+        if session is None:
+            self.say("The session is still being opened.")
+            return
+        from tui_agent.console.screens.keys import KeysScreen
+
+        taken = [
+            binding.key for binding in type(self).BINDINGS if isinstance(binding, Binding) and not binding.id
+        ]
+        screen = KeysScreen(self.app.user_file(session.settings), self.apply_setting, frozenset(taken))
+        await self.app.push_screen_wait(screen)
+
+    @work(group="commands")
     async def action_permissions(self) -> None:
         """Show the permission rules in force."""
         session = self.session
@@ -495,7 +513,8 @@ class SessionScreen(DashboardScreen):
             self.rewrite_note(None if text == "drop" else text)
             return
         if self.operator.waiting_gate is None:
-            self.say("The note can be edited while a request waits: F6 or F10 makes the next one wait.")
+            keys = f"{shown_key('pause')} or {shown_key('step')}"
+            self.say(f"The note can be edited while a request waits: {keys} makes the next one wait.")
         else:
             self.edit_note()
 

@@ -1,0 +1,126 @@
+"""Keys are the operator's: any action's can be another one, but for those that no terminal sends or that texts need."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from tests.console.real_session import real_live
+from tui_agent.config.errors import ConfigError
+from tui_agent.config.keys import key_problem, written
+from tui_agent.config.settings import load_settings, user_config_file
+from tui_agent.console.commands import BINDABLE, BY_NAME, shown_key, use_keys
+from tui_agent.console.screens.help import HelpScreen, command_rows
+from tui_agent.console.screens.keys import KeyCapture, KeysScreen
+from tui_agent.console.screens.report import ReportScreen
+
+
+@pytest.fixture(autouse=True)
+def default_keys() -> Iterator[None]:
+    yield
+    use_keys({})
+
+
+@pytest.mark.parametrize(
+    "key", ["F11", "ctrl+t", "alt+x", "shift+f5", "ctrl+alt+d", "shift+ctrl+f2", "escape"]
+)
+def test_function_keys_and_letters_with_ctrl_or_alt_can_be_had(key: str) -> None:
+    assert key_problem(written(key)) == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("ctrl+i", "Tab"), ("ctrl+m", "Enter"), ("ctrl+h", "Backspace"), ("shift+ctrl+x", "same for both"),
+        ("ctrl+1", "not sent"), ("x", "what you type"), ("shift+a", "what you type"), ("f99", "no key f99"),
+        ("enter", "texts"), ("up", "moves"), ("ctrl+c", "interrupts"), ("f8", "card"), ("", "no key"),
+    ],
+)  # fmt: skip
+def test_keys_that_cannot_be_had_are_refused_with_the_reason(key: str, why: str) -> None:
+    assert why in key_problem(written(key) if key else key)
+
+
+def test_chosen_keys_outweigh_defaults_and_what_is_wrong_is_said() -> None:
+    assert use_keys({"diff": "f5", "help": "", "step": "alt+s"}) == []
+    assert [shown_key(name) for name in ("diff", "auto", "help", "step", "pause")] == [
+        "F5",
+        "/auto",
+        "/help",
+        "alt+s",
+        "F6",
+    ]
+    remarks = use_keys({"diff": "f11", "plan": "f11", "diif": "f12", "policy": "f9"})
+    assert [BY_NAME[name].pressed for name in ("diff", "plan")] == ["f11", ""]
+    assert "diff has it" in remarks[0]
+    assert "did you mean diff?" in remarks[1]
+    assert "no action policy" in remarks[2]
+    use_keys({})
+    assert all(command.pressed == command.key for command in BINDABLE)
+    pressed = [command.key for command in BINDABLE if command.key]
+    assert len(pressed) == len(set(pressed))
+    assert all(not key_problem(key) for key in pressed)
+
+
+def test_a_checkout_binds_no_keys_and_a_wrong_key_is_named(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text('[keys]\nhelp = "ctrl+i"\n', "utf-8")
+    (tmp_path / ".agent-tui.toml").write_text('[keys]\nquit = "f1"\n', "utf-8")
+    with pytest.raises(ConfigError) as raised:
+        load_settings({"workspace": tmp_path}, tmp_path / "own.toml", {})
+    assert "terminals send the same for both" in raised.value.message
+    assert "it decides what your keys do" in raised.value.message
+
+
+async def test_an_action_gets_another_key_by_pressing_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    async with real_live(tmp_path, [], size=(120, 30)) as console:
+        await console.command("/keys")
+        screen = await console.opens(KeysScreen)
+
+        async def give(action: str, *keys: str) -> None:
+            screen.query_one(Input).value = f"/{action} "
+            await console.until(lambda: screen.list.chosen.name == action)
+            await console.press("enter")
+            await console.opens(KeyCapture)
+            await console.press(*keys)
+
+        await give("status", "ctrl+i")
+        assert "reaches a program as Tab" in console.shown() or "is needed in texts" in console.shown()
+        await console.press("f11")
+        await console.opens(KeysScreen)
+        await console.until(lambda: BY_NAME["status"].pressed == "f11")
+        # What another action has is taken by pressing it twice; that one says so itself.
+        await give("help", "f5")
+        assert "F5 is the key of /auto" in console.shown()
+        await console.press("f5")
+        await console.opens(KeysScreen)
+        await console.until(lambda: BY_NAME["help"].pressed == "f5")
+        assert tomllib.loads(user_config_file().read_text())["keys"] == {"status": "f11", "help": "f5"}
+        await console.press("escape")
+
+        assert "F5 help" in console.shown()
+        assert "auto" not in console.shown().splitlines()[-1]
+        assert any(left.startswith("F5") and "/help" in left for left, _ in command_rows())
+        await console.press("f11")
+        await console.opens(ReportScreen)
+        await console.press("escape")
+        await console.press("f1")
+        assert console.app.screen is console.screen
+        await console.press("f5")
+        await console.opens(HelpScreen)
+        await console.press("escape")
+
+        # The default again, also for what had lost it.
+        await console.command("/keys")
+        screen = await console.opens(KeysScreen)
+        screen.query_one(Input).value = "/help "
+        await console.until(lambda: screen.list.chosen.name == "help")
+        await console.press("ctrl+r")
+        await console.until(lambda: (BY_NAME["help"].pressed, BY_NAME["auto"].pressed) == ("f1", "f5"))
+        await console.press("escape", "f1")
+        await console.opens(HelpScreen)
