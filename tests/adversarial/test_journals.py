@@ -265,7 +265,7 @@ def test_journal_damaged(row: Attack, cli: CommandLine) -> None:
         "replay_fifo",
         "`replay --print` of a FIFO, and of a link to /dev/zero",
         "Refused at once",
-        fell="it waited for ever",
+        fell="it waited without end",
         slow=True,
         value=(("replay", "x.jsonl", "--print"), ("replay", "zero.json", "--print")),
     ),

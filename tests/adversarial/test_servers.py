@@ -360,7 +360,7 @@ async def test_endless_streams(host: KeptHost) -> None:
 
 
 @attack(
-    "A server that sends one byte a moment, for ever: in the status line, in the headers, in a piece",
+    "A server that sends one byte a moment, without end: in the status line, in the headers, in a piece",
     "Ended by the silence that the call allows",
     slow=True,
 )

@@ -26,7 +26,7 @@ _SUBCOMMAND = re.compile(r"[a-z][\w:-]*")
 
 
 def in_words(rule: Rule) -> str:
-    """What a rule speaks for, without the rule itself."""
+    """What a rule covers, without the rule itself."""
     if rule.decision is Decision.ALLOW:
         return _allowed(rule)
     verb = "never run" if rule.decision is Decision.DENY else "always ask"
@@ -136,7 +136,7 @@ def _pattern(command: SimpleCommand, length: int | None) -> str:
 
 
 def rules_in_words(texts: Sequence[str]) -> str:
-    """Rules that allow, each with what it speaks for. An exact call is not repeated: it stands beside them."""
+    """Rules that allow, each with what it covers. An exact call is not repeated: it stands beside them."""
     said: dict[str, list[str]] = {}
     for text in texts:
         rule = parse_rule(Decision.ALLOW, text, "")

@@ -27,7 +27,7 @@ STREAMED_LINES = 400
 """Lines of a running command that are written as they come."""
 
 _SILENT = frozenset({"finish", ASK_OPERATOR, UPDATE_PLAN})
-"""Tools whose calls are told as something else: the answer, a question, the plan."""
+"""Tools whose calls are shown as something else: the answer, a question, the plan."""
 
 
 class Narration:

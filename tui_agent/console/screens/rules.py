@@ -95,7 +95,7 @@ class RulesScreen(Catalog[RuleRow]):
     def __init__(self, session: Session, file: UserFile) -> None:
         super().__init__(
             "Permissions",
-            "Try a command, or TOOL PATH: which rule speaks for it?",
+            "Try a command, or TOOL PATH: which rule applies to it?",
             RuleList(),
             (Hint("Enter", "edit", "enter"), Hint("^N", "add", "ctrl+n"), Hint("^D", "take back", "ctrl+d")),
         )
@@ -106,7 +106,7 @@ class RulesScreen(Catalog[RuleRow]):
     def on_mount(self) -> None:
         super().on_mount()
         approve = str(self._session.state.session.approve or self._session.settings.approve)
-        self.say(f"where no rule speaks: {MODES[approve]} ({approve})")
+        self.say(f"where no rule applies: {MODES[approve]} ({approve})")
         self._count()
 
     @work(group="count")

@@ -24,8 +24,8 @@ def before_reply(state: RunState) -> Step:
         return _after_fault(state, fault)
     if state.queue and not run.attempt:
         message = state.queue[0]
-        spoke = events.OperatorSpoke(text=message.text, queued=message.id, images=message.images)
-        return Record((spoke,))
+        said = events.OperatorSpoke(text=message.text, queued=message.id, images=message.images)
+        return Record((said,))
     model = state.recovery.faults.usable(run.model)
     return _call(state, CallModel(model, run.attempt + 1, state.note))
 
