@@ -56,7 +56,7 @@ async def _run(app: ConsoleApp) -> int:
     if app.resume_text:
         # The terminal may be gone; what is left in a buffer would be tried again at exit.
         with suppress(OSError):
-            os.write(sys.stdout.fileno(), app.resume_text.encode("utf-8", "replace"))
+            os.write(sys.stdout.fileno(), app.in_glyphs(app.resume_text).encode("utf-8", "replace"))
     if app.exit_text:
-        sys.stderr.write(app.exit_text + "\n")
+        sys.stderr.write(app.in_glyphs(app.exit_text) + "\n")
     return (app.return_code or 0) or (0 if closed else 1)

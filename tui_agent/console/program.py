@@ -74,7 +74,9 @@ class ConsoleApp(SessionApp):
     COMMANDS = {command_provider}
     CSS = """
     ToastRack { dock: top; align: right top; margin: 1 0 0 0; }
-    LinePane:focus:nocolor, Prompt:focus:nocolor { border: heavy $accent; }
+    LinePane:focus:nocolor, Prompt:focus:nocolor, ConversationFrame:focus-within:nocolor,
+    Card:focus-within:nocolor { border: heavy $accent; }
+    ConversationPane:focus:nocolor, FilePane:focus:nocolor, CardBody:nocolor { border: none; }
     """
     """Remarks stand at the top: below are the card, the prompt and the status line."""
 
@@ -90,7 +92,7 @@ class ConsoleApp(SessionApp):
 
     def _adapt(self, arguments: ConsoleArguments) -> None:
         """Do without what this terminal, or this operator, does without: glyphs, motion, colours."""
-        glyphs = ascii_glyphs(wanted_early("glyphs", arguments))
+        self._glyphs = glyphs = ascii_glyphs(wanted_early("glyphs", arguments))
         if glyphs is not None:
             self.driver_class = terminal_driver(super().get_driver_class(), glyphs)
         if wanted_early("motion", arguments) == "reduced" or os.environ.get("NO_MOTION"):
@@ -117,6 +119,10 @@ class ConsoleApp(SessionApp):
 
             return BrowserDriver
         return terminal_driver(super().get_driver_class())
+
+    def in_glyphs(self, text: str) -> str:
+        """A text for the normal screen, in the characters that the terminal is to get."""
+        return text if self._glyphs is None else self._glyphs.text(text)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """A cursor does not blink where nothing shall move."""
