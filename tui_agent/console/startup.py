@@ -55,27 +55,27 @@ REPLAY_MODULES = (
 )
 """What a replay needs."""
 
-LATE_MODULES = ("markdown_it", "markdown_it.tree")
+LATE_MODULES = ("markdown_it", "markdown_it.tree", "tui_agent.console.screens.sessions")
 """What is needed some time after the session is open: imported then, so that the first reply does not wait for it."""
 
+USUAL_PATIENCE = sys.getswitchinterval()
 PATIENCE = 0.0005
 """Seconds after which the loading thread lets the screen's thread run."""
 
 
 @contextmanager
-def yielding_imports() -> Iterator[None]:
+def yielding_threads() -> Iterator[None]:
     """While inside, threads let the screen's thread run at once."""
-    usual = sys.getswitchinterval()
     sys.setswitchinterval(PATIENCE)
     try:
         yield
     finally:
-        sys.setswitchinterval(usual)
+        sys.setswitchinterval(USUAL_PATIENCE)
 
 
 async def load_modules(names: Sequence[str]) -> None:
     """Import a module at a time, keys answered in between."""
-    with yielding_imports():
+    with yielding_threads():
         for name in names:
             await asyncio.to_thread(importlib.import_module, name)
             await asyncio.sleep(0)
@@ -165,7 +165,7 @@ async def open_replay(arguments: ConsoleArguments) -> Recorded:
 
     settings = await asyncio.to_thread(load_settings, arguments.overrides, arguments.config)
     path = await asyncio.to_thread(_find, arguments.replay or Newest.LATEST, settings)
-    with yielding_imports():
+    with yielding_threads():
         recording = await asyncio.to_thread(open_recording, path, settings)
         replay = await asyncio.to_thread(Replay, recording.source)
     return Recorded(replay, recording, settings)

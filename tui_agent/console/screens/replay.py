@@ -145,7 +145,7 @@ class ReplayScreen(DashboardScreen):
 
     async def read_through(self) -> None:
         """Fold the whole session in a thread and report how far it is; the screen stays usable meanwhile."""
-        from tui_agent.console.startup import yielding_imports
+        from tui_agent.console.startup import yielding_threads
         from tui_agent.store.errors import JournalError
 
         player = self.player
@@ -160,7 +160,7 @@ class ReplayScreen(DashboardScreen):
             loop.call_soon_threadsafe(self._more_read)
 
         try:
-            with yielding_imports():
+            with yielding_threads():
                 while not player.replay.ready:
                     try:
                         await asyncio.to_thread(player.replay.prepare, progress)

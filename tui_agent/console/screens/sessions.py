@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, ParamSpec, TypeVar
 
 from rich.cells import cell_len
 from textual import work
@@ -29,6 +29,7 @@ from tui_agent.console.panes.glyphs import OUTCOMES
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, pad, pad_left
 from tui_agent.console.screens.line import LineScreen
 from tui_agent.console.session_tree import Entry, entries
+from tui_agent.console.startup import yielding_threads
 from tui_agent.quantities import age, counted
 from tui_agent.store.errors import SessionError
 from tui_agent.store.redaction import Redactor
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from tui_agent.store.session_index import Hit
     from tui_agent.store.session_store import SessionStore
     from tui_agent.store.summary import SessionRow
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 HINTS = (
     Hint("Enter", "open", "enter"),
@@ -212,7 +216,7 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
             border-title-color: $accent; border-subtitle-color: $text-muted; padding: 0 1;
         }
         & Input { border: none; height: 1; padding: 0; margin-bottom: 1; background: $background; }
-        & Static { height: auto; color: $text-muted; margin-top: 1; }
+        & Static { height: 2; color: $text-muted; margin-top: 1; }
         & KeyHints { padding: 0; background: $background; }
         &.-low Input { margin-bottom: 0; }
         &.-low Static { margin-top: 0; }
@@ -268,19 +272,19 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
 
     async def _load(self) -> None:
         await self._read()
-        if await asyncio.to_thread(self._store.stale):
+        if await _in_thread(self._store.stale):
             loop = asyncio.get_running_loop()
 
             def progressed(done: int, of: int) -> None:
                 loop.call_soon_threadsafe(self._progressed, done, of)
 
-            await asyncio.to_thread(self._store.refresh, progressed)
+            await _in_thread(self._store.refresh, progressed)
             await self._read()
-        used = await asyncio.to_thread(self._store.disk_use)
+        used = await _in_thread(self._store.disk_use)
         self._say(f"{counted(len(self._rows), 'session')} · {used.total / 1e6:.1f} MB")
 
     async def _read(self) -> None:
-        self._rows = [row for row in await asyncio.to_thread(self._store.rows) if _is_worth_listing(row)]
+        self._rows = [row for row in await _in_thread(self._store.rows) if _is_worth_listing(row)]
         self._list.waiting = ""
         await self._search(0.0)
 
@@ -294,23 +298,25 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
     async def _search(self, pause: float) -> None:
         """Narrow down by titles at once, and by all that was said once nobody types."""
         typed = self.query_one(Input).value.strip()
-        self._show(typed, ())
+        await self._show(typed, ())
         if typed:
             await asyncio.sleep(pause)
-            self._show(typed, await asyncio.to_thread(self._store.found, typed))
+            await self._show(typed, await _in_thread(self._store.found, typed))
 
-    def _show(self, typed: str, hits: Sequence[Hit]) -> None:
-        self._list.show_entries(entries(self._rows, typed, hits), typed.lower().split(), time.time())
+    async def _show(self, typed: str, hits: Sequence[Hit]) -> None:
+        found = await _in_thread(entries, self._rows, typed, hits)
+        self._list.show_entries(found, typed.lower().split(), time.time())
         self._show_about()
 
     def _show_about(self) -> None:
         chosen, width = self._list.chosen, self._about.size.width
         if chosen is None or not width:
-            self._about.update("")
+            self._about.update("", layout=False)
             return
         titles = (row.title for row in self._rows if row.id == chosen.row.parent)
         parent = next(titles, chosen.row.parent)
-        self._about.update(about(chosen.row, parent, width, 1 if self.size.height < LOW else 2))
+        said = about(chosen.row, parent, width, 1 if self.size.height < LOW else 2)
+        self._about.update(said, layout=False)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search as it is typed."""
@@ -375,6 +381,12 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
             return False
         await self._read()
         return True
+
+
+async def _in_thread(work: Callable[Given, Result], *given: Given.args, **named: Given.kwargs) -> Result:
+    """Do it in a thread that lets the screen go first."""
+    with yielding_threads():
+        return await asyncio.to_thread(work, *given, **named)
 
 
 def _is_worth_listing(row: SessionRow) -> bool:
