@@ -196,6 +196,7 @@ async def test_a_wider_rule_is_kept_everywhere_in_the_users_file_which_keeps_its
     ]
     assert ("bash(touch *)",) in asked.others
     assert live.state.session.rules == {"bash(touch *)"}
+    assert f"allow bash(touch *) ({file})" in [str(rule) for rule in live.rules()]
     live.change_rules(added=["bash(make)"], removed=["bash(touch *)"])
     assert [str(rule) for rule in live.rules()][-1] == "allow bash(make) (allowed for this session)"
     with pytest.raises(ValueError, match="is no rule"):

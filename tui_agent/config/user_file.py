@@ -130,8 +130,3 @@ def _table(document: TOMLDocument, sections: Iterable[str]) -> MutableMapping[st
             table[name] = made
         table = table[name]
     return table
-
-
-def keep_everywhere(settings: Settings, texts: Iterable[str]) -> None:
-    """Allow calls by these rules in every workspace. Raises `ConfigError`, `ValueError`."""
-    UserFile(settings.user_file, {"workspace": settings.workspace}).add_rules(Decision.ALLOW, texts)

@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,7 +20,7 @@ from urllib.parse import urlsplit
 from tui_agent import __version__
 from tui_agent.config.sections import HookEvent, HookSettings
 from tui_agent.config.settings import Settings, user_config_file
-from tui_agent.config.user_file import keep_everywhere
+from tui_agent.config.user_file import UserFile
 from tui_agent.core import events
 from tui_agent.core.fold import fold
 from tui_agent.core.names import BUDGET_KEYS
@@ -214,7 +213,7 @@ class Session:
             settings.permission_rules(),
             self.kept_rules.rules,
             self.kept_rules.add,
-            partial(keep_everywhere, settings),
+            self._keep_everywhere,
         )
         executor = Executor(
             recorder,
@@ -407,6 +406,11 @@ class Session:
         for text in added:
             parse_rule(Decision.ALLOW, text, "")
         self._recorder.record(events.RulesChanged(added=tuple(added), removed=tuple(removed)))
+
+    def _keep_everywhere(self, texts: Sequence[str]) -> None:
+        """Allow calls by these rules in every workspace. Raises `ConfigError`, `ValueError`."""
+        file = UserFile(self.settings.user_file, {"workspace": self._workspace})
+        self.use_rules(file.add_rules(Decision.ALLOW, texts))
 
     def use_rules(self, settings: Settings) -> None:
         """Judge by these settings' permission rules from now on."""

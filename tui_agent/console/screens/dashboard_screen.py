@@ -75,8 +75,8 @@ def command_bindings(*, replay: bool) -> list[BindingType]:
     ]
 
 
-TAB_HINTS = (Hint("^N", "tab", "ctrl+n"), Hint("^L", "inbox", "ctrl+l"))
-"""What the last line shows too where there are several tabs."""
+TAB_HINTS = (("next-tab", "tab"), ("inbox", "inbox"))
+"""Commands that the last line shows too where there are several tabs, and their words."""
 
 
 def key_hints(*, replay: bool) -> list[Hint]:
@@ -165,7 +165,8 @@ class DashboardScreen(Tab):
     def show_hints(self) -> None:
         """Show the keys that are in force."""
         usual = self.usual_hints()
-        hints = [*usual[:1], *TAB_HINTS, *usual[1:]] if len(self.app.tabs) > 1 else usual
+        pressed = [(BY_NAME[name].pressed, word) for name, word in TAB_HINTS if len(self.app.tabs) > 1]
+        hints = [*usual[:1], *(Hint(key_label(key), word, key) for key, word in pressed if key), *usual[1:]]
         for line in self.query(KeyHints):
             line.show(hints)
 

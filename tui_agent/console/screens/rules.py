@@ -132,7 +132,13 @@ class RulesScreen(Catalog[RuleRow]):
         speaking = [one.rule for one in self._judged.findings if one.rule] if self._judged else []
         kept = {rule.text for rule in self._session.kept_rules.rules()}
         rows = []
-        for rule in sorted(self._session.rules(), key=lambda rule: list(Decision)[::-1].index(rule.decision)):
+        rules = self._session.rules()
+        for_good = {
+            rule.text for rule in rules if rule.decision is Decision.ALLOW and rule.origin != THIS_SESSION
+        }
+        for rule in sorted(rules, key=lambda rule: list(Decision)[::-1].index(rule.decision)):
+            if rule.origin == THIS_SESSION and rule.text in for_good:
+                continue
             scope = self._scope(rule, kept)
             origin = ORIGINS.get(scope, Path(rule.origin).name)
             uses = self._uses[f"{rule.decision} {rule.text}"]
@@ -227,11 +233,12 @@ class RulesScreen(Catalog[RuleRow]):
 
     async def _take_away(self, row: RuleRow) -> None:
         text = row.rule.text
-        if row.scope == "session":
+        if text in self._session.state.session.rules:
+            # What was allowed for good was allowed for the session with it.
             self._session.change_rules(removed=[text])
-        elif row.scope == "workspace":
+        if row.scope == "workspace":
             await asyncio.to_thread(self._session.kept_rules.remove, text)
-        else:
+        elif row.scope == "user":
             self._session.use_rules(await asyncio.to_thread(self._file.drop_rule, row.rule.decision, text))
 
     @work(group="change")
