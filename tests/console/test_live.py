@@ -276,6 +276,8 @@ async def test_a_wrong_value_is_named_and_changes_nothing() -> None:
 
 
 async def test_commands_are_offered_and_completed_while_they_are_typed() -> None:
+    from textual import events
+
     async with live() as console:
         await console.type("/pol")
         assert "/policy NAME" in console.shown()
@@ -284,6 +286,15 @@ async def test_commands_are_offered_and_completed_while_they_are_typed() -> None
         await console.type("for")
         await console.press("enter")
         await console.until(lambda: ("policy", "forge") in console.session.done)
+        await console.type("/pol")
+        for key in (
+            *"icy",
+            "space",
+            *"hpd",
+            "enter",
+        ):  # a burst: the list still shows what fits its beginning
+            console.app.post_message(events.Key(key, {"space": " "}.get(key, key if len(key) == 1 else None)))
+        await console.until(lambda: ("policy", "hpd") in console.session.done)
 
 
 async def test_themes_switch_live() -> None:

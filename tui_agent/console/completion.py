@@ -52,6 +52,7 @@ class Completions(Static):
         self._suggest = suggest
         self._suggestions: Sequence[Suggestion] = ()
         self._chosen = 0
+        self._typed = ""
 
     @property
     def choice(self) -> str | None:
@@ -65,8 +66,14 @@ class Completions(Static):
             return None
         return choice
 
+    def catch_up(self, typed: str) -> None:
+        """Show what fits `typed` where the list is open for an earlier text: a burst of keys is ahead of it."""
+        if self._suggestions and typed != self._typed:
+            self.offer(typed)
+
     def offer(self, typed: str) -> None:
         """Show what fits `typed`; an empty text closes the list."""
+        self._typed = typed
         self._suggestions = self._suggest(typed) if typed else ()
         self._chosen = 0
         self._draw()

@@ -209,13 +209,17 @@ class Prompt(KeysInOrder, TextArea):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         """Offer commands while a slash command is being typed."""
         event.stop()
+        self.completions.offer(self._begun)
+
+    @property
+    def _begun(self) -> str:
+        """The text that may be completed; empty for one that is not."""
         at_end = self.cursor_location == self.document.end
-        self.completions.offer(
-            self.text if self.document.line_count == 1 or (at_end and "@" in self.text) else ""
-        )
+        return self.text if self.document.line_count == 1 or (at_end and "@" in self.text) else ""
 
     def action_send(self) -> None:
         """Send the text, or take the chosen completion first where it is not complete yet."""
+        self.completions.catch_up(self._begun)
         chosen = self.completions.chosen_for(self.text)
         if chosen is not None:
             self.put(chosen)
@@ -236,6 +240,7 @@ class Prompt(KeysInOrder, TextArea):
 
     def action_complete(self) -> None:
         """Take the chosen completion, or go to the next pane where there is none."""
+        self.completions.catch_up(self._begun)
         chosen = self.completions.choice
         if chosen is None:
             self.screen.focus_next()
