@@ -51,17 +51,7 @@ def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Terminal]) -
         assert f'"{heavy}"' not in modules
 
 
-def test_ctrl_q_leaves_cleanly_and_restores_the_terminal(start: Callable[..., Terminal]) -> None:
-    console = start("-m", "tui_agent", "--model", "openai/none")
-    console.until(lambda: b"READY" in console.output)
-    console.send(b"\x11")
-    assert console.code() == 0
-    assert b"\x1b[?1049l" in console.output
-    assert b"\x1b[?25h" in console.output
-    assert b"Traceback" not in console.output
-
-
-def test_leaving_brings_the_list_up_to_date_and_lets_old_sessions_go(
+def test_ctrl_q_restores_the_terminal_brings_the_list_up_to_date_and_lets_old_sessions_go(
     start: Callable[..., Terminal], tmp_path: Path
 ) -> None:
     old = tmp_path / "state" / "sessions" / "old"
@@ -71,13 +61,16 @@ def test_leaving_brings_the_list_up_to_date_and_lets_old_sessions_go(
     console.until(lambda: b"READY" in console.output)
     console.send(b"\x11")
     assert console.code() == 0
+    assert b"\x1b[?1049l" in console.output
+    assert b"\x1b[?25h" in console.output
+    assert b"Traceback" not in console.output
     store = SessionStore(tmp_path / "state")
     assert [row.id for row in store.trash()] == ["old"]
     assert store.stale() == 0
     assert len(store.rows()) == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
 def test_a_signal_closes_the_session_in_good_order(
     start: Callable[..., Terminal], tmp_path: Path, number: int
 ) -> None:
@@ -112,8 +105,8 @@ def test_a_terminal_that_goes_away_ends_the_program(
     ("arguments", "env", "says"),
     [
         (["--workspace", "/no/such/folder"], {}, b"/no/such/folder"),
-        ([], {"AGENT_TUI_POLICY": "nonsense"}, b"AGENT_TUI_POLICY"),
-        (["--config", "/no/such/file.toml"], {}, b"/no/such/file.toml"),
+        pytest.param([], {"AGENT_TUI_POLICY": "nonsense"}, b"AGENT_TUI_POLICY", marks=pytest.mark.slow),
+        pytest.param(["--config", "/no/such.toml"], {}, b"/no/such.toml", marks=pytest.mark.slow),
         (["resume", "nothing-like-it"], {}, b"nothing-like-it"),
     ],
 )

@@ -212,7 +212,7 @@ NOISE = st.lists(
 STEPS_FORWARD = st.sampled_from(["edit", "poll", "new"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(NOISE, STEPS_FORWARD), min_size=1, max_size=25), st.booleans(), st.booleans())
 def test_a_run_that_keeps_making_progress_is_neither_stopped_nor_held_up(
     script: list[tuple[list[dict[str, Any]], str]], operator: bool, in_one_reply: bool
@@ -234,7 +234,7 @@ def test_a_run_that_keeps_making_progress_is_neither_stopped_nor_held_up(
         assert player.refused == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(FILES, min_size=40, max_size=60), st.booleans())
 def test_a_run_that_only_turns_in_circles_comes_to_an_end(paths: list[str], operator: bool) -> None:
     player = Player(operator_present=operator)
