@@ -11,7 +11,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from tests.console.waiting import picture, until
+from tests.console.waiting import LIMIT, picture, until
 from tui_agent.config.settings import Settings
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.program import ConsoleApp
@@ -80,7 +80,7 @@ class RealConsole:
         """One run a task, each to its end."""
         for task in tasks:
             await self.session.submit(task)
-            await asyncio.wait_for(self.session.wait(), 30)
+            await asyncio.wait_for(self.session.wait(), LIMIT)
 
     async def opens(self, kind: type[Any]) -> Any:
         """The screen of this kind, once it is on top and has been drawn."""

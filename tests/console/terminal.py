@@ -18,7 +18,7 @@ from pathlib import Path
 import pyte
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 60.0
+LIMIT = 120.0
 """Seconds that only a program that hangs needs."""
 
 _KEY_PROTOCOL = re.compile(rb"\x1b\[[<>=?][0-9;]*[up$]p?")

@@ -10,7 +10,7 @@ from typing import Any
 from textual.app import App
 from textual.pilot import Pilot
 
-LIMIT = 60.0
+LIMIT = 120.0
 """Seconds."""
 
 

@@ -75,7 +75,7 @@ async def connected(live: LiveSession, *names: str) -> None:
         await eventually(lambda name=name: name in live.state.servers)
 
 
-async def eventually(holds: Callable[[], Any], seconds: float = 60) -> None:
+async def eventually(holds: Callable[[], Any], seconds: float = 120) -> None:
     """Wait until it is so; only a hang reaches the limit."""
     async with asyncio.timeout(seconds):
         while not holds():

@@ -19,6 +19,9 @@ from tui_agent.store.journal import read_journal
 from tui_agent.store.session import Session, open_session
 from tui_agent.tools.registry import ToolRegistry
 
+LIMIT = 120.0
+"""Seconds that only a run that hangs needs, also on a machine with ten times as much to do as it can."""
+
 
 @dataclass
 class LiveSession:
@@ -38,7 +41,7 @@ class LiveSession:
         return await self.ended()
 
     async def ended(self) -> RunFinished:
-        finished = await asyncio.wait_for(self.session.wait(), 30)
+        finished = await asyncio.wait_for(self.session.wait(), LIMIT)
         assert finished is not None
         return finished
 
@@ -48,7 +51,7 @@ class LiveSession:
         end = self.session.subscribe(lambda _, state: reached.set() if holds(state) else None)
         try:
             if not holds(self.state):
-                await asyncio.wait_for(reached.wait(), 30)
+                await asyncio.wait_for(reached.wait(), LIMIT)
         finally:
             end()
 
