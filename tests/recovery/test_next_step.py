@@ -275,7 +275,6 @@ def test_any_sequence_has_a_chance_between_0_and_1_and_words_and_a_bounded_state
     state = folded(steps)
     assert state.chance is None or 0.0 <= state.chance <= 1.0
     assert (state.chance is None) == (state.words == "")
-    assert state.samples >= 0
     assert len(state.outcomes) <= 20
     assert all(len(one.text) <= 2_001 for one in state.outcomes)
     assert len(state.shapes) <= 8
