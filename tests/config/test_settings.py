@@ -107,6 +107,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "notify": ('["bell"]', "bell"),
     "step": ("true", "true"),
     "plain": ("true", "true"),
+    "vim": ("true", "true"),
     "glyphs": ('"ascii"', "ascii"),
     "motion": ('"reduced"', "reduced"),
     "output": ('"jsonl"', "jsonl"),

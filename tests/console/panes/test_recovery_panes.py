@@ -346,22 +346,27 @@ async def test_the_status_line_gives_up_detail_before_fields_and_the_light_ones_
 
 
 async def test_an_idle_console_is_ready_and_names_the_model_of_the_next_run() -> None:
-    line = StatusLine()
-    line.next_model, line.next_policy = "openai/gpt-5", "forge"
-    text = "".join(span.text for span in line.draw(RunState(), 0.0, 100))
+    app = Stage(StatusLine)
+    async with app.run_test():
+        line = app.query_one(StatusLine)
+        line.next_model, line.next_policy = "openai/gpt-5", "forge"
+        text = "".join(span.text for span in line.draw(RunState(), 0.0, 100))
     assert "READY" in text
     assert "openai/gpt-5" in text
     assert "forge" in text
     assert "AUTO" not in text
 
 
-def test_run_and_session_are_told_apart_and_waiting_for_the_operator_is_counted() -> None:
+async def test_run_and_session_are_told_apart_and_waiting_for_the_operator_is_counted() -> None:
     story = Story().run("First.").ask_model()
     story.reply("Yes.")
     story.add(events.RunFinished(outcome=events.Outcome.ANSWERED)).run("Second.").ask_model()
     story.reply("Go.")
     story.add(events.EscalationRaised(id="q", question="?", source="attempts"))
-    text = "".join(span.text for span in StatusLine().draw(story.state, story.state.at + 90.0, 250))
+    app = Stage(StatusLine)
+    async with app.run_test():
+        line = app.query_one(StatusLine).draw(story.state, story.state.at + 90.0, 250)
+        text = "".join(span.text for span in line)
     assert "3.3k tok (6.6k in all)" in text
     assert "$0.0021 ($0.0042 in all)" in text
     assert "waited 1m 30s" in text
