@@ -14,10 +14,12 @@ START = 1_800_000_000.0
 
 
 class Story:
-    """Tells a run event by event; `state` is what the panes are shown, `now` the time after the last event."""
+    """Tells a run event by event; `state` is what the panes are shown, `now` the time
+    after the last event."""
 
     def __init__(self, policy: str = "combined", model: str = "gpt-5-mini", max_iterations: int = 50) -> None:
         self.state = RunState()
+        self.events: list[events.Event] = []
         self.now = START
         self.seq = 0
         self.policy = policy
@@ -31,7 +33,8 @@ class Story:
         """One more event, `after` seconds later."""
         self.seq += 1
         self.now += after
-        self.state = apply(self.state, event.stamped(self.seq, self.now))
+        self.events.append(event.stamped(self.seq, self.now))
+        self.state = apply(self.state, self.events[-1])
         return self
 
     def run(self, task: str) -> Story:

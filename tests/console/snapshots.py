@@ -1,0 +1,115 @@
+"""A screen as text that can be kept: its rows, and for each theme the style of each run of cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import textual
+from rich.style import Style
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from textual.app import App
+from textual.geometry import Region
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.strip import Strip
+
+from tests.console.waiting import until
+
+THEMES = ("agent-dark", "agent-light", "terminal")
+"""A dark one, a light one, and the sixteen colours of the terminal itself."""
+
+DRAWN_BY = "8.2"
+"""The release of Textual that drew what is kept; others may draw a frame or a scroll bar otherwise."""
+
+SAME_TEXTUAL = textual.__version__.rpartition(".")[0] == DRAWN_BY
+
+
+class ScreenExtension(SingleFileSnapshotExtension):
+    """A text file for each picture."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "txt"
+
+
+async def in_every_theme(app: App[Any], pilot: Pilot[Any]) -> str:
+    """The rows of the screen once, then the styles in each theme. A theme changes colours alone."""
+    app.animation_level = "none"  # a spinner stands
+    parts: list[str] = []
+    for theme in THEMES:
+        app.theme = theme
+        rows, styles = await _settled(app, pilot)
+        text = "\n".join(rows)
+        parts = parts or [text]
+        assert text == parts[0], f"{theme} changes the text:\n{parts[0]}\n{text}"
+        parts.append(f"--- {theme}\n{styles}")
+    app.theme = THEMES[0]
+    await pilot.pause()
+    return "\n".join(parts) + "\n"
+
+
+async def _settled(app: App[Any], pilot: Pilot[Any]) -> tuple[list[str], str]:
+    """What is drawn once two looks see the same."""
+    for field in app.screen.query("TextArea, Input"):
+        field.cursor_blink = False  # type: ignore[attr-defined]
+    seen: list[tuple[list[str], str]] = []
+
+    def rests() -> bool:
+        seen.append(_drawn(app))
+        return len(seen) > 2 and seen[-1] == seen[-2] == seen[-3]
+
+    await until(pilot, rests)
+    return seen[-1]
+
+
+def _drawn(app: App[Any]) -> tuple[list[str], str]:
+    """The rows, and their styles: a legend, then for each row runs of `LENGTHletter`."""
+    names: dict[str, str] = {}
+    rows, runs = [], []
+    for strip in _strips(app.screen):
+        rows.append(strip.text.rstrip())
+        row: list[tuple[str, int]] = []
+        for segment in strip:
+            letter = names.setdefault(_name(segment.style), _letter(len(names)))
+            if row and row[-1][0] == letter:
+                row[-1] = letter, row[-1][1] + segment.cell_length
+            else:
+                row.append((letter, segment.cell_length))
+        runs.append(" ".join(f"{length}{letter}" for letter, length in row))
+    legend = [f"{letter} {name}" for name, letter in names.items()]
+    return rows, "\n".join([*legend, *_folded(runs)])
+
+
+def _strips(screen: Screen[Any]) -> list[Strip]:
+    """The whole screen; of one that stands over another, what is its own."""
+    strips = screen._compositor.render_strips()
+    if not screen.is_modal:
+        return strips
+    own = Region.from_union([child.region for child in screen.children if child.display])
+    return [strip.crop(own.x, own.right) for strip in strips[own.y : own.bottom]]
+
+
+def _name(style: Style | None) -> str:
+    """Colours and attributes, without links and meta data, which differ from run to run."""
+    if style is None:
+        return "none"
+    colours = [colour.name if colour else "-" for colour in (style.color, style.bgcolor)]
+    flags = [
+        flag for flag in ("bold", "dim", "italic", "underline", "strike", "reverse") if getattr(style, flag)
+    ]
+    return " ".join([*colours, *flags])
+
+
+def _letter(number: int) -> str:
+    return chr(ord("a") + number) if number < 26 else f"{chr(ord('A') + number // 26 - 1)}{number % 26}"
+
+
+def _folded(runs: list[str]) -> list[str]:
+    """Equal rows that follow each other on one line."""
+    lines: list[str] = []
+    begin = 0
+    for end in range(1, len(runs) + 1):
+        if end == len(runs) or runs[end] != runs[begin]:
+            place = f"{begin + 1}" if end - begin == 1 else f"{begin + 1}-{end}"
+            lines.append(f"{place}: {runs[begin]}")
+            begin = end
+    return lines
