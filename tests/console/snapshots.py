@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import textual
+from rich.segment import Segments
 from rich.style import Style
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from textual.app import App
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
 from tests.console.waiting import until
@@ -29,6 +31,14 @@ class ScreenExtension(SingleFileSnapshotExtension):
 
     _write_mode = WriteMode.TEXT
     file_extension = "txt"
+
+
+class EmptyScrollBar(ScrollBarRender):
+    """A scroll bar without its thumb, whose place goes by heights that are estimated until they are drawn."""
+
+    @classmethod
+    def render_bar(cls, *args: Any, **options: Any) -> Segments:
+        return super().render_bar(*args, **{**options, "window_size": 0})
 
 
 async def in_every_theme(app: App[Any], pilot: Pilot[Any]) -> str:

@@ -18,7 +18,14 @@ from syrupy.assertion import SnapshotAssertion
 
 from tests.console.live_harness import LiveSession, live
 from tests.console.panes.stories import DIFF, START, STORIES, Story, troubled
-from tests.console.snapshots import DRAWN_BY, SAME_TEXTUAL, THEMES, ScreenExtension, in_every_theme
+from tests.console.snapshots import (
+    DRAWN_BY,
+    SAME_TEXTUAL,
+    THEMES,
+    EmptyScrollBar,
+    ScreenExtension,
+    in_every_theme,
+)
 from tests.console.waiting import until
 from tests.store.session_events import write_session
 from tui_agent.console.arguments import ConsoleArguments
@@ -36,7 +43,8 @@ SIZES = [(60, 20), (80, 24), (120, 40)]
 
 
 @pytest.fixture(autouse=True)
-def _one_place_and_time_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _the_same_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr("textual.scrollbar.ScrollBar.renderer", EmptyScrollBar)
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
