@@ -113,7 +113,9 @@ async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None
         await pilot.press("y", "backspace")
         assert second.questions
         await pilot.press("f8")
-        await console.until(lambda: isinstance(app.screen, InboxScreen) and "echo badge-made" in picture(app))
+        await console.until(
+            lambda: isinstance(app.screen, InboxScreen) and "bash echo badge-made" in picture(app)
+        )
         assert "tab 2 · make the badge" in picture(app)
         await pilot.press("enter", "enter")
         await console.until(lambda: app.shown is second and isinstance(card_host.card, ApprovalCard))

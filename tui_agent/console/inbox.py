@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.console.operator import ApprovalQuestion, EscalationQuestion, GateQuestion, ServerQuestion
+from tui_agent.console.panes.calls import short_input
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Item(NamedTuple):
         """What kind of question it is, and what it asks, in one line each."""
         match self.question:
             case ApprovalQuestion(asked=asked):
-                return "approve", one_line(f"{asked.tool}: {asked.preview}", 300)
+                return "approve", f"{one_line(asked.tool)} {short_input(asked.tool, asked.input)}"
             case EscalationQuestion(asked=raised):
                 return "answer", one_line(raised.question, 300)
             case ServerQuestion(asked=server):
