@@ -1,7 +1,7 @@
 """The animated tour of the README, made from the running program: `python screenshots/tour.py [--out FILE]`.
 
 The `recovery` demo goes from its first call to its answer. A frame is taken whenever something changed; waits are
-shortened. Needs a headless Chromium and Pillow.
+shortened, and all goes faster than it went. Needs a headless Chromium and Pillow.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "screenshots")]
@@ -23,14 +24,19 @@ from tui_agent.console.arguments import ConsoleArguments  # noqa: E402
 from tui_agent.console.program import ConsoleApp  # noqa: E402
 from tui_agent.console.screens.live import LiveScreen  # noqa: E402
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 SIZE = (104, 30)
 WIDTH = 960
 """Pixels."""
-SHORTEST, LONGEST = 0.1, 0.8
+SPEED = 2.5
+"""How much faster than the run the tour goes."""
+SHORTEST, LONGEST = 0.06, 0.6
 """Seconds that a frame stays, unless it is held."""
 EVERY = 0.25
 """Seconds between two looks at the program."""
-COLOURS = 96
+COLOURS = 128
 A_SHEET = 12
 """Frames that the browser draws at once; a page may not be of any height."""
 ADVICE = "The file was renamed: look at what is in the folder."
@@ -52,7 +58,7 @@ class Film:
         if self.frames and _content(frame) == _content(self.frames[-1]):
             return
         if self.frames:
-            self.seconds.append(min(LONGEST, max(SHORTEST, now - self._since)))
+            self.seconds.append(min(LONGEST, max(SHORTEST, (now - self._since) / SPEED)))
         self.frames.append(frame)
         self._since = now
 
@@ -112,7 +118,7 @@ async def film() -> Film:
                 await made.watch(EVERY)
                 if time.monotonic() - began > 2 * PATIENCE:
                     raise TimeoutError("the run did not end")
-            await made.watch(1.0)
+            await made.watch(2.0)
             made.hold(4.0)
             made.seconds.append(0.5)
             await app.close_sessions()
@@ -128,7 +134,7 @@ def to_gif(made: Film, out: Path) -> None:
         for begin in range(0, len(made.frames), A_SHEET):
             sheet = made.frames[begin : begin + A_SHEET]
             pictures += _drawn(sheet, Path(folder))
-    palette = pictures[len(pictures) // 2].quantize(COLOURS)
+    palette = _all_colours(pictures).quantize(COLOURS)
     first, *rest = (picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures)
     first.save(
         out,
@@ -140,7 +146,19 @@ def to_gif(made: Film, out: Path) -> None:
     )
 
 
-def _drawn(frames: list[str], folder: Path) -> list:
+def _all_colours(pictures: list[Image.Image]) -> Image.Image:
+    """A picture that holds the colours of frames from the whole tour."""
+    from PIL import Image
+
+    chosen = pictures[:: max(1, len(pictures) // 10)]
+    width, height = pictures[0].size
+    whole = Image.new("RGB", (width, height * len(chosen)))
+    for number, picture in enumerate(chosen):
+        whole.paste(picture, (0, height * number))
+    return whole
+
+
+def _drawn(frames: list[str], folder: Path) -> list[Image.Image]:
     """The frames below each other on one page, and the page cut up again."""
     from PIL import Image
 

@@ -22,6 +22,7 @@ from tui_agent.console.panes import (
 )
 from tui_agent.console.panes.glyphs import pips
 from tui_agent.console.panes.headline import headline
+from tui_agent.console.panes.incident import LOUD
 from tui_agent.console.panes.status import mode_of
 from tui_agent.console.panes.styled_line import Span, clip, fit, fit_middle, justified, text_of, width_of
 from tui_agent.core import events
@@ -414,6 +415,23 @@ async def test_the_strip_says_that_a_call_waits_for_the_operator() -> None:
     rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
     assert rows[1].endswith("──▶ you")
     assert len((await text_at(IncidentStrip, story, (80, 24))).split("\n")) == 1
+
+
+async def test_a_failure_that_the_run_went_on_without_is_a_problem_left_open() -> None:
+    story = Story().run("Make the tests green.")
+    story.ask_model()
+    (call,) = story.reply("", ("read_file", {"path": "nosuch.py"}))
+    story.fail(call, "There is no file 'nosuch.py'.").judge()
+    heights = []
+    for number in range(LOUD + 1):
+        heights.append(len((await text_at(IncidentStrip, story, (120, 40))).split("\n")))
+        story.ask_model()
+        (call,) = story.reply("", ("bash", {"command": f"make {number}"}))
+        story.succeed(call, "done").judge()
+    assert heights == [3] * (LOUD + 1)
+    text = await text_at(IncidentStrip, story, (120, 40))
+    assert text.startswith("○ 1 problem left open")
+    assert "\n" not in text
 
 
 async def test_the_strip_is_one_calm_line_when_all_is_well() -> None:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 FADING = 2
 """Steps for which a recovery is shown after it happened."""
 
+LOUD = 5
+"""Steps for which a failure takes more than a line; after them it counts as a problem left open."""
+
 
 class Rung(NamedTuple):
     """One step of the ladder: its word, and the words for what happens there."""
@@ -79,7 +82,7 @@ class IncidentStrip(Widget):
     def draw(self, state: RunState, width: int, rows: int) -> list[Line]:
         """Up to three lines while something is wrong and the run goes on, else one."""
         incident = state.metrics.incidents.current
-        if incident is None or not state.running:
+        if incident is None or not state.running or _is_past(state, incident):
             return [_calm(state, width)]
         lines = [_what(state, incident, width), _ladder(state, incident, width)]
         if rows >= len(lines) + 1:
@@ -108,6 +111,12 @@ class IncidentStrip(Widget):
         if y >= len(self._lines):
             return Strip.blank(width, self.rich_style)
         return to_strip(self._lines[y], Palette.of(self.app), self.rich_style, width)
+
+
+def _is_past(state: RunState, incident: Incident) -> bool:
+    """The run has gone on since without it, and nobody is asked."""
+    asked = state.escalation is not None or bool(state.approvals)
+    return not asked and state.run.iteration - incident.newest.iteration > LOUD
 
 
 def _joined(parts: list[tuple[Span, ...]]) -> Line:
