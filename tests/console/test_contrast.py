@@ -11,6 +11,7 @@ from textual.color import Color
 from tests.console.live_harness import LiveSession, live
 from tests.console.panes.stories import Story, answered, backing_off, streaming, tripped, troubled
 from tests.console.test_themes import OURS, THEMES
+from tui_agent.console.panes import RingPane
 from tui_agent.console.panes.diff import file_diff
 from tui_agent.console.screens.diff import DiffScreen
 from tui_agent.console.screens.help import HelpScreen
@@ -73,6 +74,8 @@ async def test_the_text_of_a_run_is_legible_on_its_real_ground(story: Callable[[
         console.session.state = story().state
         console.screen.draw()
         assert await faint(console, "run") == []
+        console.screen.query_one(RingPane).add_class("-flash")
+        assert await faint(console, "ring that flashes") == []
 
 
 @pytest.mark.parametrize("kind", ["ask", "escalate", "gate"])

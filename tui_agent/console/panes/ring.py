@@ -32,7 +32,7 @@ class RingPane(LinePane):
     DEFAULT_CSS = """
     RingPane { height: 7; min-height: 3; }
     RingPane.-tripped { border: heavy $error; border-title-color: $error; border-subtitle-color: $error; }
-    RingPane.-tripped.-flash { border: heavy $warning; border-title-color: $warning; background: $error 12%; }
+    RingPane.-tripped.-flash { border: heavy $warning; border-title-color: $foreground; background: $error 8%; }
     RingPane.-tripped.-flash:ansi { background: ansi_default; border: heavy ansi_bright_yellow; }
     """
 
