@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from textual.binding import Binding
 from textual.message import Message
 
 from tui_agent.console.panes.pane import LinePane
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
     from tui_agent.core.state import RunState
 
 Row = TypeVar("Row")
+
+
+LIST_KEYS = (
+    Binding("escape", "dismiss(None)", "Back", show=False, priority=True),
+    Binding("up", "move(-1)", "Up", show=False, priority=True),
+    Binding("down", "move(1)", "Down", show=False, priority=True),
+    Binding("pageup", "move(-10)", "Up", show=False, priority=True),
+    Binding("pagedown", "move(10)", "Down", show=False, priority=True),
+)
+"""Keys of a screen whose search field has the focus while its list is moved in (`action_move`)."""
 
 
 class _DrawnRows(Sequence[Line]):

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.panes.cursor_list import CursorList
+from tui_agent.console.panes.cursor_list import LIST_KEYS, CursorList
 
 if TYPE_CHECKING:
     from textual import events
@@ -50,11 +50,7 @@ class Catalog(ModalScreen[None], Generic[Row]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Back", show=False, priority=True),
-        Binding("up", "move(-1)", "Up", show=False, priority=True),
-        Binding("down", "move(1)", "Down", show=False, priority=True),
-        Binding("pageup", "move(-10)", "Up", show=False, priority=True),
-        Binding("pagedown", "move(10)", "Down", show=False, priority=True),
+        *LIST_KEYS,
         Binding("enter", "take", "Take", show=False, priority=True),
     ]
 

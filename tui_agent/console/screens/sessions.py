@@ -24,7 +24,7 @@ from textual.widgets import Input, Static
 
 from tui_agent.console.fields import LineField
 from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.panes.cursor_list import CursorList
+from tui_agent.console.panes.cursor_list import LIST_KEYS, CursorList
 from tui_agent.console.panes.glyphs import OUTCOMES
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, pad, pad_left
 from tui_agent.console.screens.line import LineScreen
@@ -225,11 +225,7 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Back", show=False, priority=True),
-        Binding("up", "move(-1)", "Up", show=False, priority=True),
-        Binding("down", "move(1)", "Down", show=False, priority=True),
-        Binding("pageup", "move(-10)", "Up", show=False, priority=True),
-        Binding("pagedown", "move(10)", "Down", show=False, priority=True),
+        *LIST_KEYS,
         Binding("enter", "choose('resume')", "Open", show=False, priority=True),
         Binding("ctrl+r", "choose('replay')", "Replay", show=False, priority=True),
         Binding("f2", "rename", "Rename", show=False, priority=True),
