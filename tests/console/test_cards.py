@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from textual.events import Key
+from textual.events import Key, Paste
 
 from tests.console.live_harness import live
 from tui_agent.console.cards import answer_field
@@ -619,3 +619,14 @@ def test_what_was_tried_is_shown_by_the_line_that_says_what_is_wrong_and_the_las
         "ModuleNotFoundError: No module named 'shop'",
         error,
     ]
+
+
+async def test_a_paste_into_the_answer_comes_once_and_with_all_its_lines() -> None:
+    async with live() as console:
+        console.escalate()
+        await console.card_appears()
+        await console.grace_passes()
+        field = console.card.query_one("AnswerField")
+        field.post_message(Paste("pasted one\r\npasted two\rpasted three"))
+        await console.until(lambda: field.value)
+        assert field.value == "pasted one pasted two pasted three"

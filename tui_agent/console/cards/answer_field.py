@@ -65,6 +65,10 @@ class AnswerField(KeysInOrder, Input):
             self.post_message(self.Key(key, final=True))
 
     def _on_paste(self, event: events.Paste) -> None:
-        """A paste is text, also behind a key."""
+        """A paste is text, also behind a key; its lines become one."""
+        from tui_agent.terminal_text import sanitize_paste
+
         self._stop_waiting()
-        super()._on_paste(event)
+        self.replace(" ".join(sanitize_paste(event.text).split("\n")), *self.selection)
+        event.stop()
+        event.prevent_default()
