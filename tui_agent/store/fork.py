@@ -27,6 +27,7 @@ from tui_agent.core.recovery.policy import PRESETS, preset
 from tui_agent.core.state import RunState
 from tui_agent.store.errors import SessionError, disk_error
 from tui_agent.store.fork_outputs import OUTPUT_FOLDER, Outputs, outputs_of
+from tui_agent.store.fork_point import open_parent
 from tui_agent.store.images import IMAGES_FOLDER, share_images
 from tui_agent.store.journal import JOURNAL_NAME, sync_folder
 from tui_agent.store.journal_index import JournalIndex
@@ -63,14 +64,7 @@ def fork(
     Returns the new session's folder. A damaged parent can be forked before its damage. Raises `SessionError`.
     """
     what_if = what_if or WhatIf()
-    source = JournalIndex(parent, salvage=True)
-    seq = len(source) if seq is None else seq
-    if not 1 <= seq <= len(source):
-        raise SessionError(
-            f"The session cannot be forked at event {seq}",
-            f"{parent} holds events 1 to {len(source)} that can be read",
-            "Choose one of them.",
-        )
+    source, seq = open_parent(parent, seq)
     first = cast("SessionStarted", source.event(1))
     point = ParentPoint(session_id=first.session_id, seq=seq)
     started = first.model_copy(update={"session_id": session_id, "parent": point})

@@ -39,9 +39,9 @@ class ForkPoint:
     """Goes with the next model call."""
 
 
-def fork_point(parent: Path, state: RunState, seq: int | None = None) -> ForkPoint:
-    """Look at the session in the folder (or file) `parent` after event `seq` (None: the last one written);
-    `state` is the one after it. Raises `SessionError`.
+def open_parent(parent: Path, seq: int | None) -> tuple[JournalIndex, int]:
+    """The journal in the folder (or file) `parent` as far as it can be read, and the event after which it is forked
+    (None: the last). Raises `SessionError`.
     """
     source = JournalIndex(parent, salvage=True)
     seq = len(source) if seq is None else seq
@@ -51,6 +51,14 @@ def fork_point(parent: Path, state: RunState, seq: int | None = None) -> ForkPoi
             f"{parent} holds events 1 to {len(source)} that can be read",
             "Choose one of them.",
         )
+    return source, seq
+
+
+def fork_point(parent: Path, state: RunState, seq: int | None = None) -> ForkPoint:
+    """Look at the session in the folder (or file) `parent` after event `seq` (None: the last one written);
+    `state` is the one after it. Raises `SessionError`.
+    """
+    source, seq = open_parent(parent, seq)
     question, answer, answer_seq = _asked(source, state, seq)
     running = state.running
     tool = getattr(source.event(seq), "tool", "")
