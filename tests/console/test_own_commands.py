@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.console.real_session import real_live
 from tui_agent.console.own_commands import CHECKOUT_FOLDER, OwnCommand, find_own_commands
 from tui_agent.console.palette import entries
 from tui_agent.console.screens.ask import AskScreen
+from tui_agent.models.choose import NameCheck
 
 FINISH = {"calls": [{"tool": "finish", "args": {"answer": "done"}}]}
 
@@ -52,17 +54,24 @@ def test_what_is_found_and_what_is_left_out(tmp_path: Path) -> None:
         torn="---\nno end",
         latin=b"\xff\xfe",
         huge="x" * 100_001,
+        far="---\nmodel: openai/m@https://evil.example\n---\nx",
+        played="---\nmodel: scripted:evil.toml\n---\nx",
+        other="---\nmodel: openai/small\n---\nx",
     )
     (checkout / CHECKOUT_FOLDER / "leak.md").symlink_to(outside / "secret.md")
     (checkout / CHECKOUT_FOLDER / "away").symlink_to(outside)
     found = find_own_commands(checkout, mine)
     assert [(one.name, one.description, one.personal) for one in found.commands] == [
         ("docs:check", "Check the docs", False),
+        ("other", "x", False),
         ("review", "Mine", True),
     ]
     assert "\x1b" not in found.commands[0].body
     reasons = {Path(place).stem: reason for place, reason in found.bad}
-    assert set(reasons) == {"review", "quit", "empty", "torn", "latin", "huge", "leak"}
+    assert set(reasons) == {"review", "quit", "empty", "torn", "latin", "huge", "leak", "far", "played"}
+    assert "decides where your key is sent" in reasons["far"]
+    changed = replace(found.commands[1], model="openai/large")
+    assert changed.digest != found.commands[1].digest, "another model is agreed to anew"
     assert "through a symbolic link" in reasons["leak"]
     assert "is a command of the console" in reasons["quit"]
 
@@ -118,3 +127,43 @@ async def test_a_command_is_offered_agreed_to_once_and_sent_as_text(
         await sends("/nonsense")
         await console.until(lambda: "There is no command /nonsense" in console.remarks())
         assert not (tmp_path / "workspace" / "evil").exists()
+
+
+async def test_a_command_with_a_model_runs_with_it_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "tui_agent.config.settings.user_config_file", lambda: tmp_path / "config" / "config.toml"
+    )
+    write(
+        tmp_path / "config" / "commands",
+        small="---\nmodel: openai/small\n---\nLook.",
+        wrong="---\nmodel: nosuch/thing\n---\nLook.",
+        slow="---\nmodel: openai/small\n---\nWait.",
+    )
+    waits = {"calls": [{"tool": "bash", "args": {"command": "sleep 60"}}]}
+    async with real_live(tmp_path, [FINISH, FINISH, waits, FINISH]) as console:
+
+        async def check(name: str) -> NameCheck:
+            known = not name.startswith("nosuch/")
+            return NameCheck(known, "" if known else f"litellm knows no provider for {name!r}.")
+
+        monkeypatch.setattr(console.session, "check_model", check)
+        await console.command("/wrong")
+        await console.until(lambda: "Nothing was sent" in console.remarks())
+        assert "The model of /wrong: litellm knows no provider for 'nosuch/thing'." in console.remarks()
+        assert console.screen.prompt.text == "/wrong"
+        assert not console.session.state.run.number
+        await console.command("/small")
+        await console.until(lambda: console.session.state.run.outcome is not None)
+        state = console.session.state
+        assert (state.run.model, state.session.model, state.model) == ("openai/small", "scripted", "scripted")
+        await console.until(lambda: "for this run: openai/small" in console.shown())
+        await console.run("And now?")
+        assert console.session.state.run.model == "scripted"
+        await console.session.submit("Wait for it.")
+        await console.until(lambda: console.session.state.conversation.calls)
+        await console.command("/slow")
+        await console.until(lambda: "another run is under way" in console.remarks())
+        assert (console.screen.prompt.text, console.session.state.queue) == ("/slow", ())
+        await console.session.stop()

@@ -194,7 +194,7 @@ def without_personal_keys(layer: Layer, user: Layer, defaults: Mapping[str, Any]
     """
     problems = _steering_keys(layer, user)
     for key, value in list(layer.values.items()):
-        why = PERSONAL.get(key) or _unsafe_value(key, value)
+        why = PERSONAL.get(key) or unsafe_value(key, value)
         if why:
             del layer.values[key]
             problems.append(_not_a_projects(layer, key, why))
@@ -235,7 +235,7 @@ def _steering_keys(layer: Layer, user: Layer) -> list[Problem]:
             why = "" if key in IN_A_PROJECTS_PROFILE else _STEERS
             if key == "model" and not why:
                 users = isinstance(own, dict) and name in own
-                why = f"{_STEERS} (your own file has this profile)" if users else _unsafe_value(key, value)
+                why = f"{_STEERS} (your own file has this profile)" if users else unsafe_value(key, value)
             if why:
                 del table[key]
                 problems.append(_not_a_projects(layer, f"profiles.{name}.{key}", why))
@@ -253,7 +253,8 @@ def _above(value: Any, limit: Any, where: str) -> str:
         return f"it is no number up to {limit} ({where})"
 
 
-def _unsafe_value(key: str, value: Any) -> str:
+def unsafe_value(key: str, value: Any) -> str:
+    """Why a checkout may not give a setting this value; "" where it may."""
     if key == "approve" and value != "ask":
         return 'it would let calls run unasked (only approve = "ask" is accepted here)'
     if key == "mcp" and value is not False:

@@ -13,13 +13,19 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tui_agent.config.layers import unsafe_value
 from tui_agent.console.commands import BY_NAME
 from tui_agent.console.completion import Suggestion
+from tui_agent.models.choose import NameCheck
 from tui_agent.terminal_text import one_line, sanitize_paste
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.skills import SkillError, split_front_matter
 from tui_agent.tools.workspace import Workspace, visible
+
+if TYPE_CHECKING:
+    from tui_agent.store.session import Session
 
 CHECKOUT_FOLDER = ".agent-tui/commands"
 PERSONAL_FOLDER = "commands"
@@ -46,15 +52,31 @@ class OwnCommand:
     description: str = ""
     argument: str = ""
     """The hint at what follows the name."""
+    model: str = ""
+    """Reads the message, in a run of its own; empty: the session's model."""
 
     @property
     def digest(self) -> str:
-        """Of what is sent."""
-        return hashlib.sha256(f"{self.name}\0{self.body}".encode()).hexdigest()
+        """Of what is sent, and to which model."""
+        sent = "\0".join([self.name, self.body, *([self.model] if self.model else [])])
+        return hashlib.sha256(sent.encode()).hexdigest()
+
+    @property
+    def to_model(self) -> str:
+        """What follows "it would send this text"; empty for the session's model."""
+        return f" to the model {self.model}, for this run alone" if self.model else ""
 
     @property
     def origin(self) -> str:
         return "yours" if self.personal else "of this checkout"
+
+    async def check_model(self, session: Session) -> NameCheck:
+        """Whether its model can be called; a remark says what is odd, in words for the operator."""
+        check = await session.check_model(self.model) if self.model else NameCheck()
+        if not check.remark:
+            return check
+        ending = "" if check.usable else " Nothing was sent."
+        return check._replace(remark=f"The model of /{self.name}: {one_line(check.remark, 400)}{ending}")
 
     @property
     def takes_arguments(self) -> bool:
@@ -101,7 +123,7 @@ class OwnCommands:
             Suggestion(
                 f"/{command.name} " if command.takes_arguments else f"/{command.name}",
                 one_line(f"/{command.name} {command.argument}".rstrip(), 60),
-                f"{one_line(command.description, 200)}  ({command.origin})",
+                f"{one_line(command.description, 200)}  ({', '.join(filter(None, (command.model, command.origin)))})",
             )
             for command in fitting
         ]
@@ -172,6 +194,11 @@ def _command(walls: Workspace, file: Path, inner: Sequence[str], place: str, per
     if not body:
         raise SkillError("it has no text to send")
     first = next(line.strip("# \t") for line in body.splitlines() if line.strip())
+    model = fields.get("model", "")
+    if not model.isprintable():
+        raise SkillError(f"its model {one_line(model, 80)!r} cannot be the name of one")
+    if not personal and (why := unsafe_value("model", model)):
+        raise SkillError(f"a checkout may not choose the model {one_line(model, 80)}: {why}")
     return OwnCommand(
         name,
         body,
@@ -179,6 +206,7 @@ def _command(walls: Workspace, file: Path, inner: Sequence[str], place: str, per
         personal,
         one_line(fields.get("description", "") or first, 200),
         one_line(fields.get("argument-hint", ""), 60),
+        model,
     )
 
 

@@ -26,7 +26,7 @@ def status_lines(state: RunState, width: int) -> list[Line]:
     rows = [
         ("session", f"{session.id}  {one_line(session.title, 80)}".strip()),
         ("workspace", session.workspace),
-        ("model", run.model or session.model or "none chosen"),
+        ("model", state.model or "none chosen"),
         ("policy", run.policy or session.policy or "–"),
         ("approvals", str(session.approve or "ask")),
         ("mode", mode_of(state)),

@@ -171,7 +171,7 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
     session = evolve(
         state.session,
         policy=event.policy,
-        model=event.model,
+        model=event.session_model or event.model,
         approve=event.approve,
         title=state.session.title or title_of(event.task),
     )

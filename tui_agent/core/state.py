@@ -210,6 +210,11 @@ class RunState:
         return self.rewinds[-1] if self.rewinds else None
 
     @property
+    def model(self) -> str:
+        """The model of the next call: the run's while one goes on, then the session's; empty: not known yet."""
+        return (self.run.model if self.running else self.session.model) or self.run.model
+
+    @property
     def running(self) -> bool:
         """A run goes on (also while it waits)."""
         return self.phase not in {Phase.IDLE, Phase.DONE}

@@ -182,7 +182,8 @@ class Narration:
             case events.RunStarted():
                 self._note, self._recovered = None, 0
                 self._say_task(event.task)
-                self._say(f"Run {event.run}: {one_line(event.model)}, policy {event.policy}")
+                alone = " (for this run alone)" if event.session_model else ""
+                self._say(f"Run {event.run}: {one_line(event.model)}{alone}, policy {event.policy}")
             case events.OperatorSpoke():
                 self._say_task(event.text)
             case events.IterationStarted():

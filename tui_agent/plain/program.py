@@ -391,23 +391,29 @@ class PlainConsole:
         if not command.personal and not await asyncio.to_thread(answers.answer, command.digest):
             lines = [
                 f"/{command.name} comes with this checkout: its author, not you, wrote {one_line(command.place)}.",
-                "It would send this text as your message, and run nothing by itself:",
+                f"It would send this text as your message{command.to_model}, and run nothing by itself:",
                 *dialogues.indented(reveal(command.body).split("\n")),
             ]
             if not await self.ask(dialogues.confirm(lines, "sends it, now and from now on")):
                 return
             about = {"command": command.name, "place": command.place}
             await asyncio.to_thread(answers.keep, command.digest, about, True)
-        await self.submit(command.expanded(arguments), None if command.personal else arguments)
+        check = await command.check_model(self._opened.session)
+        if check.remark:
+            self.paper.line(sanitize(check.remark))
+        if check.usable:
+            typed = None if command.personal else arguments
+            await self.submit(command.expanded(arguments), typed, command.model)
 
     def _names_a_server(self, text: str) -> bool:
         servers = None if self._opened is None else self._opened.session.servers
         return servers is not None and names_a_server(text, servers.rows())
 
-    async def submit(self, text: str, typed: str | None = None) -> None:
+    async def submit(self, text: str, typed: str | None = None, model: str = "") -> None:
         """Start a run, or queue a message; what own commands printed goes before it.
 
-        Images are sent where `typed`, what the operator wrote of it (None: all), names them.
+        Images are sent where `typed`, what the operator wrote of it (None: all), names them. `model`: that of this run
+        alone.
         """
         if self._opened is None:
             return
@@ -417,7 +423,7 @@ class PlainConsole:
                 text = await expanded(text, session.servers)
             text = "\n\n".join([*self._printed, text])
             self._narration.typed.add(text)
-            await session.submit(text, typed)
+            await session.submit(text, typed, model)
         except (PromptError, ToolError, SessionError) as error:
             self.paper.line(sanitize(str(error)))
         else:

@@ -309,11 +309,11 @@ class Session:
         elif self.servers is not None:
             await self.servers.listed()
 
-    async def submit(self, text: str, typed: str | None = None) -> None:
-        """Start a run with `text` as its task, or queue it for the run that goes on.
+    async def submit(self, text: str, typed: str | None = None, model: str = "") -> None:
+        """Start a run with `text` as its task, or queue it for the run that goes on. `model`: for this run alone.
 
         Images that are named in `typed`, what the operator wrote of it (None: all), go along as copies. Raises
-        `SessionError` for one that cannot be sent.
+        `SessionError` for one that cannot be sent, and for a model of its own while a run goes on.
         """
         wanted = text if typed is None else typed
         images: tuple[events.Image, ...] = ()
@@ -321,10 +321,16 @@ class Session:
             images = await asyncio.to_thread(
                 keep_images, wanted, self._workspace, self.folder / IMAGES_FOLDER
             )
+        if self.running and model:
+            raise SessionError(
+                f"{model} is for one run alone, and another run is under way",
+                "a message that is queued would go to that run's model",
+                "Send it when the run has ended; /stop ends it.",
+            )
         if self.running:
             self._recorder.record(events.MessageQueued(id=secrets.token_hex(4), text=text, images=images))
         else:
-            self._start(self._new_run(text, self.state.seq, images))
+            self._start(self._new_run(text, self.state.seq, images, model))
 
     def go_on(self) -> bool:
         """Go on with an unfinished run of a resumed session; False where there is none."""
@@ -568,9 +574,12 @@ class Session:
         return found
 
     async def _new_run(
-        self, task: str, asked_at: int, images: tuple[events.Image, ...]
+        self, task: str, asked_at: int, images: tuple[events.Image, ...], own_model: str = ""
     ) -> events.RunFinished | None:
-        """A run of its own; None where it was stopped before it began. `asked_at`: the last event before."""
+        """A run of its own; None where it was stopped before it began. `asked_at`: the last event before.
+
+        `own_model` is for this run alone.
+        """
         sandbox = await self.sandbox()
         if self.state.stop is not None and self.state.stop.seq > asked_at:
             return None
@@ -585,7 +594,8 @@ class Session:
                 task=task,
                 policy=name,
                 policy_settings=policy.model_dump(mode="json"),
-                model=model,
+                model=own_model or model,
+                session_model=model if own_model else "",
                 system_prompt=system_prompt(
                     self._workspace,
                     operator_present=self._operator.present,

@@ -117,6 +117,10 @@ def _operator(entry: conversation.OperatorEntry, width: int, context: BlockConte
         named = Span(f" {one_line(image.name, 200)}", f"muted {back}")
         shown = (Span("  ", back), Span(f"[{image.in_words}]", f"operator {back}"), named)
         lines.append((*clip(shown, width), Span("", back)))
+    if entry.model:
+        named = Span(one_line(entry.model, 200), f"model {back}")
+        shown = (Span("  ", back), Span("for this run: ", f"muted {back}"), named)
+        lines.append((*clip(shown, width), Span("", back)))
     return lines
 
 

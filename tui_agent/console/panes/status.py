@@ -98,7 +98,7 @@ class StatusLine(LineWidget):
         mode = MODES.get(mode_of(state), MODES["AUTO"])
         run = state.run
         badge = Span(f" {mode.glyph} {mode.word} ", f"{mode.role} reverse bold")
-        model = one_line(run.model or state.session.model or self.next_model) or "no model"
+        model = one_line(state.model or self.next_model) or "no model"
         policy = one_line(run.policy or state.session.policy or self.next_policy) or "–"
         fields = [
             _Field(

@@ -74,7 +74,8 @@ class SessionScreen(DashboardScreen):
             act(session)
         unsent, self._unsent = self._unsent, []
         for text, typed in unsent:
-            await self._submit(session, text, typed)
+            if not await self._submit(session, text, typed):
+                self.put_in_prompt(text)
         self.redraw()
 
     def _recorded(self, event: Event, state: RunState) -> None:
@@ -155,30 +156,34 @@ class SessionScreen(DashboardScreen):
         printed = await session.run_own_command(command)
         self._printed.append(f"I ran `{command}` myself. It printed:\n{printed}")
 
-    async def submit(self, text: str, typed: str | None = None) -> None:
+    async def submit(
+        self, text: str, typed: str | None = None, *, model: str = "", line: str | None = None
+    ) -> None:
         """Start a run, or queue the message for the one under way; what own commands printed goes before it.
 
-        Images that `typed` names go along: what the operator wrote of the text (None: all).
+        Images that `typed` names go along: what the operator wrote of the text (None: all). `model` is for this run
+        alone. `line` goes back into the prompt where the message cannot be sent (None: its text).
         """
         typed = text if typed is None else typed
         text = "\n\n".join([*self._printed, text])
         self._printed.clear()
         if self.session is None:
             self._unsent.append((text, typed))
-        elif await self._submit(self.session, text, typed) and self._interrupted_in and self.running:
+        elif not await self._submit(self.session, text, typed, model):
+            self.put_in_prompt(text if line is None else line)
+        elif self._interrupted_in and self.running:
             # What was cut short was cut short to say this.
             self._go(self._interrupted_in, self.session)
         self.redraw()
 
-    async def _submit(self, session: Session, text: str, typed: str) -> bool:
-        """Submit it; a message that cannot be sent goes back into the prompt."""
+    async def _submit(self, session: Session, text: str, typed: str, model: str = "") -> bool:
+        """Submit it; False, with the reason said, for a message that cannot be sent."""
         from tui_agent.store.errors import SessionError
 
         try:
-            await session.submit(text, typed)
+            await session.submit(text, typed, model)
         except SessionError as error:
             self.say(str(error), "warning")
-            self.put_in_prompt(text)
             return False
         return True
 
@@ -208,9 +213,18 @@ class SessionScreen(DashboardScreen):
             self.put_in_prompt(line)
             return
         command, arguments = found
-        if command.personal or await self._agreed(command, session):
+        if not (command.personal or await self._agreed(command, session)):
+            self.put_in_prompt(line)
+            return
+        if command.model:
+            self.say(f"/{command.name} goes to {command.model}, for this run alone.")
+        check = await command.check_model(session)
+        if check.remark:
+            self.say(check.remark, "warning")
+        if check.usable:
             # What a checkout wrote names no images.
-            await self.submit(command.expanded(arguments), None if command.personal else arguments)
+            typed = None if command.personal else arguments
+            await self.submit(command.expanded(arguments), typed, model=command.model, line=line)
         else:
             self.put_in_prompt(line)
 
@@ -237,7 +251,7 @@ class SessionScreen(DashboardScreen):
         question = AskScreen(
             f"/{command.name} comes with this checkout",
             f"Not you but whoever wrote this repository wrote {one_line(command.place)}. It would send this text as "
-            f"your message, and run nothing by itself:\n\n{reveal(command.body)}",
+            f"your message{command.to_model}, and run nothing by itself:\n\n{reveal(command.body)}",
             ("y", "send it, now and from now on"),
             ("n", "do not send it"),
             no_first=True,

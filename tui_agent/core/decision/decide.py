@@ -37,7 +37,7 @@ def decide(state: RunState) -> Step:
     if state.compacting is not None:
         return Record((compaction.failed(state, compaction.CUT_SHORT),))
     if state.compaction_asked is not None and not state.running:
-        step = compaction_due(state, state.session.model or state.run.model, None)
+        step = compaction_due(state, state.model, None)
         if step is not None:
             return step
     if state.stop is not None:

@@ -21,6 +21,8 @@ class RunStarted(Event):
     policy_settings: dict[str, JsonValue] = {}
     """All parameters of the policy (`recovery.policy.RecoveryPolicy`), so that a replay judges the same way."""
     model: str = ""
+    session_model: str = ""
+    """The session's model, where `model` is for this run alone; empty: they are one."""
     system_prompt: str = ""
     tools: tuple[str, ...] = ()
     approve: Approval = Approval.ASK

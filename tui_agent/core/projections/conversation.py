@@ -41,6 +41,8 @@ class OperatorEntry(Entry):
     text: str
     answers: str = ""
     images: tuple[events.Image, ...] = ()
+    model: str = ""
+    """The model that was chosen for this message's run alone."""
 
     @property
     def said(self) -> str:
@@ -260,7 +262,8 @@ class Conversation:
 
 
 def _run_started(conversation: Conversation, event: events.RunStarted, _: Surroundings) -> Conversation:
-    entry = OperatorEntry(event.seq, event.at, 0, event.task, images=event.images)
+    only_here = event.model if event.session_model else ""
+    entry = OperatorEntry(event.seq, event.at, 0, event.task, images=event.images, model=only_here)
     plan = conversation.plan
     if plan is not None and plan.finished:
         conversation = evolve(conversation, plans=conversation.plans.append(Plan(seq=event.seq)))

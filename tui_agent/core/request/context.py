@@ -56,7 +56,7 @@ class ContextUse:
 def context_use(state: RunState) -> ContextUse:
     """What the next request would hold if it went out now."""
     run = state.run
-    model = run.model or state.session.model
+    model = state.model
     factor, limit = scale(state, model), budget(state, model)
     tokens, counts = Counter[Kind](), Counter[Kind]()
     for kind, size, count in _sizes(state):
