@@ -70,7 +70,13 @@ def test_ctrl_q_restores_the_terminal_brings_the_list_up_to_date_and_lets_old_se
     assert len(store.rows()) == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (signal.SIGINT, signal.SIGHUP)),
+    ],
+)
 def test_a_signal_closes_the_session_in_good_order(
     start: Callable[..., Terminal], tmp_path: Path, number: int
 ) -> None:

@@ -145,7 +145,7 @@ class ConsoleApp(SessionApp):
     def on_mount(self) -> None:
         """Listen to signals; load the rest once the first paint is out."""
         loop = asyncio.get_running_loop()
-        for name in ("SIGTERM", "SIGHUP"):
+        for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
             if (
                 number is not None
