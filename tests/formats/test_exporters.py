@@ -377,9 +377,9 @@ def test_foreign_text_means_nothing_to_markdown() -> None:
 
 
 def test_a_journal_can_be_exported_by_its_folder(tmp_path: Path) -> None:
-    from tui_agent.formats.importers.load import import_sessions
+    from tui_agent.formats.importers.load import save
 
-    (session,) = import_sessions([samples.write(tmp_path, "codex")], tmp_path / "sessions")
+    (session,) = save(samples.write(tmp_path, "codex"), tmp_path / "sessions").sessions
     assert "# Fix the test" in export_session(tmp_path / "sessions" / session, "markdown")
 
 

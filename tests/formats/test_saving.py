@@ -11,7 +11,7 @@ from tests.formats import samples
 from tui_agent.core.events import SCHEMA_VERSION, TitleChanged
 from tui_agent.core.fold import fold
 from tui_agent.formats.exporters import export_session
-from tui_agent.formats.importers.load import find_transcripts, import_sessions, load_transcript, save
+from tui_agent.formats.importers.load import find_transcripts, load_transcript, save
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.store.journal import read_journal
 from tui_agent.store.redaction import Redactor
@@ -20,7 +20,7 @@ from tui_agent.store.redaction import Redactor
 @pytest.mark.parametrize("name", samples.NAMES)
 def test_every_run_of_a_file_is_a_session_that_the_journal_reads(name: str, tmp_path: Path) -> None:
     path = samples.write(tmp_path, name)
-    ids = import_sessions([path], tmp_path / "sessions")
+    ids = save(path, tmp_path / "sessions").sessions
     assert len(ids) == len(set(ids)) == (2 if name in {"tau_bench", "claude_code"} else 1)
     first = read_journal(tmp_path / "sessions" / ids[0])
     assert first.events == load_transcript(path, "combined").events
@@ -40,8 +40,8 @@ def test_our_own_export_restores_the_session_exactly(tmp_path: Path) -> None:
     events = load_transcript(samples.write(tmp_path, "codex"), "combined").events
     exported = tmp_path / "export.json"
     exported.write_text(export_session(events, "json"))
-    ids = import_sessions([exported], tmp_path / "sessions")
-    restored = read_journal(tmp_path / "sessions" / ids[0]).events
+    (session,) = save(exported, tmp_path / "sessions").sessions
+    restored = read_journal(tmp_path / "sessions" / session).events
     assert restored == events
     assert fold(restored) == fold(events)
 
@@ -50,12 +50,11 @@ def test_another_session_of_the_same_name_is_not_overwritten(tmp_path: Path) -> 
     events = load_transcript(samples.write(tmp_path, "codex"), "combined").events
     exported = tmp_path / "export.json"
     exported.write_text(export_session(events, "json"))
-    (session,) = import_sessions([exported], tmp_path / "sessions")
+    (session,) = save(exported, tmp_path / "sessions").sessions
     exported.write_text(
         export_session([*events, TitleChanged(title="other").stamped(len(events) + 1, 9e9)], "json")
     )
-    with pytest.raises(TranscriptError, match="exists already, and it is another one"):
-        import_sessions([exported], tmp_path / "sessions")
+    assert "exists already, and it is another one" in str(save(exported, tmp_path / "sessions").error)
     assert read_journal(tmp_path / "sessions" / session).events == events
 
 
@@ -79,18 +78,8 @@ def test_a_session_id_that_leads_out_of_the_store_is_refused(name: str, tmp_path
     document["events"][0]["session_id"] = name
     exported = tmp_path / "export.json"
     exported.write_text(json.dumps(document))
-    with pytest.raises(TranscriptError, match="cannot name a folder"):
-        import_sessions([exported], tmp_path / "sessions")
+    assert "cannot name a folder" in str(save(exported, tmp_path / "sessions").error)
     assert not (tmp_path / "sessions").exists()
-
-
-def test_a_file_that_is_none_leaves_what_was_saved_before_it(tmp_path: Path) -> None:
-    good = samples.write(tmp_path, "codex")
-    bad = tmp_path / "zzz.json"
-    bad.write_text("{}")
-    with pytest.raises(TranscriptError, match=r"zzz\.json"):
-        import_sessions([good, bad], tmp_path / "sessions")
-    assert len(list((tmp_path / "sessions").iterdir())) == 1
 
 
 def test_a_store_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -10,17 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.tools.output import Capture, cut_middle, decode_output
-
-
-@pytest.mark.parametrize("length", [0, 1, 99, 100])
-def test_a_text_within_the_limit_is_left_as_it_is(length: int) -> None:
-    assert cut_middle("x" * length, 100) == "x" * length
+from tui_agent.tools.output import Capture, decode_output, join_cut
 
 
 def test_a_cut_text_says_how_much_is_missing_and_where_it_lies() -> None:
     text = "".join(f"line {number}\n" for number in range(1_000))
-    cut = cut_middle(text, 200, whole="/out/file.txt")
+    cut = join_cut(text[:100], text[-100:], len(text), "/out/file.txt")
     head, remark, tail = (
         cut.partition("[...")[0],
         cut.split("[...")[1].split("...]")[0],
@@ -37,10 +32,7 @@ def test_a_cut_text_says_how_much_is_missing_and_where_it_lies() -> None:
 
 @given(st.text(max_size=500), st.integers(10, 200))
 def test_both_ends_of_a_cut_text_are_the_texts_own(text: str, limit: int) -> None:
-    cut = cut_middle(text, limit)
-    if len(text) <= limit:
-        assert cut == text
-        return
+    cut = join_cut(text[: limit // 2], text[-(limit // 2) :], len(text))
     head, _, rest = cut.partition("[... ")
     tail = rest.partition(" ...]\n")[2]
     if "[... " not in text:

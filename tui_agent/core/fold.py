@@ -272,7 +272,6 @@ def _model_call_started(state: RunState, event: ModelCallStarted) -> Changes:
         state.run,
         attempt=event.attempt,
         model=state.run.model or event.model,
-        window_dropped=event.dropped_groups,
         request_tokens=event.tokens,
         request_budget=event.budget,
     )

@@ -111,7 +111,6 @@ class RunFacts:
     """Of the model call in this iteration, from 1."""
     retry_at: float = 0.0
     """When the wait before the next attempt ends (`Phase.BACKOFF`)."""
-    window_dropped: int = 0
     request_tokens: int = 0
     request_budget: int | None = None
     outcome: Outcome | None = None

@@ -28,19 +28,10 @@ KEPT_BYTES = 50_000_000
 """Bytes of one output that are kept on disk; what comes after is counted, not kept."""
 
 
-def cut_middle(text: str, limit: int, *, head: float = 0.5, whole: str = "") -> str:
-    """`text` in at most about `limit` characters: its beginning, a remark, its end, cut at lines where that
-    is near.
-
-    `head` is the share of the beginning; `whole` names the file with all of it.
-    """
-    if len(text) <= limit:
-        return text
-    return join_cut(text[: int(limit * head)], text[-max(1, limit - int(limit * head)) :], len(text), whole)
-
-
 def join_cut(head: str, tail: str, total: int, whole: str = "") -> str:
-    """Both ends of a text of `total` characters with the remark on what is left out between them."""
+    """Both ends of a text of `total` characters, cut at lines where that is near, with a remark on what is left out
+    between them; `whole` names the file with all of it.
+    """
     newline = head.rfind("\n")
     if newline > len(head) * 3 // 4:
         head = head[: newline + 1]

@@ -31,7 +31,7 @@ _KEPT = 200
 
 @dataclass(frozen=True)
 class AttemptEntry:
-    """One call's account. `last_at` is the time of its last failure or denial, in seconds since the epoch."""
+    """One call's account."""
 
     key: str
     tool: str
@@ -41,8 +41,6 @@ class AttemptEntry:
     blocked: bool = False
     denials: int = 0
     last_message: str = ""
-    last_iteration: int = 0
-    last_at: float = 0.0
     signature: str = ""
     progressed: bool = False
     """The newest failure was another one than that before it."""
@@ -93,20 +91,19 @@ class AttemptLedger:
             elif _counts(result, policy) and not (policy.batch_once and key in triggered):
                 triggered[key] = None
                 old = entries.pop(key, None)
-                entries[key] = self._with_one_more(old, result, iteration, policy)
+                entries[key] = self._with_one_more(old, result, policy)
         _forget_oldest(entries)
         if not triggered and len(entries) == len(self.entries):
             return evolve(self, triggered=()) if self.triggered else self
         return evolve(self, entries=entries, triggered=tuple(triggered))
 
     def _with_one_more(
-        self, old: AttemptEntry | None, result: CallResult, iteration: Iteration, policy: RecoveryPolicy
+        self, old: AttemptEntry | None, result: CallResult, policy: RecoveryPolicy
     ) -> AttemptEntry:
         if old is None:
             old = AttemptEntry(result.key, result.tool, result.input, limit=self.limit)
-        place = {"last_iteration": iteration.number, "last_at": result.at, "settled": ""}
         if result.failure is None:
-            return evolve(old, denials=old.denials + 1, last_message=result.content, **place)
+            return evolve(old, denials=old.denials + 1, last_message=result.content, settled="")
         signature = failure_signature(result.failure)
         # `attempts.progress`: the same call that fails in another way has got further.
         progress = policy.attempts_reset == "progress" and bool(old.signature) and signature != old.signature
@@ -119,7 +116,7 @@ class AttemptLedger:
             last_message=result.failure.message,
             signature=signature,
             progressed=progress,
-            **place,
+            settled="",
         )
 
     # --- the operator ----------------------------------------------------------------------------------------

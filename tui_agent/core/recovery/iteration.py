@@ -66,7 +66,6 @@ class CallResult:
     failure: events.Failure | None
     changed: bool
     seq: int
-    at: float
 
     @property
     def worked(self) -> bool:
@@ -140,7 +139,6 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
         failure,
         changed,
         event.seq,
-        event.at,
     )
 
 

@@ -190,8 +190,7 @@ class _Reader(StepReader):
         message = text_at(record, "error", "message") or content_text(record.get("error")) or "API error"
         fault = classified(message, count_at(record, "error", "status"))
         delay = number_at(record, "retryInMs") or 0.0
-        attempt = count_at(record, "retryAttempt") or 1
-        self.add(Faulted(fault, _at(record), min(attempt, 1_000), True, max(delay, 0.0) / 1_000))
+        self.add(Faulted(fault, _at(record), max(delay, 0.0) / 1_000))
 
     def _reply(self, record: Record) -> None:
         message = object_at(record, "message")

@@ -232,7 +232,7 @@ class _Reader(StepReader):
             self.add(Interrupted("interrupted by the operator", at))
         else:
             fault = classified(message)
-            self.add(Faulted(fault, at, retried=kind == "stream_error"))
+            self.add(Faulted(fault, at))
 
     def _usage(self, payload: Record) -> None:
         """One count a model call; the first lines of a rollout have none."""

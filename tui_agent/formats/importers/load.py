@@ -168,25 +168,6 @@ class Saved:
     error: TranscriptError | None = None
 
 
-def import_sessions(
-    paths: Sequence[Path],
-    sessions: Path,
-    policy: str | RecoveryPolicy | None = None,
-    redactor: Redactor | None = None,
-) -> list[str]:
-    """Save the runs of all files as sessions in the folder `sessions`; returns their ids, in order.
-
-    Folders are searched for transcripts. Raises the first `TranscriptError`; what was saved before it stays.
-    """
-    ids: list[str] = []
-    for path in find_transcripts(paths):
-        saved = save(path, sessions, policy, redactor)
-        if saved.error is not None:
-            raise saved.error
-        ids.extend(saved.sessions)
-    return ids
-
-
 def save(
     path: Path, sessions: Path, policy: str | RecoveryPolicy | None = None, redactor: Redactor | None = None
 ) -> Saved:

@@ -99,12 +99,10 @@ class Said:
 
 @dataclass(frozen=True)
 class Faulted:
-    """A failed model call. `retried`: the recording says that the call was tried again."""
+    """A failed model call; `delay` in seconds, until the next try."""
 
     fault: Fault
     at: float | None = None
-    attempt: int = 1
-    retried: bool = False
     delay: float = 0.0
 
 
