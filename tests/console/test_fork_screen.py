@@ -63,7 +63,7 @@ async def card_body_over(
 ) -> AsyncIterator[tuple[ConsoleApp, ForkScreen, Pilot[None]]]:
     """The replay at an event, and the card_body that `f` opens."""
     app = ConsoleApp(
-        ConsoleArguments(overrides={"state_dir": path.parents[1]}, replay=str(path), replay_at=at)
+        ConsoleArguments(overrides={"state_dir": path.parents[1]}, replay=str(path), at_event=at)
     )
     async with app.run_test(size=size, notifications=True) as pilot:
         screen = app.screen_stack[0]

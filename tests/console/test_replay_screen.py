@@ -140,7 +140,7 @@ async def replaying(
     path: Path, state_dir: Path, at: int = 1, **options: object
 ) -> AsyncIterator[tuple[ReplayScreen, Pilot[None]]]:
     overrides = {"state_dir": state_dir, **options}
-    app = ConsoleApp(ConsoleArguments(overrides=overrides, replay=str(path), replay_at=at))
+    app = ConsoleApp(ConsoleArguments(overrides=overrides, replay=str(path), at_event=at))
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         screen = app.screen_stack[0]
         assert isinstance(screen, ReplayScreen)

@@ -9,9 +9,11 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from tests.console.waiting import picture, until
+from tests.store.session_events import iteration, run_started, start, write_session
 from tui_agent.console import commands
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.approval import ApprovalCard
+from tui_agent.console.panes.conversation import ConversationPane
 from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.ask import LeaveScreen
@@ -20,7 +22,7 @@ from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.sessions import SessionsScreen
 from tui_agent.console.tab import Standing
 from tui_agent.console.tab_row import tab_parts
-from tui_agent.core.events import ApprovalAnswered, Outcome
+from tui_agent.core.events import ApprovalAnswered, Outcome, RunFinished
 from tui_agent.core.fold import fold
 from tui_agent.store.journal import read_journal
 
@@ -181,3 +183,37 @@ def test_the_row_of_tabs_fits_and_always_shows_the_one_on_the_screen(width: int,
         parts = tab_parts(standings, shown, width)
         assert sum(cell_len(text_of(part)) for part in parts) <= width
         assert f" {shown + 1} ▶ the title" in text_of(parts[shown])
+
+
+async def test_a_hit_of_the_browser_is_shown_where_it_stands(tmp_path: Path) -> None:
+    workspace, scenario = tmp_path / "w", tmp_path / "s.toml"
+    workspace.mkdir()
+    scenario.write_text(ASKING)
+    error = "first line\n" + "a line between\n" * 20 + "the purple widget is missing"
+    steps = [iteration(number, fails=error if number == 7 else "") for number in range(1, 41)]
+    folder = tmp_path / "state" / "sessions" / "saved"
+    finished = RunFinished(outcome=Outcome.ANSWERED, answer="All is done.")
+    write_session(
+        folder,
+        [start("saved", str(workspace)), run_started(), *(each for one in steps for each in one), finished],
+    )
+    overrides = {"state_dir": tmp_path / "state", "workspace": workspace, "model": f"scripted:{scenario}"}
+    app = ConsoleApp(ConsoleArguments(overrides=overrides))
+    async with app.run_test(size=(80, 30), notifications=True) as pilot:
+        console = Console(app, pilot)
+        await console.ready(1)
+        for number in (1, 2):  # once to open it, once to go there in its tab
+            await console.say("/sessions")
+            await console.until(lambda: isinstance(app.screen, SessionsScreen))
+            await pilot.press(*"purple")
+            await console.until(lambda: "✗ error" in picture(app))
+            await pilot.press("enter")
+            await console.until(lambda: app.shown.session_id == "saved" and app.screen is app.shown)
+            await console.until(lambda: "the purple widget is missing" in picture(app))
+            screen = console.tab(1)
+            assert app.focused is screen.prompt
+            assert "All is done." not in picture(app)
+            if number == 1:
+                pane = screen.query_one(ConversationPane)
+                pane.follow()
+                await console.until(lambda: "All is done." in picture(app))

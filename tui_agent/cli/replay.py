@@ -66,6 +66,6 @@ def main(arguments: Sequence[str]) -> int:
             config=config_path(namespace.config),
             replay=namespace.session or LATEST,
             replay_speed=settings.speed,
-            replay_at=settings.at or 0,
+            at_event=settings.at or 0,
         )
     )

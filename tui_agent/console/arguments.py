@@ -41,8 +41,10 @@ class ConsoleArguments:
     """A session's id or title, the newest one, or a file to play."""
     replay_speed: float = 1.0
     """Times the recorded speed."""
-    replay_at: int = 0
-    """Event to start at, from 0 (nothing folded yet)."""
+    at_event: int = 0
+    """Event to start a replay at, from 0 (nothing folded yet), or to show first of a session that is gone on with."""
+    at_words: tuple[str, ...] = ()
+    """Words to show of that event, in small letters."""
     resume: str | Newest | None = None
     """A session's id or title, or the newest."""
     step: bool = False

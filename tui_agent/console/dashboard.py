@@ -222,12 +222,18 @@ class Dashboard(Vertical):
     def on_timeline_pane_selected(self, event: panes.TimelinePane.Selected) -> None:
         """Show the place of the timeline's line in the conversation."""
         event.stop()
+        self._came_from = event.seq
         self.show_conversation()
         if self._conversation is not None:
-            self._came_from = event.seq
             if self.screen.focused is not None and self.screen.focused.id == "timeline":
                 self._conversation.focus()
             self._conversation.go_to(event.seq)
+
+    def go_to(self, seq: int, words: Sequence[str]) -> None:
+        """Show the place of an event in the conversation, and there the line that has the most of the words."""
+        self.show_conversation()
+        if self._conversation is not None:
+            self._conversation.go_to(seq, words)
 
     def on_conversation_pane_back(self) -> None:
         """Go back to the line of the timeline from which a jump came."""

@@ -230,6 +230,7 @@ class ConsoleApp(SessionApp):
         screen.use(await asyncio.to_thread(preferences.load, settings.state_dir))
         if screen.dashboard is not None:
             screen.dashboard.greet(await asyncio.to_thread(_welcome, settings))
+        screen.show_event(screen.arguments.at_event, screen.arguments.at_words)
         await asyncio.to_thread(screen.load_history, settings.state_dir / HISTORY_FILE)
 
     async def _choose_model(self, screen: LiveScreen) -> ConsoleArguments | None:
@@ -270,7 +271,7 @@ class ConsoleApp(SessionApp):
             arguments = screen.arguments
             recorded = await open_replay(arguments)
             self.use_keys(recorded.settings)
-            screen.attach(recorded, arguments.replay_speed, arguments.replay_at)
+            screen.attach(recorded, arguments.replay_speed, arguments.at_event)
             screen.run_worker(screen.read_through(), group="reading")
 
     async def _learn_themes(self) -> None:

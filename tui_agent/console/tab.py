@@ -80,6 +80,9 @@ class Tab(Screen[None]):
         """The tab is shown from now on."""
         raise NotImplementedError
 
+    def show_event(self, seq: int, words: Sequence[str]) -> None:
+        """Go to the line of an event's text that has the most of these words; 0: stay."""
+
     def go_to_question(self, question: AnyQuestion) -> None:
         """Give the keys to the card of this question, after the grace in which it takes none."""
 

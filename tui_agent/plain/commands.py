@@ -487,7 +487,7 @@ class PlainCommands:
 
     def _next(self, resume: str | None) -> ConsoleArguments:
         return replace(
-            self._console.arguments, task=None, demo=None, replay=None, replay_at=0, step=False, resume=resume
+            self._console.arguments, task=None, demo=None, replay=None, at_event=0, step=False, resume=resume
         )
 
 

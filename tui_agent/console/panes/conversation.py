@@ -316,11 +316,24 @@ class ConversationPane(LinePane):
 
     # --- keys and mouse --------------------------------------------------------------------------------------
 
-    def go_to(self, seq: int) -> None:
-        """Bring the block of the event `seq` into view and put the cursor on it."""
+    def go_to(self, seq: int, words: Sequence[str] = ()) -> None:
+        """Bring the block of the event `seq` into view and put the cursor on it.
+
+        With `words` (in small letters): open it, and bring the line into view that has the most of them.
+        """
         index = self._transcript.find(seq)
-        if index is not None:
-            self._put_cursor(index, self._height // 3)
+        if index is None:
+            return
+        line = 0
+        if words:
+            self._transcript.open(index)
+            texts = [
+                text_of(self._transcript.line(index, number)).lower()
+                for number in range(self._transcript.measure(index))
+            ]
+            counts = [sum(word in text for word in words) for text in texts]
+            line = counts.index(max(counts, default=0)) if counts else 0
+        self._put_cursor(index, self._height // 3 - line)
 
     def follow(self) -> None:
         """Go to the end and stay there."""

@@ -383,6 +383,12 @@ class Transcript:
         self.advance(self._now, self._frame)
         return True
 
+    def open(self, index: int) -> None:
+        """Open a block that is folded."""
+        entry = self.entry(index)
+        if entry is not None and _key(entry) not in self._expanded:
+            self.toggle(index)
+
     def find(self, seq: int) -> int | None:
         """The block of the event `seq`: the newest that began with it or before it, a failed call first."""
         low, high = 0, len(self._log)

@@ -247,14 +247,16 @@ class DashboardScreen(Tab):
         what: Literal["resume", "replay"],
         changed: frozenset[str] = frozenset(),
         at: int = 0,
+        words: tuple[str, ...] = (),
     ) -> None:
         """Open another session in a tab, or go to the one that has it open; options in `changed` do not hold there.
 
-        `at`: the event at which a replay begins.
+        `at`: the event that is shown first, and `words` what of it; 0: the newest (a replay: the first).
         """
         there = next((tab for tab in self.app.tabs if tab.session_id == session_id), None)
         if there is not None and what == "resume":
             self.app.show_tab(there)
+            there.show_event(at, words)
             return
         overrides = self.arguments.overrides
         arguments = replace(
@@ -263,7 +265,8 @@ class DashboardScreen(Tab):
             task=None,
             demo=None,
             step=False,
-            replay_at=at if what == "replay" else 0,
+            at_event=at,
+            at_words=words,
             resume=session_id if what == "resume" else None,
             replay=session_id if what == "replay" else None,
         )
@@ -500,7 +503,7 @@ class DashboardScreen(Tab):
         here = frozenset(tab.session_id for tab in self.app.tabs)
         chosen = await self.ask(SessionsScreen(store, lambda folder: self.export_to_file(folder, ""), here))
         if chosen is not None:
-            self.open_session(chosen.session_id, chosen.what, at=chosen.at)
+            self.open_session(chosen.session_id, chosen.what, at=chosen.at, words=chosen.words)
 
     def action_tab(self, number: str) -> None:
         """Go to a tab by its number."""

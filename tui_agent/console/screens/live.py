@@ -127,6 +127,12 @@ class LiveScreen(SessionScreen):
         if self.card_host is not None:
             self.card_host.came_back()
 
+    def show_event(self, seq: int, words: Sequence[str]) -> None:
+        if seq and self.dashboard is not None:
+            self.draw()
+            # The conversation knows its size once it has been laid out.
+            self.call_after_refresh(self.dashboard.go_to, seq, words)
+
     def go_to_question(self, question: AnyQuestion) -> None:
         if self.card_host is not None:
             self.card_host.bring(question)
@@ -517,7 +523,9 @@ class LiveScreen(SessionScreen):
             self.app.open_tab(self._anew(), instead_of=self)
 
     def _anew(self, task: str = "") -> ConsoleArguments:
-        return replace(self.arguments, task=task or None, demo=None, resume=None, replay=None, replay_at=0)
+        return replace(
+            self.arguments, task=task or None, demo=None, resume=None, replay=None, at_event=0, at_words=()
+        )
 
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing, before what stands in the prompt already."""

@@ -279,9 +279,10 @@ class ReplayScreen(DashboardScreen):
         what: Literal["resume", "replay"],
         changed: frozenset[str] = frozenset(),
         at: int = 0,
+        words: tuple[str, ...] = (),
     ) -> None:
         """Open another session; the options of this recording do not hold there."""
-        super().open_session(session_id, what, changed | {"policy", "run"}, at)
+        super().open_session(session_id, what, changed | {"policy", "run"}, at, words)
 
     def usual_hints(self) -> Sequence[Hint]:
         # The recording's own keys, then help and leaving, then the others.

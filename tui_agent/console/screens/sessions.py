@@ -65,11 +65,12 @@ ROLES = {"operator": "» you", "model": "· model", "error": "✗ error", "title
 
 
 class Chosen(NamedTuple):
-    """A session, what to do with it, and the event at which something was found (0: nothing)."""
+    """A session, what to do with it, and the event at which words were found (0: none were looked for)."""
 
     session_id: str
     what: Literal["resume", "replay"]
     at: int = 0
+    words: tuple[str, ...] = ()
 
 
 class SessionList(CursorList[Entry]):
@@ -325,10 +326,11 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
         self._list.move(step)
 
     def action_choose(self, what: Literal["resume", "replay"]) -> None:
-        """Go on with the session, or watch it from where something was found."""
+        """Go on with the session, or watch it, from where something was found."""
         chosen = self._list.chosen
         if chosen is not None:
-            self.dismiss(Chosen(chosen.row.id, what, chosen.hit.seq if chosen.hit is not None else 0))
+            at = chosen.hit.seq if chosen.hit is not None else 0
+            self.dismiss(Chosen(chosen.row.id, what, at, tuple(self._list.words)))
 
     def on_cursor_list_clicked(self, event: CursorList.Clicked) -> None:
         """A second click on a row goes on with it."""
