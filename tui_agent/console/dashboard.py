@@ -208,6 +208,11 @@ class Dashboard(Vertical):
         if faults:
             raise ExceptionGroup("panes could not be drawn", faults)
 
+    def show_end(self, state: RunState) -> None:
+        """Show a conversation of which the beginning is to come, and in which nobody is at work."""
+        if self._conversation is not None:
+            self._conversation.show_end(state)
+
     def pane(self, name: str) -> LinePane | None:
         """Make a pane visible and return it; None before the panes are mounted."""
         if name == "conversation":

@@ -203,13 +203,13 @@ class ConsoleApp(SessionApp):
         await load_modules(DASHBOARD_MODULES)
         await screen.complete()
         try:
-            opened = await open_live(screen.arguments, screen.operator)
+            opened = await open_live(screen.arguments, screen.operator, screen.show_end)
         except MissingModelError:
             chosen = await self._choose_model(screen)
             if chosen is None:
                 raise
             screen.arguments = chosen
-            opened = await open_live(chosen, screen.operator)
+            opened = await open_live(chosen, screen.operator, screen.show_end)
         screen.opened = opened
         settings = opened.settings
         if settings.theme in self.theme_names and len(self.tabs) == 1:

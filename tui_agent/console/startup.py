@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 from tui_agent.console.arguments import ConsoleArguments, Newest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tui_agent.config.settings import Settings
+    from tui_agent.core.state import RunState
     from tui_agent.runtime.operator import Operator
     from tui_agent.store.recordings import Recording
     from tui_agent.store.replay import Replay
@@ -96,10 +97,18 @@ class Opened:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
 
-async def open_live(arguments: ConsoleArguments, operator: Operator) -> Opened:
-    """An open session for these arguments. Raises `ConfigError`, `SessionError`, `ScenarioError`."""
+async def open_live(
+    arguments: ConsoleArguments,
+    operator: Operator,
+    look: Callable[[RunState], None] = lambda state: None,
+) -> Opened:
+    """An open session for these arguments. Raises `ConfigError`, `SessionError`, `ScenarioError`.
+
+    `look` gets what can be seen of a long session before all of it was read (see `store.journal_tail`).
+    """
     await load_modules(MODULES)
     from tui_agent.config.settings import load_settings, require_model, require_workspace
+    from tui_agent.store.journal_tail import latest
     from tui_agent.store.session import open_session
 
     overrides = dict(arguments.overrides)
@@ -111,10 +120,14 @@ async def open_live(arguments: ConsoleArguments, operator: Operator) -> Opened:
     folder = None
     if arguments.resume is not None:
         folder = await asyncio.to_thread(_find, arguments.resume, settings)
+        seen = await asyncio.to_thread(latest, folder)
+        if seen is not None:
+            look(seen)
     else:
         require_workspace(settings)
         require_model(settings)
-    session = await open_session(settings, operator, resume=folder)
+    with yielding_threads():
+        session = await open_session(settings, operator, resume=folder)
     session.warm_up()
     return Opened(session, settings, arguments.task)
 

@@ -186,8 +186,7 @@ class Journal:
     ) -> None:
         self.folder = folder
         self.path = folder / JOURNAL_NAME
-        self.contents = contents
-        """What the journal held when it was opened."""
+        self._contents = contents
         self.error: JournalError | None = None
         self.on_error = on_error
         self._lock = lock
@@ -223,7 +222,7 @@ class Journal:
     async def open_to_append(
         cls, folder: Path, on_error: Callable[[JournalError], None] | None = None
     ) -> Journal:
-        """An existing journal, locked, read (`contents`) and rid of a torn last line.
+        """An existing journal, locked, read (see `take_contents`) and rid of a torn last line.
 
         Raises `SessionBusyError`, or `JournalError` for what `read_journal` refuses; nothing is altered then.
         """
@@ -244,6 +243,11 @@ class Journal:
             lock.release()
             raise
         return cls(folder, lock, file, contents, on_error)
+
+    def take_contents(self) -> JournalContents:
+        """What the journal held when it was opened; once, since it may be large and is not kept longer than needed."""
+        contents, self._contents = self._contents, JournalContents()
+        return contents
 
     @property
     def pending(self) -> int:

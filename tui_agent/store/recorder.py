@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from tui_agent.core import events
-from tui_agent.core.fold import apply
+from tui_agent.core.fold import apply, fold
 from tui_agent.core.state import RunState
 from tui_agent.runtime.recorder import RecordingFailed
 from tui_agent.store.errors import JournalError
@@ -65,8 +65,22 @@ class SessionRecorder:
         self._progress: dict[str, StreamRedactor] = {}
         self._sync: asyncio.Task[None] | None = None
         journal.on_error = self._journal_failed
-        if journal.contents.events:
+
+    @classmethod
+    async def going_on(
+        cls,
+        journal: Journal,
+        recorded: Iterable[events.Event],
+        redactor: Redactor,
+        clock: Callable[[], float] = time.time,
+    ) -> SessionRecorder:
+        """Of a session that goes on after the events that its journal holds."""
+
+        def whole() -> RunState:
             redactor.reserve(journal.path.read_text("utf-8", "replace"))
+            return fold(recorded)
+
+        return cls(journal, redactor, await asyncio.to_thread(whole), clock)
 
     @property
     def state(self) -> RunState:

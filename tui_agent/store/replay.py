@@ -7,12 +7,10 @@ Nothing here draws, and no clock is read: the player asks how long to wait.
 
 from __future__ import annotations
 
-import gc
 import threading
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -23,6 +21,7 @@ from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal_index import EventList, EventSource, JournalIndex
+from tui_agent.store.no_collection import no_collection
 
 SPACING = 400
 """Events between snapshots, at least: a seek folds about this many in the worst case."""
@@ -255,7 +254,7 @@ class Replay:
         """
         if self._front[0] >= self.length:
             return
-        with _no_collection():
+        with no_collection():
             while (done := self._front[0]) < self.length:
                 with self._lock:
                     self._fold_to(min(done + SPACING, self.length))
@@ -319,18 +318,3 @@ class Replay:
         confidence = state.recovery.cognition.shown(state.recovery.policy)
         if not curve or curve[-1].confidence != confidence:
             curve.append(ConfidencePoint(number, confidence))
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """No garbage collection inside: nothing that is made there is garbage, and looking for it triples the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        # What is new counts as old at once, or the first collection would look at all of it.
-        gc.freeze()
-        gc.unfreeze()
-        if enabled:
-            gc.enable()

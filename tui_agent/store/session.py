@@ -22,7 +22,6 @@ from tui_agent.config.sections import HookEvent, HookSettings
 from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.config.user_file import UserFile
 from tui_agent.core import events
-from tui_agent.core.fold import fold
 from tui_agent.core.names import BUDGET_KEYS
 from tui_agent.core.projections.background import lost
 from tui_agent.core.projections.history import estimate_tokens
@@ -49,6 +48,7 @@ from tui_agent.store.fork_outputs import OUTPUT_FOLDER
 from tui_agent.store.images import IMAGES_FOLDER, keep_images, may_name_images
 from tui_agent.store.journal import SESSIONS_FOLDER, Journal
 from tui_agent.store.kept_rules import KeptRules
+from tui_agent.store.no_collection import no_collection
 from tui_agent.store.provenance import is_foreign
 from tui_agent.store.recorder import Listener, SessionRecorder
 from tui_agent.store.redaction import Redactor
@@ -114,13 +114,11 @@ async def open_session(
     redactor = Redactor.from_environment(os.environ if environment is None else environment)
     if resume is None:
         folder = sessions_folder(settings.state_dir) / new_session_id(clock())
-        journal = await Journal.create(folder)
-        state = RunState()
+        recorder = SessionRecorder(await Journal.create(folder), redactor, clock=clock)
+        dropped_bytes = 0
     else:
         folder = resume
-        journal = await Journal.open_to_append(folder)
-        state = await asyncio.to_thread(fold, journal.contents.events)
-    recorder = SessionRecorder(journal, redactor, state, clock)
+        recorder, dropped_bytes = await _go_on(folder, redactor, clock)
     if listener is not None:
         recorder.subscribe(listener)
     if resume is None:
@@ -135,7 +133,7 @@ async def open_session(
         recorder.record(
             events.SessionResumed(
                 app_version=__version__,
-                dropped_bytes=journal.contents.dropped_bytes,
+                dropped_bytes=dropped_bytes,
                 operator_present=operator.present,
                 workspace=str(settings.workspace)
                 if is_foreign(folder, sessions_folder(settings.state_dir))
@@ -161,6 +159,15 @@ async def open_session(
         folder,
         background,
     )
+
+
+async def _go_on(folder: Path, redactor: Redactor, clock: Callable[[], float]) -> tuple[SessionRecorder, int]:
+    """The recorder of a saved session, and how many bytes its journal was rid of."""
+    with no_collection():
+        journal = await Journal.open_to_append(folder)
+        contents = journal.take_contents()
+        recorder = await SessionRecorder.going_on(journal, contents.events, redactor, clock)
+    return recorder, contents.dropped_bytes
 
 
 NEXT_RUN = (

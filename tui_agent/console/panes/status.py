@@ -83,6 +83,9 @@ def elapsed(state: RunState, now: float) -> float:
 class StatusLine(LineWidget):
     """Mode, work, step, model, policy, context, tokens, cost and time: shortened, then left out, by their weight."""
 
+    _line = (Span(" … OPENING ", "muted reverse bold"),)
+    """Until there is a state."""
+
     def __init__(self) -> None:
         super().__init__()
         self.still = False

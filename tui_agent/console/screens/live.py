@@ -187,6 +187,8 @@ class LiveScreen(SessionScreen):
             self.prompt.queue_above = bool(self._queued.waiting)
             self.prompt.typed_always = WAIT_KEYS if self._waits_for_model else frozenset()
         state = self.state
+        if self.dashboard is not None and self.end_seen is not None:
+            self.dashboard.show_end(self.end_seen)
         if state is None or self.status is None or self.dashboard is None:
             return
         if self.session is not None:

@@ -47,6 +47,8 @@ class SessionScreen(DashboardScreen):
     def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
         super().__init__(arguments, mode)
         self.session: Session | None = None
+        self.end_seen: RunState | None = None
+        """The end of a long session, to be looked at while all of it is read."""
         self._pending: list[Callable[[Session], None]] = []
         self._unsent: list[tuple[str, str]] = []
         """Messages from before the session was open, each with what was typed of it."""
@@ -64,9 +66,14 @@ class SessionScreen(DashboardScreen):
 
         return ConsoleOperator()
 
+    def show_end(self, state: RunState) -> None:
+        """Show the conversation of the newest runs until the session is open."""
+        self.end_seen = state
+        self.redraw()
+
     async def attach(self, session: Session) -> None:
         """Show this session from now on, and do what was asked for before it was open."""
-        self.session = session
+        self.session, self.end_seen = session, None
         self.operator.bind(self.redraw, self._goes_by_itself)
         session.subscribe(self._recorded)
         pending, self._pending = self._pending, []
