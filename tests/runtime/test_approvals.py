@@ -108,6 +108,22 @@ async def test_for_this_session_remembers_the_rules_that_the_card_showed(tmp_pat
     await live.close()
 
 
+async def test_rules_that_change_count_from_the_next_call_on(tmp_path: Path) -> None:
+    live = await session(tmp_path, calls("touch a.txt") * 4, *[ApprovalReply("once")] * 4)
+    changes = (
+        lambda: live.session.change_rules(added=["bash(touch *)"]),
+        lambda: live.session.change_rules(removed=["bash(touch *)"]),
+        lambda: KeptRules(tmp_path / "state", tmp_path / "workspace").add(["bash(touch a.txt)"]),
+    )
+    asked = []
+    for change in (lambda: None, *changes):
+        change()
+        await live.run()
+        asked.append(len(live.of(events.ApprovalAsked)))
+    assert asked == [1, 1, 2, 2]
+    await live.close()
+
+
 async def test_always_is_kept_for_the_workspace_outside_of_it(tmp_path: Path) -> None:
     live = await session(tmp_path, calls("touch a.txt"), ApprovalReply("always"))
     await live.run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -507,6 +507,24 @@ async def test_a_full_disk_under_the_journal_ends_the_run_before_a_side_effect(
     assert finished.outcome is events.Outcome.ERROR
     assert "disk is full" in finished.reason
     assert not (Path(live.state.session.workspace) / "x").exists()
+
+
+async def test_others_get_a_turn_in_each_iteration_however_fast_model_and_tools_are(
+    start_agent: StartAgent,
+) -> None:
+    plans = ([{"step": f"part {n}", "status": "pending"}] for n in range(5))
+    live = await start_agent([*(turn(call("update_plan", plan=plan)) for plan in plans), "done"])
+    turns: Counter[int] = Counter()
+
+    async def other() -> None:
+        while True:
+            turns[live.state.run.iteration] += 1
+            await asyncio.sleep(0)
+
+    others = asyncio.create_task(other())
+    await live.run()
+    others.cancel()
+    assert all(turns[iteration] for iteration in range(1, live.state.run.iteration + 1))
 
 
 async def test_the_workspace_is_kept_before_the_first_change_and_after_each_iteration_that_changed_files(

@@ -88,6 +88,11 @@ class Judgement:
         return "; ".join(dict.fromkeys(one.words() for one in self.findings if one.words()))
 
 
+def looks_at_files(tool: str) -> bool:
+    """Whether judging a call of this tool follows links and wildcards on the disk, which may take its time."""
+    return tool == COMMAND_TOOL or tool in READS | WRITES
+
+
 class Permissions:
     """The rules that hold in a workspace, with the mode that decides where none of them applies."""
 

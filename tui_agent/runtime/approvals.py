@@ -39,9 +39,11 @@ class Approvals:
         self._kept = kept
         self.keep = keep
         self.keep_everywhere = keep_everywhere
+        self._in_force: tuple[tuple[object, ...], Permissions] | None = None
+        """The rules in force and what they were made from."""
 
     def judge(self, state: RunState, tool: Tool, arguments: Mapping[str, Any]) -> Judgement:
-        """Decide on a call. Looks into the workspace: not for the event loop."""
+        """Decide on a call. Not for the event loop where `permissions.judge.looks_at_files`."""
         return self._permissions(state).judge(tool.name, tool.effect, arguments)
 
     def may_read(self, state: RunState) -> Callable[[str], bool]:
@@ -59,7 +61,15 @@ class Approvals:
         """All rules in force, each with where it comes from."""
         return [*self.configured, *self._kept(), *_allowed_rules(sorted(state.session.rules))]
 
-    def _permissions(self, state: RunState, more: Sequence[str] = ()) -> Permissions:
+    def _permissions(self, state: RunState) -> Permissions:
+        """Those in force, made again only where a rule or the mode has changed."""
+        made_from = (self.configured, self._kept(), state.session.rules, state.session.approve)
+        known = self._in_force
+        if known is None or known[0] != made_from:
+            self._in_force = known = made_from, self._with(state)
+        return known[1]
+
+    def _with(self, state: RunState, more: Sequence[str] = ()) -> Permissions:
         rules = [*self.rules(state), *_allowed_rules(more)]
         return Permissions(rules, self._workspace, state.session.approve or Approval.ASK)
 
@@ -72,7 +82,7 @@ class Approvals:
         found: dict[tuple[str, ...], None] = {}
         for texts in offers(tool.name, arguments):
             if texts != tuple(suggested):
-                judgement = self._permissions(state, texts).judge(tool.name, tool.effect, arguments)
+                judgement = self._with(state, texts).judge(tool.name, tool.effect, arguments)
                 if judgement.decision is Decision.ALLOW:
                     found[texts] = None
         return tuple(found)

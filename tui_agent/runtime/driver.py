@@ -125,6 +125,8 @@ class Driver:
         return None
 
     async def _gate(self, number: int) -> None:
+        # However fast model and tools are, everybody else gets a turn in each iteration.
+        await asyncio.sleep(0)
         pending = self._state.note
         reply = await self._operator.gate(self._caller.outline())
         if reply.note != pending and self._state.note == pending:

@@ -18,7 +18,7 @@ from tui_agent.config.errors import ConfigError
 from tui_agent.core import events
 from tui_agent.core.decision.tool_calls import as_error
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.permissions.judge import Judgement
+from tui_agent.permissions.judge import Judgement, looks_at_files
 from tui_agent.permissions.rules import Decision
 from tui_agent.runtime import instructions
 from tui_agent.runtime.approvals import Approvals, Rules
@@ -197,8 +197,10 @@ class Executor:
                 self._recorder.record(events.Notice(severity="warning", text=text))
 
     async def _judged(self, issued: _Issued) -> Judgement:
-        state = self._recorder.state
-        return await asyncio.to_thread(self._approvals.judge, state, issued.tool, issued.arguments)
+        call = self._recorder.state, issued.tool, issued.arguments
+        if looks_at_files(issued.tool.name):
+            return await asyncio.to_thread(self._approvals.judge, *call)
+        return self._approvals.judge(*call)
 
     def _denied_by_rule(self, issued: _Issued, judgement: Judgement) -> bool:
         found = judgement.speaking
