@@ -68,6 +68,21 @@ async def test_a_server_of_this_machine_is_offered_and_used_with_its_address(
         )
 
 
+async def test_a_model_that_is_written_is_taken_with_the_address_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with first_start(NOTHING, tmp_path, monkeypatch) as (app, pilot):
+        await pilot.press(*"openai/mine http://127.0.0.1:9/v1")
+        await until(pilot, lambda: "as you wrote it · http://127.0.0.1:9/v1" in picture(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.opened is not None)
+        assert app.opened is not None
+        assert (app.opened.settings.model, app.opened.settings.api_base) == (
+            "openai/mine",
+            "http://127.0.0.1:9/v1",
+        )
+
+
 async def test_where_nothing_is_found_it_says_what_to_do_and_offers_the_demo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

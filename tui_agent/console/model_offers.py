@@ -37,6 +37,21 @@ def offers(found: Discovery) -> Iterator[Row]:
             yield Row(model.name, f"{provider.variable} is set · {_facts(model)}", Offer(model.name))
 
 
+def as_written(typed: str) -> Row | None:
+    """A model by the name that is typed, `PROVIDER/NAME`, with a server's address behind it where it needs one."""
+    name, _, address = typed.partition(" ")
+    address = address.strip()
+    made, _, rest = name.partition("/")
+    if not (made and rest) or (address and not address.startswith(("http://", "https://"))):
+        return None
+    return Row(name, f"as you wrote it{f' · {address}' if address else ''}", Offer(name, address))
+
+
+def name_as_written(typed: str) -> Row | None:
+    """The same for a session, which keeps its server: an address is not taken."""
+    return as_written(typed) if " " not in typed else None
+
+
 def _facts(model: KnownModel) -> str:
     """Window, and prices in USD per million tokens."""
     window = f"window {compact(model.window)}" if model.window else ""

@@ -236,7 +236,7 @@ class ConsoleApp(SessionApp):
     async def _choose_model(self, screen: LiveScreen) -> ConsoleArguments | None:
         """A first start: offer what was found, and the demo. None: the operator chose nothing."""
         from tui_agent.config.settings import load_settings
-        from tui_agent.console.model_offers import DEMO, Offer, offers
+        from tui_agent.console.model_offers import DEMO, Offer, as_written, offers
         from tui_agent.console.screens.pick import PickScreen, Row
         from tui_agent.models.discovery import discover
 
@@ -249,9 +249,9 @@ class ConsoleApp(SessionApp):
             remark = (
                 "No model is chosen, and none was found: no provider's key is set and no server answers on this "
                 "machine.\nSet a key (OPENAI_API_KEY, ANTHROPIC_API_KEY, …) or start a server (ollama serve), and "
-                "start again; or look at the demo."
+                "start again; look at the demo; or write a model and its server: openai/qwen3 http://127.0.0.1:8080/v1"
             )
-        chosen = await screen.ask(PickScreen("Which model?", [*found, demo], remark))
+        chosen = await screen.ask(PickScreen("Which model?", [*found, demo], remark, as_written))
         if chosen == DEMO:
             return replace(arguments, demo="recovery", task=None)
         if not isinstance(chosen, Offer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -55,12 +55,19 @@ class PickScreen(ModalScreen[Any]):
         Binding("up", "move(-1)", "Up", show=False, priority=True),
     ]
 
-    def __init__(self, title: str, rows: Sequence[Row], remark: str = "") -> None:
-        """`remark` stands above the list."""
+    def __init__(
+        self,
+        title: str,
+        rows: Sequence[Row],
+        remark: str = "",
+        written: Callable[[str], Row | None] = lambda _: None,
+    ) -> None:
+        """`remark` stands above the list; `written` makes a last row of what is typed, where that is a choice."""
         super().__init__()
         self._title = title
         self._rows = rows
         self._remark = remark
+        self._written = written
         self._found: list[Row] = []
 
     def compose(self) -> ComposeResult:
@@ -101,6 +108,9 @@ class PickScreen(ModalScreen[Any]):
             row for row in self._rows if all(word in f"{row.text} {row.about}".lower() for word in words)
         )
         self._found = list(matching)[:SHOWN]
+        own = self._written(typed.strip())
+        if own is not None and all(row.text != own.text for row in self._found):
+            self._found.append(own)
         options = self.query_one(OptionList)
         options.clear_options()
         widest = max((len(row.text) for row in self._found if row.about), default=0)

@@ -342,7 +342,7 @@ class SessionScreen(DashboardScreen):
     @work(group="commands")
     async def pick_model(self) -> None:
         """Choose among the models that can be used now from this session."""
-        from tui_agent.console.model_offers import Offer, offers
+        from tui_agent.console.model_offers import Offer, name_as_written, offers
         from tui_agent.console.screens.pick import PickScreen
         from tui_agent.models.discovery import discover
 
@@ -356,9 +356,9 @@ class SessionScreen(DashboardScreen):
         remark = (
             ""
             if rows
-            else "No profile, no server and no provider's key was found; /model NAME takes any name."
+            else "No profile, no server and no provider's key was found; a name that you write is taken."
         )
-        chosen = await self.ask(PickScreen("Model of the next call", rows, remark))
+        chosen = await self.ask(PickScreen("Model of the next call", rows, remark, name_as_written))
         if isinstance(chosen, Offer):
             self.action_model(chosen.model)
 
