@@ -101,6 +101,8 @@ async def test_an_action_gets_another_key_by_pressing_it(
         await console.opens(KeysScreen)
         await console.until(lambda: BY_NAME["help"].pressed == "f5")
         assert tomllib.loads(user_config_file().read_text())["keys"] == {"status": "f11", "help": "f5"}
+        # Textual goes through the key map at every key that is typed.
+        assert set(console.app._keymap) == {"status", "help", "auto"}
         await console.press("escape")
 
         assert "F5 help" in console.shown()

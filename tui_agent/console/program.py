@@ -308,7 +308,9 @@ class ConsoleApp(SessionApp):
         """Let the keys do what these settings say."""
         for remark in use_keys(settings.keys):
             self.notify(remark, severity="warning", markup=False)
-        self.set_keymap({command.name: command.pressed or no_key(command) for command in BINDABLE})
+        # Textual goes through the whole map at each key: only what is otherwise than by default stands in it.
+        changed = [command for command in BINDABLE if command.pressed != command.key]
+        self.set_keymap({command.name: command.pressed or no_key(command) for command in changed})
         for tab in self.tabs:
             if isinstance(tab, DashboardScreen):
                 tab.show_hints()

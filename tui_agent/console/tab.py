@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.screen import Screen
 
+from tui_agent.console.compositor import SparingCompositor
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -29,6 +31,7 @@ class Tab(Screen[None]):
 
     def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
         super().__init__(id=mode)
+        self._compositor = SparingCompositor()
         self.arguments = arguments
         self.opened: Opened | None = None
         """The live session of this tab, from when it is open until it is closed."""

@@ -1,0 +1,53 @@
+"""What is covered is not rendered, and nobody sees a difference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual._compositor import Compositor, visible_screen_stack
+from textual.geometry import Region
+
+from tests.console.real_session import RealConsole, real_live
+
+
+def differences(console: RealConsole, crop: Region) -> list[tuple[int, int]]:
+    """Line and column of each piece within `crop` that Textual's own compositor draws otherwise."""
+    own = console.screen._compositor
+    visible_screen_stack.set([])
+    lines = crop.line_range.__contains__
+    expected, drawn = Compositor._render_chops(own, crop, lines), own._render_chops(crop, lines)
+    assert [list(line) for line in drawn] == [list(line) for line in expected]
+    return [
+        (y, column)
+        for y in crop.line_range
+        for (column, strip), end in zip(drawn[y].items(), own.cuts[y][1:], strict=True)
+        if column < crop.right and end > crop.x and strip != expected[y][column]
+    ]
+
+
+@pytest.mark.parametrize("size", [(60, 20), (120, 40), (200, 60)])
+async def test_the_screen_looks_as_textuals_own_compositor_draws_it(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with real_live(tmp_path, ["One.\n\n- two\n- three"], size=size) as console:
+        await console.run("Say it.")
+        width, height = size
+        for crop in (
+            Region(0, 0, width, height),
+            Region(7, 3, width // 2, height // 2),
+            Region(width - 9, 0, 9, height),
+            Region(0, height - 4, width, 3),
+        ):
+            assert differences(console, crop) == []
+
+
+async def test_a_container_that_is_covered_is_not_rendered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with real_live(tmp_path, [], size=(120, 40)) as console:
+        body = console.screen.query_one("#body")
+        asked: list[Region] = []
+        monkeypatch.setattr(body, "render_lines", lambda crop: asked.append(crop) or [])
+        console.screen._compositor.render_strips()
+        assert asked == []
