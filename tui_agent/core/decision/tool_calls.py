@@ -175,8 +175,9 @@ def _unanswered(place: dict[str, object], content: str) -> events.ToolCancelled:
 
 def cancel_open_calls(state: RunState, why: str = "") -> Iterator[events.ToolCancelled]:
     """A result for every call of the open reply that has none: it was cancelled."""
+    entries = {entry.call_id: entry for entry in state.conversation.calls}
     for index, call in state.history.open_calls():
-        shown = state.conversation.call(call.id)
+        shown = entries.get(call.id)
         started = shown is not None and shown.started is not None
         yield events.ToolCancelled(
             call_id=call.id,
