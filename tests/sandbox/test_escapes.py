@@ -155,6 +155,17 @@ def test_secrets_of_the_user_are_not_read(box: Box, script: str) -> None:
     assert "THE-" not in box.run(script).stdout
 
 
+def test_a_folder_that_may_be_written_gives_no_secret_in_it_away(box: Box) -> None:
+    assert box.sandbox.walls is not None
+    walls = Walls.around(box.workspace, box.sandbox.walls.scratch, writable=("~", "~/.netrc"))
+    wide = Box(Sandbox(box.sandbox.mechanism, walls), box.workspace, box.home)
+    ended = wide.run(
+        "echo x > ~/plain.txt; cat ~/.ssh/id_ed25519; mv ~/.ssh ~/x; cat ~/x/id_ed25519; cat ~/.netrc"
+    )
+    assert ended.stdout == "THE-PASSWORD"
+    assert (box.home / "plain.txt").read_text() == "x\n"
+
+
 def test_what_others_run_later_is_not_written_where_the_mechanism_can_tell(box: Box) -> None:
     script = "echo x > .git/hooks/post-checkout; echo x >> .git/config; mv .git g; mv .git/config c; echo ok > .git/ok"
     box.run(script)

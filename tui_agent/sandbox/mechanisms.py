@@ -100,14 +100,12 @@ def _bubblewrap(walls: Walls) -> list[str]:
             argv += ["--ro-bind-try", place, place]
     for place in ("/tmp", "/var/tmp"):  # noqa: S108 - the sandbox's own
         argv += ["--bind", os.fspath(walls.scratch), place]
-    outside = [path for path in walls.hidden if not walls.within(path)]
-    for path in outside:
+    for path in walls.hidden:
         argv += _hidden(path)
     for path in (*walls.writable, walls.workspace):
         argv += ["--bind", os.fspath(path), os.fspath(path)]
-    for path in walls.hidden:
-        if walls.within(path) and path != walls.workspace:
-            argv += _hidden(path)
+    for path in walls.hidden_within:
+        argv += _hidden(path)
     git = walls.workspace / ".git"
     if git.is_dir() and not git.is_symlink():
         # A mount cannot be renamed, so what is protected in it stays where it is.
@@ -126,7 +124,7 @@ def _hidden(path: Path) -> list[str]:
 def _landlock(walls: Walls) -> list[str]:
     rules = {
         "write": [os.fspath(path) for path in (walls.workspace, walls.scratch, *walls.writable)],
-        "hidden": [os.fspath(path) for path in walls.hidden if path != walls.workspace],
+        "hidden": [os.fspath(path) for path in walls.hidden],
         "network": walls.network,
     }
     return [sys.executable, "-I", "-S", os.fspath(_LANDLOCK), json.dumps(rules)]
@@ -136,19 +134,23 @@ def _sandbox_exec(walls: Walls) -> list[str]:
     def paths(kind: str, places: Sequence[Path]) -> str:
         return " ".join(f"({kind} {json.dumps(os.fspath(place), ensure_ascii=False)})" for place in places)
 
-    writable = paths("subpath", (walls.workspace, walls.scratch, *walls.writable))
+    inside = paths("subpath", (walls.workspace, walls.scratch, *walls.writable))
+    # Of the rules that match, the last holds.
     lines = [
         "(version 1)",
         "(allow default)",
         "(deny file-write*)",
-        f'(allow file-write* {writable} (regex #"^/dev/(null|zero|tty|fd/|std(in|out|err)|ptmx|ttys)"))',
-    ]
-    if walls.protected:
-        lines.append(f"(deny file-write* {paths('subpath', walls.protected)})")
-    if walls.hidden:
-        lines.append(f"(deny file-read* file-write* {paths('subpath', walls.hidden)})")
+        '(allow file-write* (regex #"^/dev/(null|zero|tty|fd/|std(in|out|err)|ptmx|ttys)"))',
+        *(f"(deny file-read* {paths('subpath', [path])})" for path in walls.hidden),
         # The state folder is hidden, and the temporary folder is in it.
-        lines.append(f"(allow file-read* file-write* {paths('subpath', (walls.scratch, walls.workspace))})")
+        f"(allow file-read* file-write* {inside})",
+        *(f"(deny file-read* file-write* {paths('subpath', [path])})" for path in walls.hidden_within),
+        *(f"(deny file-write* {paths('subpath', [path])})" for path in walls.protected),
+    ]
+    fixed = (*walls.protected, *walls.hidden_within)
+    above = {folder for path in fixed for folder in path.parents if walls.within(folder)}
+    # Renamed, a folder would take what is protected in it along.
+    lines += [f"(deny file-write-unlink {paths('literal', [folder])})" for folder in sorted(above)]
     lines.append("(deny process-info* (target others))")
     lines.append("(deny signal (target others))(allow signal (target same-sandbox))")
     if not walls.network:

@@ -75,13 +75,19 @@ class Walls:
         state_dir: Path | None = None,
     ) -> Walls:
         """The walls for a workspace; `hide` and `writable` come from the configuration (`~` stands for the home)."""
-        hidden = [*SECRET_PLACES, *hide, *([os.fspath(state_dir)] if state_dir else [])]
+        hidden = map(_real, (*SECRET_PLACES, *hide, *([os.fspath(state_dir)] if state_dir else ())))
+        named = tuple(dict.fromkeys(path for path in map(_real, writable) if path.exists()))
+        inside = _real(os.fspath(workspace))
         return cls(
-            _real(os.fspath(workspace)),
+            inside,
             _real(os.fspath(scratch)),
             network,
-            tuple(dict.fromkeys(path for path in map(_real, hidden) if os.path.lexists(path))),
-            tuple(dict.fromkeys(path for path in map(_real, writable) if path.exists())),
+            tuple(
+                path
+                for path in dict.fromkeys(hidden)
+                if os.path.lexists(path) and path not in {inside, *named}
+            ),
+            named,
         )
 
     @property
@@ -91,9 +97,14 @@ class Walls:
             path for name in _RUN_LATER if (path := self.workspace / name).exists() and not path.is_symlink()
         )
 
+    @property
+    def hidden_within(self) -> tuple[Path, ...]:
+        """What is hidden in a place that may be written."""
+        return tuple(filter(self.within, self.hidden))
+
     def within(self, path: Path) -> bool:
-        """Whether a path is in the workspace."""
-        return path.is_relative_to(self.workspace)
+        """Whether a path is in the workspace, or in what may be written beside it."""
+        return any(path.is_relative_to(place) for place in (self.workspace, *self.writable))
 
 
 def _real(path: str) -> Path:
