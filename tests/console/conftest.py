@@ -3,7 +3,7 @@
 Textual's own pilot sleeps at least 20 ms, twice for every key, and then asks whether the process used the processor
 meanwhile. Here a screen has settled when the event loop has nothing to run and neither a thread nor a timer is about
 to add something; frames follow each other at once. A frame that no terminal would get is not drawn (a test that looks
-at the screen draws all of it), and a style sheet is parsed once for all consoles of a process.
+at the screen draws all of it), and a style sheet is parsed once in each theme for all consoles of a process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 from textual._compositor import Compositor, visible_screen_stack
-from textual.cache import LRUCache
 from textual.css.stylesheet import Stylesheet
 
 from tests.console.terminal import Terminal
@@ -23,6 +22,8 @@ from tests.console.terminal import Terminal
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
+
+    from textual.css.model import RuleSet
 
 FRAME = 0.004
 """Seconds between two frames."""
@@ -71,9 +72,9 @@ async def settled(threads: CountedThreads) -> None:
 
 
 RENDER_UPDATE = Compositor.render_update
-SET_VARIABLES = Stylesheet.set_variables
-PARSED: dict[frozenset[tuple[str, str]], LRUCache[Any, Any]] = {}
-"""By the variables of a theme: the rules that were parsed with them."""
+PARSE_RULES = Stylesheet._parse_rules
+PARSED: dict[tuple[Any, ...], list[RuleSet]] = {}
+"""By the variables of a theme and what `Stylesheet._parse_rules` is given: the rules."""
 
 
 def render_what_is_asked_for(
@@ -87,10 +88,12 @@ def render_what_is_asked_for(
     return None
 
 
-def set_variables_of_many(sheet: Stylesheet, variables: dict[str, str]) -> None:
-    """In place of `Stylesheet.set_variables`: what was parsed with the same variables is parsed already."""
-    SET_VARIABLES(sheet, variables)
-    sheet._parse_cache = PARSED.setdefault(frozenset(variables.items()), LRUCache(1_000))
+def parse_rules_once(sheet: Stylesheet, *source: Any, **more: Any) -> list[RuleSet]:
+    """In place of `Stylesheet._parse_rules`, whose sheet forgets at each change of the theme what it has parsed."""
+    key = (frozenset(sheet._variables.items()), *source, *more.values())
+    if key not in PARSED:
+        PARSED[key] = PARSE_RULES(sheet, *source, **more)
+    return PARSED[key]
 
 
 @pytest.fixture
@@ -124,5 +127,5 @@ async def no_fixed_waits(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]
     monkeypatch.setattr("textual.pilot.wait_for_idle", wait_for_idle)
     monkeypatch.setattr("textual.screen.UPDATE_PERIOD", FRAME)
     monkeypatch.setattr(Compositor, "render_update", render_what_is_asked_for)
-    monkeypatch.setattr(Stylesheet, "set_variables", set_variables_of_many)
+    monkeypatch.setattr(Stylesheet, "_parse_rules", parse_rules_once)
     yield
