@@ -13,7 +13,8 @@ from tui_agent.config.settings import user_config_file
 from tui_agent.console.option_row import OptionRow
 from tui_agent.console.screens.field import FieldScreen
 from tui_agent.console.screens.rules import RulesScreen
-from tui_agent.permissions.rules import Decision, parse_rule
+from tui_agent.core.names import Decision
+from tui_agent.permissions.rules import parse_rule
 from tui_agent.store.kept_rules import KeptRules
 
 
@@ -59,8 +60,7 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
         field.query_one(Input).value = "bash(git push *)"
         decision, scope = field.query(OptionRow)
         decision._choose("ask")
-        await console.until(lambda: "goes everywhere" in console.shown())
-        scope._choose("user")
+        scope._choose("always")
         await console.until(lambda: "`git push *` always ask" in console.shown())
         await console.press("enter")
         await console.opens(RulesScreen)
@@ -82,5 +82,25 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
         await console.until(lambda: screen.list.chosen.rule.text == "bash(make all)")
         await console.press("ctrl+d")
         await console.until(lambda: session.state.session.rules == {"bash(echo *)"})
+
+        # What asks or is denied can hold for the session or the workspace too.
+        for decision, scope in (("deny", "session"), ("ask", "workspace")):
+            await console.press("ctrl+n")
+            field = await console.opens(FieldScreen)
+            field.query_one(Input).value = "bash(curl *)"
+            first, second = field.query(OptionRow)
+            first._choose(decision)
+            second._choose(scope)
+            await console.press("enter")
+            await console.opens(RulesScreen)
+        assert session.state.session.narrowing == {(Decision.DENY, "bash(curl *)")}
+        kept = KeptRules(tmp_path / "state", console.workspace)
+        assert [str(rule).partition(" (made")[0] for rule in kept.rules()] == ["ask bash(curl *)"]
+        assert "deny  bash(curl *)" in console.shown()
         await console.press("escape")
         assert console.app.screen is console.screen
+        await console.command("/permissions deny bash(wget *) workspace")
+        await console.until(lambda: "holds in this workspace from now on" in console.remarks())
+        assert [rule.text for rule in kept.rules()] == ["bash(curl *)", "bash(wget *)"]
+        await console.command("/permissions remove 99")
+        await console.until(lambda: "numbers the rules, from 1 to" in console.remarks())

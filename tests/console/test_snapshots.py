@@ -34,7 +34,8 @@ from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.core.events import Mode, ModeChanged
-from tui_agent.permissions.rules import Decision, Rule, parse_rule
+from tui_agent.core.names import Decision
+from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.store.replay import Replay
 
 pytestmark = pytest.mark.skipif(not SAME_TEXTUAL, reason=f"the pictures were drawn by Textual {DRAWN_BY}")

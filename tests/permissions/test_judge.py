@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tui_agent.core.names import Approval
+from tui_agent.core.names import Approval, Decision
 from tui_agent.permissions.commands import LONGEST, read_command
 from tui_agent.permissions.judge import Judgement, Permissions
-from tui_agent.permissions.rules import Decision, parse_rule
+from tui_agent.permissions.rules import parse_rule
 
 
 def permissions(

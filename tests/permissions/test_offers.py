@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tui_agent.core.names import Decision
 from tui_agent.permissions.judge import Permissions
 from tui_agent.permissions.offers import in_words, offers, rules_in_words
-from tui_agent.permissions.rules import Decision, parse_rule
+from tui_agent.permissions.rules import parse_rule
 
 WIDE = [
     ("make check", {"make check *", "make *"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import deque
 from pathlib import Path
@@ -13,7 +14,9 @@ from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, start_session
 from tui_agent.config.sections import PermissionSettings
 from tui_agent.config.settings import Settings, load_settings
+from tui_agent.config.user_file import UserFile
 from tui_agent.core import events
+from tui_agent.core.names import Decision
 from tui_agent.formats.exporters import export_session
 from tui_agent.formats.importers.load import save
 from tui_agent.models.scripted import ScriptedModel
@@ -21,6 +24,7 @@ from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.store.journal import read_journal
 from tui_agent.store.kept_rules import KeptRules
 from tui_agent.store.session import open_session, sessions_folder
+from tui_agent.store.session_rules import SessionRules
 
 TOUCH = {"tool": "bash", "args": {"command": "touch a.txt"}}
 DONE = {"text": "done"}
@@ -222,3 +226,62 @@ async def test_a_wider_rule_is_kept_everywhere_in_the_users_file_which_keeps_its
     assert text.startswith('# mine\npolicy = "combined"  # as it is\n')
     assert tomllib.loads(text)["permissions"] == {"deny": ["bash(rm *)"], "allow": ["bash(touch *)"]}
     assert [path.name for path in tmp_path.glob("config.toml*")] == ["config.toml"]
+
+
+async def test_rules_that_ask_or_deny_are_made_and_taken_back_by_words(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    (tmp_path / "workspace").mkdir()
+    folders = {"workspace": tmp_path / "workspace", "state_dir": tmp_path / "state"}
+    file.write_text('[permissions]\nallow = ["bash(touch *)"]\n')
+    settings = load_settings({"model": "scripted", "approve": "ask", **folders}, file, {})
+    turns = [*calls("touch a.txt", "touch b.txt", "touch c.txt"), *calls("touch d.txt")]
+    operator = ScriptedOperator(approvals=deque([ApprovalReply("deny")]))
+    live = await open_session(settings, operator, ScriptedModel.from_turns(turns))
+    made = SessionRules(live, UserFile(file, folders))
+    for words in ("deny bash(touch a*)", "ask bash(touch b*) workspace", "deny bash(touch c.txt) always"):
+        assert "from now on" in await made.by_words(words)
+    assert [(str(each.rule.decision), each.rule.text, each.scope) for each in made.listed()] == [
+        ("deny", "bash(touch c.txt)", "always"),
+        ("deny", "bash(touch a*)", "session"),
+        ("ask", "bash(touch b*)", "workspace"),
+        ("allow", "bash(touch *)", "always"),
+    ]
+    await live.submit("go")
+    await live.wait()
+    assert list((tmp_path / "workspace").iterdir()) == []
+    recorded = read_journal(live.folder).events
+    assert [event.input["command"] for event in recorded if isinstance(event, events.ApprovalAsked)] == [
+        "touch b.txt"
+    ]
+    refused = [event.content for event in recorded if isinstance(event, events.ToolRefused)]
+    assert "(denied for this session)" in refused[0]
+    for wrong, why in [
+        ("deny", "Write /permissions"),
+        ("forbid bash", "Write /permissions"),
+        ("ask bash((", "is no rule"),
+        ("remove", "from 1 to 4"),
+        ("remove 5", "from 1 to 4"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(why)):
+            await made.by_words(wrong)
+    for _ in range(3):
+        assert "Taken back" in await made.by_words("remove 1")
+    assert [rule.text for rule in live.rules()] == ["bash(touch *)"]
+    await live.submit("go on")
+    await live.wait()
+    assert [path.name for path in (tmp_path / "workspace").iterdir()] == ["d.txt"]
+    await live.close()
+
+
+def test_with_a_damaged_file_of_kept_rules_every_call_asks_and_nothing_is_overwritten(tmp_path: Path) -> None:
+    kept = KeptRules(tmp_path, tmp_path)
+    kept.add(["bash(rm *)"], Decision.DENY)
+    assert [str(rule.decision) for rule in kept.rules()] == ["deny"]
+    kept.path.write_text(kept.path.read_text()[:-9])
+    (rule,) = kept.rules()
+    assert (rule.decision, rule.text) == (Decision.ASK, "*")
+    assert "correct it, or delete it" in rule.origin
+    before = kept.path.read_bytes()
+    with pytest.raises(OSError, match="cannot be read"):
+        kept.add(["bash(make)"])
+    assert kept.path.read_bytes() == before

@@ -32,7 +32,7 @@ def parser() -> Parser:
         "What may run unasked, what asks, and what never runs (docs/PERMISSIONS.md).\n\n"
         "list (the default): every rule and where it comes from\n"
         "explain COMMAND: which rule applies to each part of a command; with --tool for a path or an address\n"
-        "forget RULE: take back what was allowed for good in this workspace",
+        "forget RULE: take back what was allowed, made to ask or denied for good in this workspace",
         _EXAMPLE,
         usage="agent-tui permissions [list | explain COMMAND | forget RULE] [options]",
     )
@@ -103,20 +103,23 @@ def _list(settings: Settings, *, as_json: bool) -> int:
         f"{settings.sources['approve']}). Deny comes before ask, ask before allow.\n"
     )
     if kept.rules():
-        sys.stdout.write(f"What was allowed for good here is in {kept.path}.\n")
+        sys.stdout.write(f"What you settled for good here is in {kept.path}.\n")
     return 0
 
 
 def _forget(settings: Settings, text: str) -> int:
+    from tui_agent.core.names import Decision
     from tui_agent.store.kept_rules import KeptRules
 
     kept = KeptRules(settings.state_dir, settings.workspace)
-    if not kept.remove(text):
+    taken = [decision for decision in Decision if kept.remove(text, decision)]
+    if not taken:
         raise UsageError(
-            f"agent-tui permissions: {text!r} was not allowed for good in {settings.workspace}.\n"
+            f"agent-tui permissions: no rule {text!r} was made for good in {settings.workspace}.\n"
             "`agent-tui permissions list` shows what was; rules of a file are changed in the file."
         )
-    sys.stdout.write(f"{text} asks again\n")
+    for decision in taken:
+        sys.stdout.write(f"taken back: {decision} {text}\n")
     return 0
 
 

@@ -21,9 +21,9 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from tui_agent.core.names import SandboxMode
+from tui_agent.core.names import Decision, SandboxMode
 from tui_agent.core.recovery.policy import RecoveryPolicy
-from tui_agent.permissions.rules import Decision, parse_rule
+from tui_agent.permissions.rules import parse_rule
 
 HookEvent = Literal["PreToolUse", "PostToolUse", "PostToolUseFailure"]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -60,9 +60,9 @@ from tui_agent.config.sections import (
     listed_rules,
 )
 from tui_agent.core.events import Approval
-from tui_agent.core.names import BUDGET_KEYS, OnEscalation, OutputForm, PolicyName, ToolCallForm
+from tui_agent.core.names import BUDGET_KEYS, Decision, OnEscalation, OutputForm, PolicyName, ToolCallForm
 from tui_agent.core.recovery.policy import RecoveryPolicy
-from tui_agent.permissions.rules import Decision, Rule, parse_rule
+from tui_agent.permissions.rules import Rule, parse_rule
 
 APP = "agent-tui"
 

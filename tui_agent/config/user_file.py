@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.config.errors import ConfigError
 from tui_agent.config.settings import Settings, load_settings
-from tui_agent.permissions.rules import Decision, parse_rule
+from tui_agent.core.names import Decision
+from tui_agent.permissions.rules import parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping

@@ -95,7 +95,10 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "permissions",
-        "Permission rules: try them, add, change, take back",
+        "Permission rules: try them, add, change, take back; `allow|ask|deny RULE [session|workspace|always]` makes "
+        "one, `remove N` takes one back",
+        "[allow|ask|deny RULE [SCOPE]|remove N]",
+        ("allow", "ask", "deny", "remove"),
     ),
     Command("skills", "The skills that the agent can read; with a name: ask for that one", "[NAME]"),
     Command("context", "What fills the model's window, by kind", replay=True),

@@ -59,6 +59,7 @@ from tui_agent.core.events import (
     WindowCut,
 )
 from tui_agent.core.evolve import evolve
+from tui_agent.core.names import Decision
 from tui_agent.core.projections.conversation import Surroundings
 from tui_agent.core.recovery.engine import was_cut
 from tui_agent.core.recovery.model_faults import AWAY
@@ -143,8 +144,11 @@ def _setting_changed(state: RunState, event: SettingChanged) -> Changes:
 
 
 def _rules_changed(state: RunState, event: RulesChanged) -> Changes:
-    rules = state.session.rules.union(event.added).difference(event.removed)
-    return {"session": evolve(state.session, rules=rules)}
+    if event.decision is Decision.ALLOW:
+        rules = state.session.rules.union(event.added).difference(event.removed)
+        return {"session": evolve(state.session, rules=rules)}
+    added, removed = ({(event.decision, text) for text in texts} for texts in (event.added, event.removed))
+    return {"session": evolve(state.session, narrowing=state.session.narrowing.union(added) - removed)}
 
 
 def _run_started(state: RunState, event: RunStarted) -> Changes:
@@ -456,7 +460,12 @@ def _session_resumed(state: RunState, event: SessionResumed) -> Changes:
     if event.workspace:
         # Whoever wrote the recording may have written approvals for himself into it.
         changes["session"] = evolve(
-            state.session, workspace=event.workspace, rules=frozenset(), approve=None, model=""
+            state.session,
+            workspace=event.workspace,
+            rules=frozenset(),
+            narrowing=frozenset(),
+            approve=None,
+            model="",
         )
     return changes
 

@@ -40,6 +40,19 @@ ON_ESCALATION: tuple[OnEscalation, ...] = get_args(OnEscalation)
 """What `run` does where an operator would be asked."""
 
 
+class Decision(StrEnum):
+    """What a permission rule makes of a call."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+    @property
+    def done(self) -> str:
+        """As in "allowed for this session"."""
+        return {"allow": "allowed", "ask": "made to ask", "deny": "denied"}[self]
+
+
 class FailureKind(StrEnum):
     """What went wrong."""
 

@@ -27,7 +27,7 @@ from tui_agent.core.events import (
     StopRequested,
     VerdictReached,
 )
-from tui_agent.core.names import ToolCallForm
+from tui_agent.core.names import Decision, ToolCallForm
 from tui_agent.core.projections.background import BackgroundFacts
 from tui_agent.core.projections.conversation import Conversation
 from tui_agent.core.projections.history import History
@@ -79,6 +79,8 @@ class SessionFacts:
     """Budgets of the session that the operator raised; None: without a limit."""
     rules: frozenset[str] = frozenset()
     """Permission rules that the operator allowed for this session (`ApprovalAsked.rules`)."""
+    narrowing: frozenset[tuple[Decision, str]] = frozenset()
+    """Rules of this session by which calls ask or are denied."""
 
 
 @dataclass(frozen=True)

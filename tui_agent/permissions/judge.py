@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tui_agent.core.names import Approval
+from tui_agent.core.names import Approval, Decision
 from tui_agent.permissions.commands import Reading, SimpleCommand, Word, read_command
 from tui_agent.permissions.programs import (
     SINKS,
@@ -37,7 +37,6 @@ from tui_agent.permissions.rules import (
     GUARDED,
     READS,
     WRITES,
-    Decision,
     Rule,
     exact_pattern,
     literal_pattern,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tui_agent.core.names import Decision
 from tui_agent.permissions.commands import SimpleCommand, read_command
 from tui_agent.permissions.judge import COMMAND_TOOL, host_of
 from tui_agent.permissions.programs import PROGRAMS, changes_the_shell, is_neutral, runs_what_it_is_given
@@ -15,7 +16,6 @@ from tui_agent.permissions.rules import (
     EXACTLY,
     READS,
     WRITES,
-    Decision,
     Rule,
     exact_pattern,
     literal_pattern,

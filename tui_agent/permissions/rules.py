@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
-from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tui_agent.core.names import Decision
 from tui_agent.globs import GlobError, path_pattern
 
 if TYPE_CHECKING:
@@ -27,14 +27,6 @@ GUARDED = (".git", ".agent-tui.toml")
 READS = frozenset({"read_file", "list_dir", "glob", "grep"})
 WRITES = frozenset({"write_file", "edit_file"})
 """A rule with a path for one of these applies to the others too: who may not read a file may not search it either."""
-
-
-class Decision(StrEnum):
-    """What becomes of a call."""
-
-    ALLOW = "allow"
-    ASK = "ask"
-    DENY = "deny"
 
 
 @dataclass(frozen=True)

@@ -241,14 +241,23 @@ class PlainCommands:
         if not files:
             self._say("This run has changed no file.")
 
-    async def permissions(self, _: str) -> None:
-        rules = self._session.rules()
-        self._paper.lines(one_line(str(rule)) for rule in rules)
+    async def permissions(self, argument: str) -> None:
+        from tui_agent.config.user_file import UserFile
+        from tui_agent.store.session_rules import USAGE, SessionRules
+
+        settings = self._session.settings
+        rules = SessionRules(self._session, UserFile(settings.user_file, self._console.arguments.overrides))
+        if argument:
+            self._say(one_line(await rules.by_words(argument), 400))
+            return
+        listed = await asyncio.to_thread(rules.listed)
+        self._paper.lines(f"{number}. {one_line(str(each.rule))}" for number, each in enumerate(listed, 1))
         self._say(
-            "`agent-tui permissions explain COMMAND` says which rule speaks."
-            if rules
+            "Deny comes before ask, ask before allow; `agent-tui permissions explain COMMAND` says which rule applies."
+            if listed
             else "There is no rule."
         )
+        self._say(USAGE)
 
     async def context(self, _: str) -> None:
         from tui_agent.console.screens.context import UNITS, sentences

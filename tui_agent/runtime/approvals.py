@@ -5,21 +5,23 @@ What a rule means is in `permissions`; the operator is asked by the executor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tui_agent.core.events import Approval
+from tui_agent.core.names import Decision
 from tui_agent.core.state import RunState
 from tui_agent.permissions.judge import Judgement, Permissions
 from tui_agent.permissions.offers import offers, rules_in_words
-from tui_agent.permissions.rules import Decision, Rule, parse_rule
+from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.tools.tool import Tool
 
 Rules = tuple[tuple[str, ...], ...]
 
-THIS_SESSION = "allowed for this session"
+THIS_SESSION = "for this session"
+"""The end of the origin of a rule that holds no longer."""
 
 
 class Approvals:
@@ -59,18 +61,26 @@ class Approvals:
 
     def rules(self, state: RunState) -> list[Rule]:
         """All rules in force, each with where it comes from."""
-        return [*self.configured, *self._kept(), *_allowed_rules(sorted(state.session.rules))]
+        session = state.session
+        own = [*sorted(session.narrowing), *((Decision.ALLOW, text) for text in sorted(session.rules))]
+        return [*self.configured, *self._kept(), *_session_rules(own)]
 
     def _permissions(self, state: RunState) -> Permissions:
         """Those in force, made again only where a rule or the mode has changed."""
-        made_from = (self.configured, self._kept(), state.session.rules, state.session.approve)
+        made_from = (
+            self.configured,
+            self._kept(),
+            state.session.rules,
+            state.session.narrowing,
+            state.session.approve,
+        )
         known = self._in_force
         if known is None or known[0] != made_from:
             self._in_force = known = made_from, self._with(state)
         return known[1]
 
     def _with(self, state: RunState, more: Sequence[str] = ()) -> Permissions:
-        rules = [*self.rules(state), *_allowed_rules(more)]
+        rules = [*self.rules(state), *_session_rules((Decision.ALLOW, text) for text in more)]
         return Permissions(rules, self._workspace, state.session.approve or Approval.ASK)
 
     def others(
@@ -93,8 +103,8 @@ class Approvals:
         return rules_in_words(rules)
 
 
-def _allowed_rules(texts: Sequence[str]) -> Iterator[Rule]:
+def _session_rules(texts: Iterable[tuple[Decision, str]]) -> Iterator[Rule]:
     """Rules of the session; a journal may hold others that are none."""
-    for text in texts:
+    for decision, text in texts:
         with suppress(ValueError):
-            yield parse_rule(Decision.ALLOW, text, THIS_SESSION)
+            yield parse_rule(decision, text, f"{decision.done} {THIS_SESSION}")

@@ -17,9 +17,9 @@ from typing import Any
 from tui_agent.config.errors import ConfigError
 from tui_agent.core import events
 from tui_agent.core.decision.tool_calls import as_error
+from tui_agent.core.names import Decision
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.permissions.judge import Judgement, looks_at_files
-from tui_agent.permissions.rules import Decision
 from tui_agent.runtime import instructions
 from tui_agent.runtime.approvals import Approvals, Rules
 from tui_agent.runtime.checkpointer import Checkpointer, NoCheckpoints

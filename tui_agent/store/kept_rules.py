@@ -1,4 +1,4 @@
-"""Permission rules that an operator allowed for good in one workspace ("always" on an approval card).
+"""Permission rules that an operator made for good in one workspace ("always" on an approval card, `/permissions`).
 
 One small JSON file a workspace, in the state folder: never in the checkout, whose files others may write.
 """
@@ -13,15 +13,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tui_agent.permissions.rules import Decision, Rule, parse_rule
+from tui_agent.core.names import Decision
+from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.store.private import make_private, private
 
 RULES_FOLDER = "permissions"
 _LARGEST = 1_000_000
 
+Entries = dict[Decision, list[dict[str, Any]]]
+"""The rules of each kind, each with its text and when it was made."""
+
 
 class KeptRules:
-    """The rules kept for one workspace. A file that cannot be read allows nothing."""
+    """The rules kept for one workspace. With a file that cannot be read, every call asks."""
 
     def __init__(self, state_dir: Path, workspace: Path) -> None:
         self._workspace = Path(os.path.realpath(workspace))
@@ -36,47 +40,71 @@ class KeptRules:
         except OSError:
             return ()
         if self._read[:2] != (found.st_mtime_ns, found.st_size):
-            rules = tuple(self._parsed(entry) for entry in self._entries())
-            self._read = (found.st_mtime_ns, found.st_size, tuple(rule for rule in rules if rule is not None))
+            self._read = (found.st_mtime_ns, found.st_size, self._parsed())
         return self._read[2]
 
-    def add(self, texts: Sequence[str], now: float | None = None) -> None:
-        """Keep these rules. Raises `OSError`."""
+    def add(
+        self, texts: Sequence[str], decision: Decision = Decision.ALLOW, now: float | None = None
+    ) -> None:
+        """Keep these rules. Raises `OSError`, also for a file that is damaged."""
         entries = self._entries()
-        present = {entry.get("rule") for entry in entries}
+        present = {entry.get("rule") for entry in entries[decision]}
         at = time.time() if now is None else now
-        entries += [{"rule": text, "at": at} for text in texts if text not in present]
+        entries[decision] += [{"rule": text, "at": at} for text in texts if text not in present]
         self._write(entries)
 
-    def remove(self, text: str) -> bool:
-        """Forget one rule; False where it was not kept. Raises `OSError`."""
+    def remove(self, text: str, decision: Decision) -> bool:
+        """Forget one rule; False where it was not kept. Raises `OSError`, also for a file that is damaged."""
         entries = self._entries()
-        left = [entry for entry in entries if entry.get("rule") != text]
-        if len(left) < len(entries):
-            self._write(left)
-        return len(left) < len(entries)
+        left = [entry for entry in entries[decision] if entry.get("rule") != text]
+        found = len(left) < len(entries[decision])
+        if found:
+            self._write({**entries, decision: left})
+        return found
 
-    def _parsed(self, entry: dict[str, Any]) -> Rule | None:
-        at = entry.get("at")
-        day = time.strftime("%Y-%m-%d", time.gmtime(at)) if isinstance(at, int | float) else "an unknown day"
+    def _parsed(self) -> tuple[Rule, ...]:
         try:
-            return parse_rule(Decision.ALLOW, str(entry.get("rule", "")), f"allowed here for good on {day}")
-        except ValueError:
-            return None
+            return tuple(
+                parse_rule(
+                    decision, str(entry.get("rule", "")), f"{decision.done} here for good on {_day(entry)}"
+                )
+                for decision, listed in self._entries().items()
+                for entry in listed
+            )
+        except (OSError, ValueError) as error:
+            return (parse_rule(Decision.ASK, "*", str(error)),)
 
-    def _entries(self) -> list[dict[str, Any]]:
+    def _entries(self) -> Entries:
+        """What the file holds; nothing where there is none. Raises `OSError` where it cannot be read as rules."""
         try:
-            if self.path.stat().st_size > _LARGEST:
-                return []
-            table = json.loads(self.path.read_text("utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return []
-        listed = table.get("allow") if isinstance(table, dict) else None
-        return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+            return _checked(self.path.read_bytes()[: _LARGEST + 1])
+        except FileNotFoundError:
+            return {decision: [] for decision in Decision}
+        except (OSError, ValueError, RecursionError) as error:
+            raise OSError(f"{self.path} cannot be read ({error}): correct it, or delete it") from error
 
-    def _write(self, entries: list[dict[str, Any]]) -> None:
+    def _write(self, entries: Entries) -> None:
         make_private(self.path.parent)
         unfinished = self.path.with_suffix(f".{os.getpid()}.part")
         with open(unfinished, "w", encoding="utf-8", opener=private) as file:
-            json.dump({"workspace": str(self._workspace), "allow": entries}, file, indent=1)
+            json.dump({"workspace": str(self._workspace), **entries}, file, indent=1)
         unfinished.replace(self.path)
+
+
+def _checked(data: bytes) -> Entries:
+    """Raises `ValueError` for what is no table of rules."""
+    table = json.loads(data)
+    listed = (
+        {decision: table.get(decision.value, []) for decision in Decision} if isinstance(table, dict) else {}
+    )
+    if not listed or not all(
+        isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
+        for entries in listed.values()
+    ):
+        raise ValueError("it holds no rules")
+    return listed
+
+
+def _day(entry: dict[str, Any]) -> str:
+    at = entry.get("at")
+    return time.strftime("%Y-%m-%d", time.gmtime(at)) if isinstance(at, int | float) else "an unknown day"

@@ -22,7 +22,7 @@ from tui_agent.config.sections import HookEvent, HookSettings
 from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.config.user_file import UserFile
 from tui_agent.core import events
-from tui_agent.core.names import BUDGET_KEYS
+from tui_agent.core.names import BUDGET_KEYS, Decision
 from tui_agent.core.projections.background import lost
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import preset
@@ -30,7 +30,7 @@ from tui_agent.core.state import ASK_OPERATOR, Phase, RunState
 from tui_agent.models.choose import ModelByName, NameCheck, create_model
 from tui_agent.models.protocol import Model, ModelFault
 from tui_agent.permissions.judge import Judgement
-from tui_agent.permissions.rules import Decision, Rule, parse_rule
+from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.driver import Driver
 from tui_agent.runtime.executor import Executor
@@ -414,11 +414,14 @@ class Session:
         """Every permission rule in force, each with where it comes from."""
         return self._approvals.rules(self.state)
 
-    def change_rules(self, added: Sequence[str] = (), removed: Sequence[str] = ()) -> None:
-        """Allow calls for this session by rules, or take such rules back. Raises `ValueError` for what is no rule."""
+    def change_rules(
+        self, added: Sequence[str] = (), removed: Sequence[str] = (), decision: Decision = Decision.ALLOW
+    ) -> None:
+        """Make permission rules for this session, or take such rules back. Raises `ValueError` for what is no rule."""
         for text in added:
-            parse_rule(Decision.ALLOW, text, "")
-        self._recorder.record(events.RulesChanged(added=tuple(added), removed=tuple(removed)))
+            parse_rule(decision, text, "")
+        changed = events.RulesChanged(decision=decision, added=tuple(added), removed=tuple(removed))
+        self._recorder.record(changed)
 
     def _keep_everywhere(self, texts: Sequence[str]) -> None:
         """Allow calls by these rules in every workspace. Raises `ConfigError`, `ValueError`."""

@@ -21,10 +21,11 @@ from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.styled_line import Line, Span, fit, pad
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.field import FieldScreen, Judged, Selection, Values
+from tui_agent.core.names import Decision
 from tui_agent.permissions.offers import in_words
-from tui_agent.permissions.rules import Decision, Rule, parse_rule
+from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.quantities import counted
-from tui_agent.runtime.approvals import THIS_SESSION
+from tui_agent.store.session_rules import PlacedRule, SessionRules
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
@@ -41,22 +42,28 @@ MODES = {
 SCOPES = (
     Option("session", "this session"),
     Option("workspace", "this workspace, for good"),
-    Option("user", "everywhere, for good"),
+    Option("always", "everywhere, for good"),
 )
-ORIGINS = {"session": "this session", "workspace": "this workspace", "user": "your config.toml"}
 PAUSE = 0.1
 """Seconds without a key before what was typed is judged."""
 
 
 class RuleRow(NamedTuple):
-    """A rule; `scope` is where it can be changed from here, "" where it cannot."""
+    """A rule, and how often it was used in this session."""
 
-    rule: Rule
-    scope: str
-    origin: str
+    placed: PlacedRule
     uses: int
     speaks: bool = False
     """It decides about what was typed."""
+
+    @property
+    def rule(self) -> Rule:
+        return self.placed.rule
+
+    @property
+    def origin(self) -> str:
+        """Where it is from, in a few words."""
+        return one_line(self.placed.place if self.placed.scope else Path(self.rule.origin).name)
 
 
 class RuleList(CursorList[RuleRow]):
@@ -99,7 +106,7 @@ class RulesScreen(Catalog[RuleRow]):
             RuleList(),
             (Hint("Enter", "edit", "enter"), Hint("^N", "add", "ctrl+n"), Hint("^D", "take back", "ctrl+d")),
         )
-        self._session, self._file = session, file
+        self._session, self._rules = session, SessionRules(session, file)
         self._uses: Counter[str] = Counter()
         self._judged: Judgement | None = None
 
@@ -130,28 +137,12 @@ class RulesScreen(Catalog[RuleRow]):
     def _list(self, at: str = "") -> None:
         """All rules as they are now; the cursor goes to the one that decides, or to `at`."""
         speaking = [one.rule for one in self._judged.findings if one.rule] if self._judged else []
-        kept = {rule.text for rule in self._session.kept_rules.rules()}
-        rows = []
-        rules = self._session.rules()
-        for_good = {
-            rule.text for rule in rules if rule.decision is Decision.ALLOW and rule.origin != THIS_SESSION
-        }
-        for rule in sorted(rules, key=lambda rule: list(Decision)[::-1].index(rule.decision)):
-            if rule.origin == THIS_SESSION and rule.text in for_good:
-                continue
-            scope = self._scope(rule, kept)
-            origin = ORIGINS.get(scope, Path(rule.origin).name)
-            uses = self._uses[f"{rule.decision} {rule.text}"]
-            rows.append(RuleRow(rule, scope, one_line(origin), uses, rule in speaking))
+        rows = [
+            RuleRow(each, self._uses[f"{each.rule.decision} {each.rule.text}"], each.rule in speaking)
+            for each in self._rules.listed()
+        ]
         wanted = (place for place, row in enumerate(rows) if (row.rule.text == at if at else row.speaks))
         self.put(rows, next(wanted, None))
-
-    def _scope(self, rule: Rule, kept: set[str]) -> str:
-        if rule.origin == THIS_SESSION:
-            return "session"
-        if rule.origin == str(self._file.path) or rule.origin == str(self._session.settings.user_file):
-            return "user"
-        return "workspace" if rule.origin.startswith("allowed here") and rule.text in kept else ""
 
     def describe(self) -> None:
         """What becomes of what was typed, part by part; otherwise the rule under the cursor."""
@@ -166,7 +157,7 @@ class RulesScreen(Catalog[RuleRow]):
         words = reveal(f"{in_words(row.rule)}.")
         used = f"Used {counted(row.uses, 'time')} in this session. " if row.uses else ""
         where = f"From {short(row.rule.origin)}."
-        if not row.scope:
+        if not row.placed.scope:
             where += " It is changed where it stands."
         return Content.assemble(
             (one_line(row.rule.text, 400), "bold"), f": {words}\n", (used + where, "$muted")
@@ -175,7 +166,7 @@ class RulesScreen(Catalog[RuleRow]):
     def action_take(self) -> None:
         """Change the rule under the cursor."""
         row = self.list.chosen
-        if row is not None and row.scope:
+        if row is not None and row.placed.scope:
             self._edit(row)
         elif row is not None:
             self._refuse(row)
@@ -196,7 +187,7 @@ class RulesScreen(Catalog[RuleRow]):
         about = "bash(make *) · edit_file(src/**) · read_file(**/.env) · web_fetch(docs.python.org) · TOOL"
         selections = (
             Selection("", decisions, str(row.rule.decision) if row else "allow"),
-            Selection("", SCOPES, row.scope if row else "workspace"),
+            Selection("", SCOPES, row.placed.scope if row else "workspace"),
         )
         title = "Change a rule" if row else "Add a rule"
         value = row.rule.text if row else ""
@@ -207,39 +198,15 @@ class RulesScreen(Catalog[RuleRow]):
 
     async def _save(self, text: str, decision: Decision, scope: str, before: RuleRow | None) -> str:
         """What is wrong; empty: it holds from now on."""
-        if self._session.holds_secret(text):
-            return "The rule holds a secret, which does not belong into a file. Put a * in its place."
         try:
-            if before is None or (before.rule.text, before.rule.decision, before.scope) != (
-                text,
-                decision,
-                scope,
-            ):
-                await self._put(text, decision, scope)
-                if before is not None:
-                    await self._take_away(before)
+            if before is None:
+                await self._rules.make(text, decision, scope)
+            else:
+                await self._rules.change(before.placed, text, decision, scope)
         except (ConfigError, ValueError, OSError) as error:
             return str(error)
         self._list(text)
         return ""
-
-    async def _put(self, text: str, decision: Decision, scope: str) -> None:
-        if scope == "session":
-            self._session.change_rules(added=[text])
-        elif scope == "workspace":
-            await asyncio.to_thread(self._session.kept_rules.add, [text])
-        else:
-            self._session.use_rules(await asyncio.to_thread(self._file.add_rules, decision, [text]))
-
-    async def _take_away(self, row: RuleRow) -> None:
-        text = row.rule.text
-        if text in self._session.state.session.rules:
-            # What was allowed for good was allowed for the session with it.
-            self._session.change_rules(removed=[text])
-        if row.scope == "workspace":
-            await asyncio.to_thread(self._session.kept_rules.remove, text)
-        elif row.scope == "user":
-            self._session.use_rules(await asyncio.to_thread(self._file.drop_rule, row.rule.decision, text))
 
     @work(group="change")
     async def action_forget(self) -> None:
@@ -247,12 +214,12 @@ class RulesScreen(Catalog[RuleRow]):
         row = self.list.chosen
         if row is None:
             return
-        if not row.scope:
+        if not row.placed.scope:
             self._refuse(row)
             return
         try:
-            await self._take_away(row)
-        except (ConfigError, OSError) as error:
+            await self._rules.take_back(row.placed)
+        except (ConfigError, ValueError, OSError) as error:
             self.notify(str(error), severity="error", markup=False)
         else:
             self.notify(f"Taken back: {row.rule.decision} {one_line(row.rule.text, 80)}", markup=False)
@@ -261,18 +228,12 @@ class RulesScreen(Catalog[RuleRow]):
 
 def judged_rule(values: Values) -> Judged:
     """What a rule that is being written would cover, or what is wrong with it."""
-    text, decision, scope = values
+    text, decision, _ = values
     try:
         rule = parse_rule(Decision(decision), text, "")
     except ValueError as error:
         return Judged(
             reveal(str(error)) if text.strip() else "A rule is a tool, or a tool with a pattern.", right=False
-        )
-    if rule.decision is not Decision.ALLOW and scope != "user":
-        return Judged(
-            "What asks or is denied goes everywhere (into your own file); for one workspace write it into its "
-            ".agent-tui.toml.",
-            right=False,
         )
     return Judged(f"{rule.decision}: {reveal(in_words(rule))}.")
 

@@ -452,15 +452,25 @@ class SessionScreen(DashboardScreen):
         await self.app.push_screen_wait(screen)
 
     @work(group="commands")
-    async def action_permissions(self) -> None:
-        """Show the permission rules in force."""
+    async def action_permissions(self, argument: str = "") -> None:
+        """Show the permission rules in force, or change one by words."""
         session = self.session
         if session is None:
             self.say("The session is still being opened.")
             return
-        from tui_agent.console.screens.rules import RulesScreen
+        file = self.app.user_file(session.settings)
+        if not argument:
+            from tui_agent.console.screens.rules import RulesScreen
 
-        await self.ask(RulesScreen(session, self.app.user_file(session.settings)))
+            await self.ask(RulesScreen(session, file))
+            return
+        from tui_agent.store.session_rules import SessionRules
+        from tui_agent.terminal_text import one_line
+
+        try:
+            self.say(one_line(await SessionRules(session, file).by_words(argument), 400))
+        except ValueError as error:
+            self.say(one_line(str(error), 400), "warning")
 
     def action_title(self, title: str) -> None:
         self._with_session(lambda session: session.set_title(title))

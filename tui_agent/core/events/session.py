@@ -6,7 +6,7 @@ from typing import Literal
 
 from tui_agent.core.events.base import Event
 from tui_agent.core.events.types import ParentPoint
-from tui_agent.core.names import Mode
+from tui_agent.core.names import Decision, Mode
 
 
 class SessionStarted(Event):
@@ -76,16 +76,18 @@ class SettingChanged(Event):
 
 
 class RulesChanged(Event):
-    """The operator allowed calls for this session by permission rules, or took such rules back."""
+    """The operator made permission rules for this session, or took such rules back."""
 
     type: Literal["rules_changed"] = "rules_changed"
+    decision: Decision = Decision.ALLOW
+    """What becomes of the calls that the rules cover."""
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
 
     @property
     def in_words(self) -> str:
         """`allowed for this session: bash(make); taken back: bash(ls *)`."""
-        parts = (("allowed for this session", self.added), ("taken back", self.removed))
+        parts = ((f"{self.decision.done} for this session", self.added), ("taken back", self.removed))
         return "; ".join(f"{what}: {', '.join(rules)}" for what, rules in parts if rules)
 
 

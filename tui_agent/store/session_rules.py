@@ -1,0 +1,127 @@
+"""The permission rules of a session for whoever changes them: where each can be changed, and the changes themselves.
+
+What a rule means is in `permissions`. Rules of a checkout's file, of variables and of options are listed, and changed
+where they stand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui_agent.config.errors import ConfigError
+from tui_agent.core.names import Decision
+from tui_agent.permissions.rules import Rule, parse_rule
+from tui_agent.runtime.approvals import THIS_SESSION
+
+if TYPE_CHECKING:
+    from tui_agent.config.user_file import UserFile
+    from tui_agent.store.session import Session
+
+SCOPES = {"session": "this session", "workspace": "this workspace", "always": "your config.toml"}
+"""Where a rule can be made, and how that place is called: the journal, the state folder, the user's own file."""
+
+USAGE = "Write /permissions allow|ask|deny RULE [session|workspace|always], or /permissions remove N."
+
+
+class PlacedRule(NamedTuple):
+    """A rule in force; `scope` is where it can be changed (`SCOPES`), "" where it cannot."""
+
+    rule: Rule
+    scope: str
+
+    @property
+    def place(self) -> str:
+        """In a few words."""
+        return SCOPES.get(self.scope) or self.rule.origin
+
+
+class SessionRules:
+    """The rules in force in a session. Changes raise `ConfigError`, `ValueError`, `OSError`."""
+
+    def __init__(self, session: Session, file: UserFile) -> None:
+        self._session, self._file = session, file
+
+    def listed(self) -> list[PlacedRule]:
+        """Deny, ask, allow: in the order in which they count. Reads the disk."""
+        kept = frozenset(self._session.kept_rules.rules())
+        placed = [PlacedRule(rule, self._scope(rule, kept)) for rule in self._session.rules()]
+        for_good = {(each.rule.decision, each.rule.text) for each in placed if each.scope != "session"}
+        shown = [
+            each
+            for each in placed
+            # What was allowed for good was allowed for the session with it.
+            if each.scope != "session" or (each.rule.decision, each.rule.text) not in for_good
+        ]
+        order = list(Decision)[::-1]
+        return sorted(shown, key=lambda each: order.index(each.rule.decision))
+
+    def _scope(self, rule: Rule, kept: frozenset[Rule]) -> str:
+        if rule.origin.endswith(THIS_SESSION):
+            return "session"
+        if rule.origin in {str(self._file.path), str(self._session.settings.user_file)}:
+            return "always"
+        return "workspace" if rule in kept and rule.origin.startswith(rule.decision.done) else ""
+
+    async def make(self, text: str, decision: Decision, scope: str) -> None:
+        """Make a rule."""
+        text = parse_rule(decision, text, "").text
+        if self._session.holds_secret(text):
+            raise ValueError(
+                "The rule holds a secret, which does not belong into a file. Put a * in its place."
+            )
+        if scope == "session":
+            self._session.change_rules([text], decision=decision)
+        elif scope == "workspace":
+            await asyncio.to_thread(self._session.kept_rules.add, [text], decision)
+        else:
+            self._session.use_rules(await asyncio.to_thread(self._file.add_rules, decision, [text]))
+
+    async def take_back(self, placed: PlacedRule) -> None:
+        """Take a rule back."""
+        rule = placed.rule
+        if not placed.scope:
+            raise ValueError(f"This rule is from {rule.origin}; it is changed there.")
+        session = self._session.state.session
+        if rule.text in session.rules if rule.decision is Decision.ALLOW else placed.scope == "session":
+            self._session.change_rules(removed=[rule.text], decision=rule.decision)
+        if placed.scope == "workspace":
+            await asyncio.to_thread(self._session.kept_rules.remove, rule.text, rule.decision)
+        elif placed.scope == "always":
+            self._session.use_rules(await asyncio.to_thread(self._file.drop_rule, rule.decision, rule.text))
+
+    async def change(self, placed: PlacedRule, text: str, decision: Decision, scope: str) -> None:
+        """Put another rule into the place of one."""
+        if (placed.rule.text, placed.rule.decision, placed.scope) != (text, decision, scope):
+            await self.make(text, decision, scope)
+            await self.take_back(placed)
+
+    async def by_words(self, words: str) -> str:
+        """Carry out `allow|ask|deny RULE [SCOPE]` or `remove N` (of `listed`, from 1); says what was done.
+
+        Raises `ValueError` for all that was wrong.
+        """
+        verb, _, rest = words.partition(" ")
+        rest = rest.strip()
+        try:
+            if verb == "remove":
+                placed = self._numbered(rest)
+                await self.take_back(placed)
+                return f"Taken back: {placed.rule.decision} {placed.rule.text}"
+            if verb not in list(Decision) or not rest:
+                raise ValueError(USAGE)
+            text, _, scope = rest.rpartition(" ")
+            if not text or scope not in SCOPES:
+                text, scope = rest, "session"
+            await self.make(text.strip(), Decision(verb), scope)
+        except (ConfigError, OSError) as error:
+            raise ValueError(str(error)) from error
+        return f"{verb} {text.strip()}: holds in {SCOPES[scope]} from now on."
+
+    def _numbered(self, number: str) -> PlacedRule:
+        listed = self.listed()
+        if not number.isdecimal() or not 0 < int(number) <= len(listed):
+            raise ValueError(
+                f"/permissions numbers the rules, from 1 to {len(listed)}." if listed else "There is no rule."
+            )
+        return listed[int(number) - 1]
