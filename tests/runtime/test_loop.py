@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.full_disk import FullDisk
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, assert_coherent, replayed, start_session
 from tui_agent.core import events
@@ -498,10 +499,7 @@ async def test_a_full_disk_under_the_journal_ends_the_run_before_a_side_effect(
 ) -> None:
     live = await start_agent([turn(call("bash", command="touch x")), "done"])
 
-    async def full(*_: object) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(live.session._recorder._journal._file, "write", full)
+    FullDisk(monkeypatch, live.session._recorder._journal, 0)
     finished = await live.run()
     monkeypatch.undo()
     assert finished.outcome is events.Outcome.ERROR

@@ -11,11 +11,13 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
+from tests.full_disk import FullDisk
 from tests.store.session_events import one_of_every_type, stamp, start, write_session
 from tui_agent.core.events import SCHEMA_VERSION, AnyEvent, Event, Notice
 from tui_agent.store import journal as journal_module
@@ -66,21 +68,100 @@ async def test_a_journal_is_readable_only_by_its_owner(tmp_path: Path):
 
 async def test_writing_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     journal = await Journal.create(tmp_path / "s1")
-    gate = asyncio.Event()
-    real = journal._file.write
+    at_the_disk, gate = asyncio.Event(), threading.Event()
+    loop, real = asyncio.get_running_loop(), os.write
 
-    async def slow(chunk: bytes) -> int:
-        await gate.wait()
-        return await real(chunk)
+    def slow(descriptor: int, chunk: bytes) -> int:
+        if descriptor == journal._file.fileno():
+            loop.call_soon_threadsafe(at_the_disk.set)
+            gate.wait()
+        return real(descriptor, chunk)
 
-    monkeypatch.setattr(journal._file, "write", slow)
-    for event in notices(20):
+    monkeypatch.setattr(os, "write", slow)
+    events = notices(20)
+    for event in events[:10]:
         journal.write(event)
-    await asyncio.sleep(0)
+    await at_the_disk.wait()
+    for event in events[10:]:
+        journal.write(event)
     assert journal.pending == 20
+    barrier = asyncio.create_task(journal.barrier())
     gate.set()
+    await barrier
+    assert read_journal(journal.path).events == events
     await journal.close()
-    assert len(read_journal(journal.path).events) == 20
+
+
+async def test_what_nobody_waits_for_is_written_together_and_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    journal = await Journal.create(tmp_path / "s1")
+    writes: list[int] = []
+    synced = asyncio.Event()
+    loop, write, sync = asyncio.get_running_loop(), os.write, os.fsync
+
+    def counted(descriptor: int, chunk: bytes) -> int:
+        writes.append(chunk.count(b"\n"))
+        return write(descriptor, chunk)
+
+    def noticed(descriptor: int) -> None:
+        sync(descriptor)
+        loop.call_soon_threadsafe(synced.set)
+
+    monkeypatch.setattr(os, "write", counted)
+    monkeypatch.setattr(os, "fsync", noticed)
+    for event in notices(7):
+        journal.write(event)
+        journal.sync_soon()
+        await asyncio.sleep(0)
+    await asyncio.wait_for(synced.wait(), 60)
+    assert writes == [7]
+    assert len(read_journal(journal.path).events) == 7
+    await journal.close()
+
+
+async def test_barriers_at_any_moment_return_only_with_their_lines_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    journal = await Journal.create(tmp_path / "s1")
+    on_disk, sync = 0, os.fsync
+
+    def counted(descriptor: int) -> None:
+        nonlocal on_disk
+        there = journal.path.read_bytes().count(b"\n")
+        sync(descriptor)
+        on_disk = there
+
+    monkeypatch.setattr(os, "fsync", counted)
+
+    async def writer(numbers: range) -> None:
+        for number in numbers:
+            journal.write(events[number])
+            await asyncio.sleep(0.0007 * (number % 4))
+            if number % 3 == 0:
+                await journal.barrier()
+                assert on_disk > number
+
+    events = notices(60)
+    await writer(range(20))
+    async with asyncio.TaskGroup() as tasks:
+        done = asyncio.Event()
+
+        async def others() -> None:
+            while not done.is_set():
+                written = 60 - len(left)
+                await journal.barrier()
+                assert on_disk >= written
+
+        left = events[20:]
+        for _ in range(3):
+            tasks.create_task(others())
+        while left:
+            journal.write(left.pop(0))
+            await asyncio.sleep(0.0005)
+        done.set()
+    await journal.close()
+    assert read_journal(journal.path).events == events
 
 
 async def test_going_on_appends_behind_what_is_there(tmp_path: Path):
@@ -277,31 +358,14 @@ def test_a_lock_frees_itself_when_its_process_is_killed(tmp_path: Path):
     SessionLock.acquire(tmp_path).release()
 
 
-class FullDisk:
-    """Stands in for a journal's file: takes `room` bytes, then the disk is full until there is more."""
-
-    def __init__(self, file: Any, room: int) -> None:
-        self.file = file
-        self.room = room
-
-    async def write(self, chunk: bytes) -> int:
-        if not self.room:
-            raise OSError(28, "No space left on device")
-        taken = await self.file.write(chunk[: self.room])
-        self.room -= taken
-        return int(taken)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.file, name)
-
-
 @pytest.mark.parametrize("room", [0, 1, 60, 150, 151, 400])
-async def test_a_full_disk_loses_nothing_and_is_reported_once(tmp_path: Path, room: int):
+async def test_a_full_disk_loses_nothing_and_is_reported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+):
     reported: list[JournalError] = []
     journal = await Journal.create(tmp_path / "s1", reported.append)
     events = notices(12)
-    disk = FullDisk(journal._file, room)
-    journal._file = disk
+    disk = FullDisk(monkeypatch, journal, room)
     for event in events[:8]:
         journal.write(event)
     with pytest.raises(JournalError, match="the disk is full") as caught:
@@ -319,9 +383,11 @@ async def test_a_full_disk_loses_nothing_and_is_reported_once(tmp_path: Path, ro
     assert read_journal(tmp_path / "s1").events == events
 
 
-async def test_closing_on_a_full_disk_says_so_and_frees_the_lock(tmp_path: Path):
+async def test_closing_on_a_full_disk_says_so_and_frees_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     journal = await Journal.create(tmp_path / "s1")
-    journal._file = FullDisk(journal._file, 40)
+    FullDisk(monkeypatch, journal, 40)
     journal.write(FIRST)
     with pytest.raises(JournalError, match="the disk is full"):
         await journal.close()

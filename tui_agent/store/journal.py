@@ -1,8 +1,10 @@
 """The journal of a session: `events.jsonl`, which only ever grows, and its reader.
 
-What an event means is not decided here. Writing never blocks its caller: lines are queued and a background
-task writes them; `barrier` waits until they are on the disk. A fault of the disk loses nothing: lines stay in
-memory, in order, and are written when that is possible again.
+What an event means is not decided here. Writing never blocks its caller: a thread writes the lines, those of
+`GATHERED` seconds together. What is promised: whatever was written before a `barrier` that returned is on the
+disk and outlives the machine; after `sync_soon` that is on its way; any other line is with the operating system,
+and so outlives this process, as soon as it was gathered and written. A fault of the disk loses nothing: lines
+stay in memory, in order, and are written when that is possible again.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import errno
 import os
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import IO, TYPE_CHECKING
 
 import aiofiles
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 
 SESSIONS_FOLDER = "sessions"
 JOURNAL_NAME = "events.jsonl"
+GATHERED = 0.01
+"""Seconds for which lines are gathered where nobody waits for them: one write for what happened together."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +197,12 @@ class Journal:
         self._lock = lock
         self._file = file
         self._pending: deque[bytes] = deque()
+        self._sync = False
+        """What is written is to be brought to the disk."""
+        self._gathering: asyncio.TimerHandle | None = None
         self._drain: asyncio.Task[None] | None = None
+        self._draining = True
+        """The newest drain has begun: what comes now is for another one."""
         self._closed = False
 
     @classmethod
@@ -259,18 +269,19 @@ class Journal:
         if self._closed:
             raise RuntimeError("the journal is closed")
         self._pending.append(encode(event))
-        self._start_drain()
+        self._drain_soon()
+
+    def sync_soon(self) -> None:
+        """Bring all that was written to the disk without waiting for it; a fault is announced by `on_error`."""
+        self._sync = True
+        self._drain_soon()
 
     async def barrier(self) -> None:
         """Wait until all that was written is on the disk. Raises `JournalError` where the disk refuses."""
-        await self._settled()
+        self._sync = True
+        await asyncio.shield(self._start_drain())
         if self.error is not None:
             raise self.error
-        try:
-            await asyncio.to_thread(os.fsync, self._file.fileno())
-            self._check_still_there()
-        except OSError as fault:
-            raise self._failed(fault) from fault
 
     async def close(self) -> None:
         """Write what is left, free the lock. Raises `JournalError` when something could not be written."""
@@ -278,62 +289,72 @@ class Journal:
             return
         self._closed = True
         try:
-            await self._settled()
+            await asyncio.shield(self._start_drain())
             if self.error is None:
                 with contextlib.suppress(OSError):  # some file systems have no fsync; the lines are written
                     await asyncio.to_thread(os.fsync, self._file.fileno())
-                try:
-                    self._check_still_there()
-                except OSError as fault:
-                    self._failed(fault)
         finally:
             await self._file.close()
             self._lock.release()
         if self.error is not None:
             raise self.error
 
+    def _drain_soon(self) -> None:
+        if self._gathering is None and self._draining:
+            self._gathering = asyncio.get_running_loop().call_later(GATHERED, self._start_drain)
+
     def _start_drain(self) -> asyncio.Task[None]:
-        if self._drain is None or self._drain.done():
-            self._drain = asyncio.get_running_loop().create_task(self._write_pending(), name="journal")
+        """A drain that writes all that waits now. Who waits for it may be cancelled; the writing must not be."""
+        if self._drain is None or self._draining:
+            self._draining = False
+            self._drain = asyncio.get_running_loop().create_task(
+                self._write_after(self._drain), name="journal"
+            )
         return self._drain
 
-    async def _settled(self) -> None:
-        """All lines written, or the disk has refused. The waiting may be cancelled; the writing is not."""
-        if self._drain is not None and not self._drain.done():
-            await asyncio.shield(self._drain)
-        if self._pending or self.error is not None:
-            await asyncio.shield(self._start_drain())
-
-    async def _write_pending(self) -> None:
-        pending = self._pending
-        while pending:
-            count = len(pending)
-            chunk = b"".join(pending)
-            try:
-                self._check_still_there()
-                written = await self._file.write(chunk)
-            except OSError as fault:
+    async def _write_after(self, earlier: asyncio.Task[None] | None) -> None:
+        if earlier is not None:
+            await earlier
+        self._draining = True
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
+        sync, self._sync = self._sync, False
+        left = len(self._pending)
+        while True:
+            chunk = b"".join(islice(self._pending, left))
+            written, fault = await asyncio.to_thread(_store, self._file.fileno(), chunk, sync)
+            for _ in range(left if written else 0):
+                self._pending.popleft()
+            if fault is not None:
                 self._failed(fault)
                 return
-            for _ in range(count):
-                pending.popleft()
-            if written < len(chunk):
-                # The rest of a line must follow its beginning before anything else does.
-                pending.appendleft(chunk[written:])
+            if written == len(chunk):
+                break
+            # The rest of a line must follow its beginning before anything else does.
+            self._pending.appendleft(chunk[written:])
+            left = 1
         self.error = None
 
-    def _check_still_there(self) -> None:
-        """Writing to a deleted file succeeds and keeps nothing. Raises `OSError`."""
-        if not os.fstat(self._file.fileno()).st_nlink:
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-
-    def _failed(self, fault: OSError) -> JournalError:
-        error = disk_error("The session's journal cannot be written", self.path, fault)
+    def _failed(self, fault: OSError) -> None:
         news = self.error is None
-        self.error = error
-        if news and self.on_error is not None:
-            self.on_error(error)
-        return error
+        self.error = disk_error("The session's journal cannot be written", self.path, fault)
+        if news and not self._closed and self.on_error is not None:
+            self.on_error(self.error)
+
+
+def _store(descriptor: int, chunk: bytes, sync: bool) -> tuple[int, OSError | None]:
+    """Write and, with `sync`, bring all to the disk, in one step of one thread; how many bytes, and what went wrong."""
+    written, fault = 0, None
+    try:
+        written = os.write(descriptor, chunk) if chunk else 0
+        if sync and written == len(chunk):
+            os.fsync(descriptor)
+        if not os.fstat(descriptor).st_nlink:  # a deleted file takes everything and keeps nothing
+            fault = OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+    except OSError as raised:
+        fault = raised
+    return written, fault
 
 
 def sync_folder(folder: Path) -> None:

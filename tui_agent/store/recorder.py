@@ -63,7 +63,6 @@ class SessionRecorder:
         self._reasoning: StreamRedactor = redactor.stream()
         self._streaming = False
         self._progress: dict[str, StreamRedactor] = {}
-        self._sync: asyncio.Task[None] | None = None
         journal.on_error = self._journal_failed
 
     @classmethod
@@ -165,17 +164,10 @@ class SessionRecorder:
 
     def sync_soon(self) -> None:
         """Start bringing everything to disk; a fault is announced by the journal itself."""
-        if self._sync is None or self._sync.done():
-            self._sync = asyncio.get_running_loop().create_task(self._sync_quietly(), name="journal-sync")
-
-    async def _sync_quietly(self) -> None:
-        with suppress(JournalError):
-            await self._journal.barrier()
+        self._journal.sync_soon()
 
     async def close(self) -> None:
         """Bring everything to disk and let go of the journal. Raises `JournalError` where something is lost."""
-        if self._sync is not None:
-            await self._sync
         await self._journal.close()
 
     def _journal_failed(self, error: JournalError) -> None:
