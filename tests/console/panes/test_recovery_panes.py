@@ -175,7 +175,7 @@ async def test_confidence_shows_the_chance_of_the_next_step_in_number_gauge_and_
     assert rows[0].count("╋") == 1
     assert rows[0].rstrip().endswith("CONTINUE")
     assert rows[1].split() == ["0.5"]
-    assert rows[2] == "idle 0/3 · failing 0/3 · open 2/5"
+    assert rows[2] == "no progress 0/3 · failing 0/3 · open 2/5"
     words = " ".join(rows[3:5])
     assert "8 in 10 next steps succeed" in words
     assert "recorded steps" in words

@@ -25,11 +25,13 @@ _MAIN_ARGUMENT = {
     "ask_operator": "question",
     "finish": "answer",
 }
+_USUAL_NAMES = ("command", "cmd", "file_path", "pattern", "query", "url", "path", "question")
+"""Of main arguments of other programs' tools, the most telling first."""
 _LIMIT = 400
 
 
 def short_input(tool: str, arguments: Mapping[str, Any], raw: str = "") -> str:
-    """The call's main argument on one safe line; the whole input as JSON for tools that we do not know.
+    """The call's main argument on one safe line; for tools that we do not know with everything else as JSON.
 
     `raw` is the text as the model sent it, for calls that could not be parsed.
     """
@@ -40,7 +42,12 @@ def short_input(tool: str, arguments: Mapping[str, Any], raw: str = "") -> str:
     main = arguments.get(_MAIN_ARGUMENT.get(tool, ""))
     if isinstance(main, str) and main:
         return shortened(main) + _rest(tool, arguments)
-    return shortened(json.dumps(arguments, ensure_ascii=False, sort_keys=True, default=str))
+    name = next(
+        (name for name in _USUAL_NAMES if isinstance(arguments.get(name), str) and arguments[name]), ""
+    )
+    rest = {other: value for other, value in arguments.items() if other != name}
+    written = json.dumps(rest, ensure_ascii=False, sort_keys=True, default=str) if rest else ""
+    return shortened(f"{arguments[name]} {written}".rstrip() if name else written)
 
 
 def shortened(text: str) -> str:

@@ -26,6 +26,13 @@ _WORDS_FROM = 6
 _WIDEST, _HIGHEST = 3, 4
 """Cells that one point of the course may take, and rows of the whole."""
 
+_COUNTERS = (
+    (("no progress", "failing turns", "unresolved"), " of "),
+    (("no progress", "failing", "open"), "/"),
+    (("idle", "failing", "open"), "/"),
+)
+"""What the counters are called, and what stands before their limits: the first that has room."""
+
 LOW, HIGH = 0.3, 0.7
 """Defaults of the policy: below LOW a stall degrades, from HIGH on (nothing open) an answer is due."""
 
@@ -204,18 +211,16 @@ class ConfidencePane(LinePane):
         over = self._streak > self._streak_limit
         stalled = self._stall >= self._stall_limit
         counts = (
-            ("no progress", "idle", self._stall, self._stall_limit, "warn bold" if stalled else "warn"),
-            ("failing turns", "failing", self._streak, self._streak_limit, "error bold" if over else "warn"),
-            ("unresolved", "open", len(self._open), self._open_limit, "warn"),
+            (self._stall, self._stall_limit, "warn bold" if stalled else "warn"),
+            (self._streak, self._streak_limit, "error bold" if over else "warn"),
+            (len(self._open), self._open_limit, "warn"),
         )
         spans: list[Span] = []
-        for words in (True, False):
+        for labels, of in _COUNTERS:
             spans = []
-            for label, short, count, limit, role in counts:
-                spans.append(Span(f"{' · ' if spans else ''}{label if words else short} ", "muted"))
-                spans.append(
-                    Span(f"{count} of {limit}" if words else f"{count}/{limit}", role if count else "")
-                )
+            for label, (count, limit, role) in zip(labels, counts, strict=True):
+                spans.append(Span(f"{' · ' if spans else ''}{label} ", "muted"))
+                spans.append(Span(f"{count}{of}{limit}", role if count else ""))
             if width_of(spans) <= width:
                 break
         return clip(spans, width)
