@@ -336,6 +336,12 @@ def test_combined_gives_the_chance_of_the_next_step_instead_of_the_confidence() 
     assert "Confidence" not in text
 
 
+def test_of_a_model_that_does_not_reply_no_chance_is_given() -> None:
+    player = after("combined", {"batch": [ok()]}, {"model_fault": "auth"})
+    text = partial_answer.compose("x", player.whole)
+    assert "Chance that the next step succeeds: unknown" in text
+
+
 def test_a_partial_answer_holds_the_last_three_problems_and_500_characters() -> None:
     player = after("hpd")
     player.batch(*(fail("a", f"tool{n}") for n in range(5)), text="y z " * 500)

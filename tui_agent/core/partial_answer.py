@@ -60,7 +60,8 @@ def _confidence(state: RunState) -> str:
     cognition, policy = state.recovery.cognition, state.recovery.policy
     if policy.cognition != "chance":
         return f"Confidence: {cognition.confidence:.0%}"
-    chance = cognition.next_step.chance
+    # The estimate is of steps that the model takes: it says nothing about a model that does not reply.
+    chance = cognition.next_step.chance if state.recovery.faults.last is None else None
     return f"Chance that the next step succeeds: {'unknown' if chance is None else f'{chance:.0%}'}"
 
 
