@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -645,7 +646,8 @@ def _walls(settings: Settings, workspace: Path, scratch: Path) -> Walls:
 
 
 async def _require_sandbox(settings: Settings) -> None:
-    found = await choose("require", _walls(settings, settings.workspace, settings.state_dir / SCRATCH_FOLDER))
+    with TemporaryDirectory(prefix="agent-tui-") as scratch:
+        found = await choose("require", _walls(settings, settings.workspace, Path(scratch)))
     if found.mechanism is None:
         raise SessionError(
             "A sandbox is required (--sandbox require), and none works here",
