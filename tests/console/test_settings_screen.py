@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from textual.widgets import Input
+from textual.widgets import Input, TextArea
 
 from tests.console.real_session import real_live
 from tui_agent.config.setting_rows import GROUPS, OPTIONS_ONLY, SettingError, setting_rows, toml_value
@@ -17,6 +17,7 @@ from tui_agent.console.program import first_theme
 from tui_agent.console.screens.field import FieldScreen
 from tui_agent.console.screens.rules import RulesScreen
 from tui_agent.console.screens.settings import SettingsScreen
+from tui_agent.console.screens.table import TableScreen
 from tui_agent.console.screens.theme_gallery import ThemeGallery
 
 
@@ -104,6 +105,31 @@ async def test_settings_are_found_changed_and_take_effect(tmp_path: Path, config
         await console.press("enter")
         await console.opens(SettingsScreen)
         assert "ring =" not in config.read_text()
+
+        # A table is edited as it stands in the file: what is wrong is said at its line, and nothing is written.
+        screen.query_one(Input).value = "models under names"
+        await console.until(lambda: screen.list.chosen and screen.list.chosen.key == "profiles")
+        await console.press("enter")
+        table = await console.opens(TableScreen)
+        field = table.query_one(TextArea)
+        assert field.text.startswith("# [profiles.here]\n")
+        before = config.read_text()
+        for text, said in [
+            ('[profiles.a]\nmodel = "m"\ntemperature = "hot"\n', "Line 3: profiles.a.temperature: must be"),
+            ("[profiles.a\n", "Line 1: This is no TOML"),
+            ('[profiles.a]\nmodel = "m"\n[hooks]\n', "Line 3: Only profiles is written here"),
+        ]:
+            field.text = text
+            await console.press("ctrl+s")
+            await console.until(lambda said=said: said in console.shown())
+        assert config.read_text() == before
+        await console.press("escape")
+        assert "Esc again drops" in console.shown()
+        field.text = '[profiles.a]  # the one\nmodel = "m"\n'
+        await console.press("ctrl+s")
+        await console.opens(SettingsScreen)
+        assert config.read_text() == before + '\n[profiles.a]  # the one\nmodel = "m"\n'
+        assert "from the next session on" in console.remarks()
 
         # What has a screen of its own opens there; a file that nobody may write costs nothing else.
         screen.query_one(Input).value = "permissions"

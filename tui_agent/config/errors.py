@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 PROVIDER_KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -40,9 +40,10 @@ def models_with_keys(environ: Mapping[str, str]) -> list[str]:
 class ConfigError(Exception):
     """The configuration cannot be used; `message` says what, why and what to do. Exit code 2."""
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
         super().__init__(message)
         self.message = message
+        self.problems = problems
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def raise_for(problems: Iterable[Problem]) -> None:
     lines.append(
         "Nothing was started. Correct what is named above, then start again; docs/CONFIGURATION.md lists every key."
     )
-    raise ConfigError("\n".join(lines))
+    raise ConfigError("\n".join(lines), found)
 
 
 def nearest(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from tui_agent.config.field_notes import field_notes
 from tui_agent.config.profiles import FallbackSettings, ModelParameters
-from tui_agent.config.sections import EnvironmentSettings, SandboxSettings, WebSettings
+from tui_agent.config.sections import EnvironmentSettings, RecoverySection, SandboxSettings, WebSettings
 from tui_agent.config.settings import Settings
 from tui_agent.core.names import BUDGET_KEYS
 from tui_agent.core.recovery.policy import RecoveryPolicy, preset
@@ -50,7 +50,16 @@ ELSEWHERE: Mapping[str, str] = {
     "keys": "/keys shows and changes them",
     "theme": "/theme shows them",
 }
-"""What has a screen of its own; other tables are written into the file by hand."""
+"""What has a screen of its own; other tables are edited as they stand in the file."""
+EXAMPLES: Mapping[str, str] = {
+    "profiles": '[profiles.here]\nmodel = "openai/qwen3"\napi_base = "http://127.0.0.1:8080/v1"\ntemperature = 0.2',
+    "aliases": '[aliases]\nfast = "gemini/gemini-2.5-flash"',
+    "hooks": '[[hooks.PreToolUse]]\nmatcher = "bash"\nhooks = [{ type = "command", command = "./check.sh" }]',
+    "format": '[format]\n"*.py" = ["ruff", "format", "-q", "{path}"]',
+    "diagnostics": '[diagnostics]\n"*.py" = ["ruff", "check", "-q", "--output-format", "concise", "{path}"]',
+    "recovery.hints": '[[recovery.hints]]\npattern = "relation .* does not exist"\nhint = "Migrate first."',
+}
+"""What a table can look like."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,11 @@ class SettingRow:
     choices: tuple[str, ...] = ()
     by_hand: str = ""
     """Why it is not edited as a value; "" where it is."""
+
+    @property
+    def is_table(self) -> bool:
+        """Edited as a TOML text."""
+        return self.key in EXAMPLES
 
     @property
     def is_set(self) -> bool:
@@ -102,19 +116,22 @@ def setting_rows(settings: Settings) -> Iterator[SettingRow]:
             )
             value = getattr(table, name)
             value = default if value is None else value
-            by_hand = "" if _is_value(default) else "it is a table, and written into the file"
             yield SettingRow(
                 key, section, notes.get(name, ""), shown(name, value), shown(name, default), settings.origin(key),
-                _choices(field.annotation), by_hand,
+                _choices(field.annotation),
             )  # fmt: skip
     notes = field_notes(Settings)
     for name in Settings.model_fields:
         if _is_table(name) and name not in SECTIONS:
             value = getattr(settings, name)
-            by_hand = ELSEWHERE.get(name, "it is a table, and written into the file")
-            yield SettingRow(
-                name, "tables", notes.get(name, ""), _counted(value), "", settings.origin(name), (), by_hand
-            )
+            note = notes.get(name, "") or " ".join((type(value).__doc__ or "").split())
+            by_hand = ELSEWHERE.get(name, "a table, edited as TOML")
+            yield SettingRow(name, "tables", note, _counted(value), "", settings.origin(name), (), by_hand)
+    hints, note = settings.recovery.hints, field_notes(RecoverySection)["hints"]
+    yield SettingRow(
+        "recovery.hints", "tables", note, ", ".join(each.pattern for each in hints), "",
+        settings.origin("recovery.hints"), (), "a table, edited as TOML",
+    )  # fmt: skip
 
 
 def toml_value(key: str, text: str) -> Any:
@@ -174,12 +191,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return [_plain(each) for each in value] if isinstance(value, tuple | list | frozenset) else value
-
-
-def _is_value(value: Any) -> bool:
-    plain = _plain(value)
-    parts = plain if isinstance(plain, list) else [plain]
-    return all(part is None or isinstance(part, str | int | float) for part in parts)
 
 
 def _is_table(name: str) -> bool:

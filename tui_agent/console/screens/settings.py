@@ -13,7 +13,14 @@ from textual import work
 from textual.content import Content
 
 from tui_agent.config.errors import ConfigError
-from tui_agent.config.setting_rows import ELSEWHERE, SettingError, SettingRow, setting_rows, toml_value
+from tui_agent.config.setting_rows import (
+    ELSEWHERE,
+    EXAMPLES,
+    SettingError,
+    SettingRow,
+    setting_rows,
+    toml_value,
+)
 from tui_agent.console.hints import Hint
 from tui_agent.console.option_row import Option
 from tui_agent.console.panes.cursor_list import CursorList
@@ -21,6 +28,7 @@ from tui_agent.console.panes.styled_line import Line, Span, fit, pad
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.field import FieldScreen, Judged, Selection, Values
 from tui_agent.console.screens.rules import short
+from tui_agent.console.screens.table import TableScreen
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
@@ -121,8 +129,8 @@ class SettingsScreen(Catalog[SettingRow]):
         if row.key in ELSEWHERE:
             self.dismiss()
             self._open_elsewhere(row.key)
-        elif row.by_hand:
-            self.notify(f"{row.key}: {row.by_hand} {short(str(self._file.path))}.", markup=False)
+        elif row.is_table:
+            self._edit_table(row)
         else:
             self._edit(row)
 
@@ -159,16 +167,34 @@ class SettingsScreen(Catalog[SettingRow]):
         )
         self._read()
 
+    @work(group="change")
+    async def _edit_table(self, row: SettingRow) -> None:
+        async def take(text: str) -> None:
+            settings = await asyncio.to_thread(self._file.set_table, row.key, text)
+            self.notify(f"{row.key}: {self._holds(row, settings)}", markup=False)
+
+        try:
+            text = await asyncio.to_thread(self._file.table_text, row.key)
+        except ConfigError as error:
+            self.notify(error.message, severity="error", markup=False)
+            return
+        example = "".join(f"# {line}\n" for line in EXAMPLES[row.key].splitlines())
+        title = f"[{row.key}] in {short(str(self._file.path))}"
+        if await self.app.push_screen_wait(TableScreen(title, row.note, text or example, take)):
+            self._read()
+
+    def _holds(self, row: SettingRow, settings: Settings) -> str:
+        """From when on a value that was kept holds."""
+        origin = settings.origin(row.key)
+        if origin not in {"default", str(self._file.path)}:
+            return f"Saved; {where(origin)} outweighs it here."
+        return self._applied(row.key, settings)
+
     async def _save(self, row: SettingRow, text: str) -> str:
         """What is wrong; empty: it is in the file."""
         try:
             settings = await asyncio.to_thread(lambda: self._file.set(row.key, toml_value(row.key, text)))
         except (ConfigError, SettingError) as error:
             return str(error)
-        origin = settings.origin(row.key)
-        if origin not in {"default", str(self._file.path)}:
-            says = f"Saved; {where(origin)} outweighs it here."
-        else:
-            says = self._applied(row.key, settings)
-        self.notify(f"{row.key}: {says}", markup=False)
+        self.notify(f"{row.key}: {self._holds(row, settings)}", markup=False)
         return ""
