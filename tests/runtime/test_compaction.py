@@ -16,7 +16,6 @@ from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, assert_coherent, replayed, start_session
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
-from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.conversation import SummaryEntry
 from tui_agent.core.projections.history import Group, History, estimate_tokens
@@ -382,10 +381,10 @@ def group(kind: Any, size: int, seq: int) -> Group:
 def test_whatever_is_summarised_calls_keep_their_results_and_the_operator_is_heard(
     shapes: list[tuple[str, int]], room: int, asked: bool, more: int
 ) -> None:
-    log: AppendLog[Group] = AppendLog()
+    history = History(run=1)
     for seq, (kind, size) in enumerate([("task", 20), *shapes], 1):
-        log = log.append(group(kind, size, seq))
-    state = RunState(history=History(log, run=1), run=RunFacts(number=1))
+        history = history.plus(group(kind, size, seq))
+    state = RunState(history=history, run=RunFacts(number=1))
     for turn in range(3):
         wanted = compaction.plan(state.history, 1, room, asked=asked)
         if wanted is None:
@@ -401,6 +400,7 @@ def test_whatever_is_summarised_calls_keep_their_results_and_the_operator_is_hea
         shown = window.messages_in_window(state.history, 1)
         assert validate([message for one in shown for message in one.messages])[1] == {}
         assert window.tokens_of(shown) == made.tokens_after < made.tokens_before
+        assert window.tokens_in_window(state.history, 1) == made.tokens_after
         assert shown[-1] is newest
         assert [one.kind for one in shown].count("summary") == 1
         kept = {one.seq for one in shown if one.kind in {"task", "operator"}}
@@ -410,6 +410,6 @@ def test_whatever_is_summarised_calls_keep_their_results_and_the_operator_is_hea
         assert kept >= {one.seq for one in words if one.seq >= wanted.words_from}
         for seq in range(more):
             before = window.messages_in_window(state.history, 1)
-            grown = state.history.groups.append(group("exchange", 300, 100 + 10 * turn + seq))
-            state = evolve(state, history=evolve(state.history, groups=grown))
+            grown = state.history.plus(group("exchange", 300, 100 + 10 * turn + seq))
+            state = evolve(state, history=grown)
             assert window.messages_in_window(state.history, 1)[: len(before)] == before

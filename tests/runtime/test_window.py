@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from tests.cases import Call, Case, Fault, Reply
 from tests.cases.player import Player
-from tui_agent.core.append_log import AppendLog
 from tui_agent.core.decision.steps import CallModel
 from tui_agent.core.events import FaultKind
 from tui_agent.core.evolve import evolve
@@ -22,10 +21,10 @@ def group(kind: GroupKind, tokens: int, run: int = 1, seq: int = 0) -> Group:
 
 
 def history(*groups: Group) -> History:
-    log: AppendLog[Group] = AppendLog()
+    made = History()
     for one in groups:
-        log = log.append(one)
-    return History(log)
+        made = made.plus(one)
+    return made
 
 
 def after_cut(before: History, run: int, budget: int) -> History:
@@ -55,7 +54,7 @@ def test_between_two_cuts_every_request_begins_with_the_one_before() -> None:
     before: list[Group] = []
     cuts = 0
     for seq in range(2, 70):
-        grown = evolve(grown, groups=grown.groups.append(group("exchange", 100, seq=seq)))
+        grown = grown.plus(group("exchange", 100, seq=seq))
         newer = after_cut(grown, 1, 2_000)
         cuts += newer is not grown
         shown = window.groups_in_window(newer, 1)
@@ -115,6 +114,7 @@ def test_what_is_kept_is_in_order_and_beyond_the_pinned_ones_within_the_budget(
     smallest = window.tokens_of(window.groups_in_window(after_cut(full, 1, 0), 1))
     kept = window.tokens_of(window.groups_in_window(cut, 1))
     assert kept <= max(budget, smallest)
+    assert window.tokens_in_window(cut, 1) == window.tokens_of(window.messages_in_window(cut, 1))
 
 
 @settings(max_examples=40, deadline=None)

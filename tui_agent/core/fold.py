@@ -61,6 +61,7 @@ from tui_agent.core.events import (
 from tui_agent.core.evolve import evolve
 from tui_agent.core.names import Decision
 from tui_agent.core.projections.conversation import Surroundings
+from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.engine import was_cut
 from tui_agent.core.recovery.model_faults import AWAY
 from tui_agent.core.request.tokens import counted
@@ -158,6 +159,7 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
         event.policy,
         event.model,
         event.system_prompt,
+        estimate_tokens(event.system_prompt),
         event.tools,
         max_iterations=event.max_iterations,
         limits=_limits(state.session, event),

@@ -92,6 +92,8 @@ class RunFacts:
     policy: str = ""
     model: str = ""
     system_prompt: str = ""
+    system_tokens: int = 0
+    """Estimate for it; `tools_tokens` for what the tools take beside it."""
     tools: tuple[str, ...] = ()
     iteration: int = 0
     max_iterations: int = 50

@@ -17,6 +17,7 @@ from tui_agent.config.profiles import ModelParameters
 from tui_agent.core import events
 from tui_agent.core.decision.model_calls import model_faulted
 from tui_agent.core.decision.steps import CallModel, Summarise
+from tui_agent.core.projections.history import History
 from tui_agent.core.recovery.model_faults import TRANSIENT
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
@@ -77,11 +78,11 @@ class ModelCaller:
         self._tools_ready = tools_ready
         self._server_of = server_of
         self._images = images
-        self._validator = Validator()
+        self._validator = Validator(self._with_files)
         self._offers: dict[tuple[int, frozenset[str]], _Offer] = {}
         self._left_out: set[tuple[str, tuple[str, ...]]] = set()
         """Parameters that models do not take, as far as the operator knows of it."""
-        self._newest: tuple[tuple[object, ...], BuiltRequest] | None = None
+        self._newest: tuple[History, str | None, BuiltRequest] | None = None
 
     def outline(self) -> RequestOutline:
         """The next request as it would go out now."""
@@ -254,7 +255,6 @@ class ModelCaller:
     def _request(self, model: str, messages: list[dict[str, Any]], *, ephemeral: int) -> ModelRequest:
         state, offered = self._recorder.state, self._offered().specifications
         as_text = writes_calls(state, model)
-        messages = [self._with_files(message) for message in messages]
         return ModelRequest.model_construct(
             model=model,
             messages=text_calls.as_text(messages, offered) if as_text else messages,
@@ -301,13 +301,10 @@ class ModelCaller:
     def _built(self, note: str | None) -> BuiltRequest:
         """The request for the state as it is, built once however often it is looked at."""
         state = self._recorder.state
-        history = state.history
-        made_from = (history.groups, history.cut, history.summaries, note)
-        if self._newest is None or any(
-            old is not new for old, new in zip(self._newest[0], made_from, strict=True)
-        ):
-            self._newest = made_from, build(state, note, self._validator)
-        return self._newest[1]
+        newest = self._newest
+        if newest is None or newest[0] is not state.history or newest[1] != note:
+            self._newest = newest = state.history, note, build(state, note, self._validator)
+        return newest[2]
 
     def _offered(self) -> _Offer:
         """The tools that can be called now; made once a set."""

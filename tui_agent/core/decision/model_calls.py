@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core import events
 from tui_agent.core.decision.steps import CallModel, LearnWindow, Record, Step, Summarise
-from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery import model_faults
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.rules import Rule
@@ -55,13 +54,13 @@ def _too_small(state: RunState, model: str) -> events.StopRequested | None:
     if limit is None or needed <= limit:
         return None
     run = state.run
-    system = estimate_tokens(run.system_prompt)
     own = run.context_tokens is not None and run.context_tokens == limit
     whose = "The budget (context_tokens)" if own else f"The window of {model}, less room for the reply,"
     todo = "Allow more" if own else "Start the server with a larger window, choose another model"
     reason = (
-        f"{whose} is {limit:,} tokens, and a request needs about {needed:,} of them: {system:,} for the system prompt, "
-        f"{run.tools_tokens:,} for the tools, {task:,} for the task. Nothing was sent. {todo}, or shorten the task."
+        f"{whose} is {limit:,} tokens, and a request needs about {needed:,} of them: {run.system_tokens:,} for the "
+        f"system prompt, {run.tools_tokens:,} for the tools, {task:,} for the task. Nothing was sent. "
+        f"{todo}, or shorten the task."
     )
     return events.StopRequested(
         reason=reason, outcome=events.Outcome.MODEL_FAILED, rule=Rule.WINDOW_TOO_SMALL
@@ -80,7 +79,7 @@ def compaction_due(state: RunState, model: str, text: str | None) -> Step | None
             return None
         if room is None or not run.compact_at:
             return None
-        if window.tokens_of(window.messages_in_window(state.history, run.number)) <= room * run.compact_at:
+        if window.tokens_in_window(state.history, run.number) <= room * run.compact_at:
             return None
     plan = compaction.plan(state.history, run.number, room, asked=asked is not None)
     writer = state.summary_by or run.summary_model or model

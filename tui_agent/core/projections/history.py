@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -67,6 +67,10 @@ class History:
     """Closed groups in order and the exchange that is under way."""
 
     groups: AppendLog[Group] = field(default_factory=AppendLog)
+    totals: AppendLog[int] = field(default_factory=AppendLog)
+    """Tokens of all groups up to each."""
+    words: AppendLog[int] = field(default_factory=AppendLog)
+    """Places of the groups that are no exchange."""
     run: int = 0
     reply: events.ReplyFinished | None = None
     results: tuple[events.ToolResult, ...] = ()
@@ -104,6 +108,17 @@ class History:
             if group.kind == "exchange" and group.messages[0]["content"]:
                 yield str(group.messages[0]["content"])
 
+    def tokens(self, start: int) -> int:
+        """Of the groups from place `start` on."""
+        return self.totals[-1] - (self.totals[start - 1] if start else 0) if self.totals else 0
+
+    def plus(self, group: Group, **changes: Any) -> History:
+        """The history with one more group, and with `changes`."""
+        if group.kind != "exchange":
+            changes["words"] = self.words.append(len(self.groups))
+        totals = self.totals.append(self.tokens(0) + group.tokens)
+        return evolve(self, groups=self.groups.append(group), totals=totals, **changes)
+
     def open_calls(self) -> list[tuple[int, events.ToolCall]]:
         """Calls of the open reply that have no result, with their place in it."""
         if self.reply is None or len(self.results) >= len(self.reply.calls):
@@ -117,8 +132,7 @@ class History:
         if images:
             message["images"] = [image.model_dump() for image in images]
             tokens += sum(_image_tokens(image) for image in images)
-        group = Group(kind, (message,), tokens, self.run, seq)
-        return evolve(self, groups=self.groups.append(group))
+        return self.plus(Group(kind, (message,), tokens, self.run, seq))
 
     def _closed(self, seq: int) -> History:
         """The exchange is over; what happened beside it comes after it."""
@@ -140,8 +154,7 @@ class History:
             if result is not None:
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": result.content})
                 tokens += estimate_tokens(result.content)
-        group = Group("exchange", tuple(messages), tokens, self.run, seq)
-        return evolve(self, groups=self.groups.append(group), reply=None, results=())
+        return self.plus(Group("exchange", tuple(messages), tokens, self.run, seq), reply=None, results=())
 
 
 def _assistant(reply: events.ReplyFinished) -> Message:
@@ -233,6 +246,8 @@ def _rewound(history: History, event: events.Rewound) -> History:
     return evolve(
         history,
         groups=history.groups.prefix(length),
+        totals=history.totals.prefix(length),
+        words=history.words.prefix(bisect_left(history.words, length)),
         reply=None,
         results=(),
         news=(),

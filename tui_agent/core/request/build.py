@@ -38,6 +38,6 @@ def build(state: RunState, note: str | None, validator: Validator) -> BuiltReque
     messages: list[Message] = [{"role": "system", "content": state.run.system_prompt}, *stored]
     if note:
         messages.append({"role": "user", "content": tagged(note)})
-    tokens = overhead(state, note) + window.tokens_of(groups)
+    tokens = overhead(state, note) + window.tokens_in_window(history, state.run.number)
     dropped = history.cut.groups if history.cut is not None else 0
     return BuiltRequest(messages, tokens, dropped, repairs)

@@ -8,7 +8,7 @@ read again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tui_agent.core.projections.history import Group, Message
 from tui_agent.core.recovery.rules import Rule
@@ -58,24 +58,24 @@ def validate(messages: Iterable[Message]) -> tuple[list[Message], dict[str, int]
 
 class Validator:
     """Validates requests made of groups. A group begins with no result and holds all results of its calls, so
-    each can be judged by itself, and once.
+    each can be judged by itself; those with which the request before began are not read again.
     """
 
-    def __init__(self) -> None:
-        self._coherent: dict[int, Group] = {}
+    def __init__(self, outgoing: Callable[[Message], Message] = lambda message: message) -> None:
+        """`outgoing` makes of each message what goes out in its place."""
+        self._outgoing = outgoing
+        self._groups: list[Group] = []
+        self._messages: list[Message] = []
+        self._repairs: Counter[str] = Counter()
 
-    def messages(self, groups: Iterable[Group]) -> tuple[list[Message], dict[str, int]]:
+    def messages(self, groups: list[Group]) -> tuple[list[Message], dict[str, int]]:
         """The groups' messages made coherent, and the repairs by rule."""
-        messages: list[Message] = []
-        repairs: Counter[str] = Counter()
-        for group in groups:
-            if self._coherent.get(id(group)) is group:
-                messages.extend(group.messages)
-                continue
-            coherent, repaired = validate(group.messages)
-            messages.extend(coherent)
-            if repaired:
-                repairs.update(repaired)
-            else:
-                self._coherent[id(group)] = group
-        return messages, dict(repairs)
+        known = len(self._groups)
+        if groups[:known] != self._groups:
+            known, self._messages, self._repairs = 0, [], Counter()
+        for group in groups[known:]:
+            coherent, repairs = validate(group.messages)
+            self._messages += map(self._outgoing, coherent)
+            self._repairs.update(repairs)
+        self._groups = groups
+        return self._messages.copy(), dict(self._repairs)

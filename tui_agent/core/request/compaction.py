@@ -18,7 +18,7 @@ from tui_agent.core.events import Compacted, CompactionFailed
 from tui_agent.core.projections.conversation import CallEntry
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.request.window import messages_in_window, tokens_of
+from tui_agent.core.request.window import messages_in_window, tokens_in_window, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -165,7 +165,7 @@ def compacted(
 def _tokens(state: RunState, history: History) -> int:
     """Tokens of the history in a request, as the run's model counts them."""
     scale = state.calibration.get(state.run.model, 1.0)
-    return round(tokens_of(messages_in_window(history, state.run.number)) * scale)
+    return round(tokens_in_window(history, state.run.number) * scale)
 
 
 def failed(state: RunState, reason: str) -> CompactionFailed:

@@ -80,7 +80,7 @@ def context_use(state: RunState) -> ContextUse:
 def _sizes(state: RunState) -> Iterator[tuple[Kind, int, int]]:
     run = state.run
     if run.number:
-        yield "system", estimate_tokens(run.system_prompt), 1
+        yield "system", run.system_tokens, 1
         yield "tools", run.tools_tokens, len(run.tools)
     for group in messages_in_window(state.history, run.number):
         yield from _of_group(group)

@@ -34,9 +34,7 @@ def room_for_history(state: RunState, text: str | None, model: str) -> int | Non
 def overhead(state: RunState, text: str | None) -> int:
     """Estimate of a request's tokens beside the history."""
     return (
-        estimate_tokens(state.run.system_prompt)
-        + state.run.tools_tokens
-        + (estimate_tokens(note.tagged(text)) if text else 0)
+        state.run.system_tokens + state.run.tools_tokens + (estimate_tokens(note.tagged(text)) if text else 0)
     )
 
 

@@ -7,6 +7,7 @@ a provider's prompt cache holds. Where a summary replaced exchanges (`compaction
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from tui_agent.core.projections.history import Group, History, Message, estimate
 from tui_agent.core.recovery.rules import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 KEPT_SHARE = 0.6
 """Of the budget, what a cut leaves filled."""
@@ -29,12 +30,18 @@ def groups_in_window(history: History, run: int) -> list[Group]:
     """The groups that a request of this run holds, in order: those after the newest cut, and the pinned ones. A
     summary is a group in the place of what it replaced.
     """
-    groups = _summarised(history, run)
-    if history.cut is None:
-        return groups
-    to_seq = history.cut.to_seq
-    pinned = _pinned(groups, run)
-    return [group for position, group in enumerate(groups) if group.seq > to_seq or position in pinned]
+    first = _first(history)
+    return [*_stayed(history, run, first), *history.groups.tail(first)]
+
+
+def tokens_in_window(history: History, run: int) -> int:
+    """Estimate for `messages_in_window`, in a time that does not grow with them unless results are shortened."""
+    cut = history.cut
+    if cut is not None and cut.longest_result:
+        return tokens_of(messages_in_window(history, run))
+    first = _first(history)
+    remark = estimate_tokens(cut.remark) if cut is not None and cut.remark else 0
+    return tokens_of(_stayed(history, run, first)) + remark + history.tokens(first)
 
 
 def messages_in_window(history: History, run: int) -> list[Group]:
@@ -52,22 +59,35 @@ def messages_in_window(history: History, run: int) -> list[Group]:
     return [*shown[:place], remark, *shown[place:]] if cut.remark else shown
 
 
-def _summarised(history: History, run: int) -> list[Group]:
-    """All groups, with the summary in the place of the exchanges that it replaced."""
-    groups, summary = history.groups[:], history.summary
+def _first(history: History) -> int:
+    """Place of the first group that neither a cut nor a summary took; what follows is in the window."""
+    gone = history.gone_up_to
+    return bisect_right(history.groups, gone, key=_seq) if gone else 0
+
+
+def _stayed(history: History, run: int, first: int) -> list[Group]:
+    """What the window holds of the time before place `first`, in order."""
+    groups, summary = history.groups, history.summary
+    places = {place for place in _pinned(history, run) if place < first}
     if summary is None:
-        return groups
-    pinned = _pinned(groups, run)
-    place = next((at for at, group in enumerate(groups) if group.seq > summary.to_seq), len(groups))
-    words = [
-        group
-        for at, group in enumerate(groups[:place])
-        if at in pinned or (group.kind != "exchange" and group.seq >= summary.words_from)
-    ]
-    return [*words, summary.group, *groups[place:]]
+        return [groups[place] for place in sorted(places)]
+
+    def seq(place: int) -> int:
+        return groups[place].seq
+
+    cut = 0 if history.cut is None else history.cut.to_seq
+    oldest = bisect_left(history.words, max(summary.words_from, cut + 1), key=seq)
+    places.update(history.words[oldest : bisect_right(history.words, summary.to_seq, key=seq)])
+    stayed = [groups[place] for place in sorted(places)]
+    stayed.insert(bisect_right(stayed, summary.to_seq, key=_seq), summary.group)
+    return stayed
 
 
-def tokens_of(groups: Sequence[Group]) -> int:
+def _seq(group: Group) -> int:
+    return group.seq
+
+
+def tokens_of(groups: Iterable[Group]) -> int:
     """Estimate for all of them."""
     return sum(group.tokens for group in groups)
 
@@ -77,11 +97,11 @@ def cut(history: History, run: int, budget: int, changed_files: Sequence[str] = 
 
     Results are shortened where whole groups alone do not make it fit.
     """
-    before = messages_in_window(history, run)
-    if tokens_of(before) <= budget:
+    if tokens_in_window(history, run) <= budget:
         return None
-    groups = _summarised(history, run)
-    pinned = _pinned(groups, run)
+    groups = groups_in_window(evolve(history, cut=None), run)
+    staying = [history.groups[place] for place in _pinned(history, run)]
+    pinned = {place for place, group in enumerate(groups) if group.kind == "summary" or group in staying}
     room = int(budget * KEPT_SHARE) - sum(groups[position].tokens for position in pinned)
     first = len(groups)
     for position in range(len(groups) - 1, -1, -1):
@@ -181,19 +201,18 @@ def _tool_name(call: dict[str, Any]) -> str:
     return str(call["function"]["name"])
 
 
-def _pinned(groups: Sequence[Group], run: int) -> set[int]:
-    pinned = {position for position, group in enumerate(groups) if group.kind == "summary"}
-    if groups:
-        pinned.add(len(groups) - 1)
-    operator_seen = False
-    for position in range(len(groups) - 1, -1, -1):
-        group = groups[position]
+def _pinned(history: History, run: int) -> set[int]:
+    """Places of the newest group, of the operator's last words and of the run's first."""
+    groups = history.groups
+    pinned = {len(groups) - 1} if groups else set()
+    newest = None
+    for place in reversed(history.words):
+        group = groups[place]
         if group.kind not in {"task", "operator"}:
             continue
-        if not operator_seen:
-            pinned.add(position)
-            operator_seen = True
+        newest = place if newest is None else newest
+        pinned.add(newest)
         if group.kind == "task" and group.run == run:
-            pinned.add(position)
+            pinned.add(place)
             break
     return pinned
