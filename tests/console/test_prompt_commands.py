@@ -90,3 +90,27 @@ def test_a_text_goes_through_the_editor(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("VISUAL", str(tmp_path / "missing"))
     with pytest.raises(EditorError, match="set VISUAL or EDITOR"):
         edit("a text")
+
+
+async def test_a_model_that_sees_no_images_is_named_while_the_message_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with real_live(tmp_path, ["done", "done"], files={"pic.png": "x"}) as console:
+        asked: list[str] = []
+
+        async def blind_model(text: str) -> str:
+            asked.append(text)
+            return "openai/blind" if "pic.png" in text else ""
+
+        monkeypatch.setattr(console.session, "blind_model", blind_model)
+        await console.press(*"see @pic.png x")
+        await console.until(
+            lambda: "openai/blind cannot see images: it gets their names alone" in console.remarks()
+        )
+        await console.press("y")
+        await console.until(lambda: asked[-1:] == ["see @pic.png xy"])
+        assert console.remarks().count("cannot see images") == 1, "said once of a draft"
+        console.screen.prompt.put("")
+        await console.press(*"no picture", "enter")
+        await console.until(lambda: console.session.state.run.number == 1)
+        assert all("pic.png" in text for text in asked)

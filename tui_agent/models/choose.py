@@ -109,6 +109,19 @@ class ModelByName:
             return NameCheck()
         return NameCheck(remark=f"litellm does not list {name!r}; it is called all the same.{near}")
 
+    async def sees(self, name: str) -> bool:
+        """False for a model that is known to see no images. May take as long as the model host's start."""
+        from tui_agent.models.hosted import HostedModel
+        from tui_agent.models.scenario_checks import ScenarioError
+
+        means = self._settings.called(name)
+        try:
+            model = self.named(name)
+        except ScenarioError:
+            return True
+        found = await model.look_up(means.model, means.api_base) if isinstance(model, HostedModel) else None
+        return found is None or found.sees
+
     async def start(self) -> None:
         """See `protocol.Model`."""
         await self._or_fault(self._settings.model).start()

@@ -116,7 +116,8 @@ class Host:
             self._send(wire.Failed(id=asked.id, fault=unusable.fault))
         else:
             provider, listed, nearest = await asyncio.to_thread(client.look_up, asked.model)
-            self._send(wire.Named(id=asked.id, provider=provider, listed=listed, nearest=nearest))
+            sees = await asyncio.to_thread(client.sees, asked.model, asked.api_base)
+            self._send(wire.Named(id=asked.id, provider=provider, listed=listed, nearest=nearest, sees=sees))
 
 
 async def _client(load: Callable[[], Any]) -> LitellmClient:

@@ -109,14 +109,14 @@ class HostedModel:
             return None
         return message.tokens if isinstance(message, wire.Budget) else None
 
-    async def look_up(self, model: str) -> wire.Named | None:
-        """What litellm knows of this name; None where the host cannot answer."""
+    async def look_up(self, model: str, api_base: str | None = None) -> wire.Named | None:
+        """What litellm knows of this name at this address; None where the host cannot answer."""
         try:
             child = await self._running()
             call_id = self._next_id()
             queue = child.open(call_id)
             try:
-                await child.send(wire.AskName(id=call_id, model=model))
+                await child.send(wire.AskName(id=call_id, model=model, api_base=api_base))
                 message = await child.next(queue)
             finally:
                 child.forget(call_id, cancel=False)

@@ -97,6 +97,13 @@ class LitellmClient:
         """See `litellm_setup.look_up`."""
         return litellm_setup.look_up(self._litellm, name)
 
+    def sees(self, name: str, api_base: str | None) -> bool:
+        """False for a model that is known to see no images: by litellm's tables, or because its server refused some."""
+        return self._sees(litellm_setup.route(self._litellm, name, api_base))
+
+    def _sees(self, at: Route) -> bool:
+        return self._habits[at.name, at.api_base].images and not at.without_vision
+
     async def context_tokens(
         self, model: str, api_base: str | None = None, api_key_variable: str | None = None
     ) -> int | None:
@@ -164,7 +171,7 @@ class LitellmClient:
         messages = [
             with_images(
                 restored(_sendable(message), at.facts.provider, with_carried=habits.carried),
-                seen=habits.images and not at.without_vision,
+                seen=self._sees(at),
             )
             for message in request.messages
         ]
@@ -275,7 +282,7 @@ class LitellmClient:
             cache_write_tokens=written,
             cost=litellm_setup.price(self._litellm, at, usage) if usage else None,
             left_out=tuple(name for name in call.request.parameters.given() if name in refused)
-            + (("images",) if call.has_images and (at.without_vision or not habits.images) else ()),
+            + (("images",) if call.has_images and not self._sees(at) else ()),
             carried=call.pieces.carried(
                 at.facts.provider,
                 calls,

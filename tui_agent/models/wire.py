@@ -51,11 +51,12 @@ class AskBudget(_Message):
 
 
 class AskName(_Message):
-    """Does litellm know this model?"""
+    """Does litellm know this model, at this address?"""
 
     type: Literal["ask_name"] = "ask_name"
     id: int
     model: str
+    api_base: str | None = None
 
 
 Command = Annotated[Call | Cancel | AskBudget | AskName, Field(discriminator="type")]
@@ -101,13 +102,16 @@ class Budget(_Message):
 
 
 class Named(_Message):
-    """The answer to `AskName`: whether the provider is one of litellm's, the model is in its list, and what is near."""
+    """The answer to `AskName`: whether the provider is one of litellm's, the model is in its list, and what is near;
+    whether it sees images, as far as is known.
+    """
 
     type: Literal["named"] = "named"
     id: int
     provider: bool
     listed: bool
     nearest: tuple[str, ...] = ()
+    sees: bool = True
 
 
 Report = Annotated[Alive | Piece | Done | Failed | Budget | Named, Field(discriminator="type")]

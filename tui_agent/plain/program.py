@@ -47,6 +47,7 @@ from tui_agent.plain.commands import SHOW, WIDE, PlainCommands, plain_commands, 
 from tui_agent.plain.line_input import Keyboard, LineInput, Pipe
 from tui_agent.plain.narration import Narration
 from tui_agent.plain.paper import PROMPT, Paper
+from tui_agent.runtime.model_call import without_images
 from tui_agent.runtime.operator import GateReply
 from tui_agent.store.errors import JournalError, SessionError
 from tui_agent.store.retention import put_away
@@ -421,6 +422,9 @@ class PlainConsole:
         try:
             if session.servers is not None and self._names_a_server(text):
                 text = await expanded(text, session.servers)
+            blind = await session.blind_model(typed)
+            if blind:
+                self.paper.line(sanitize(without_images(blind, "gets")))
             text = "\n\n".join([*self._printed, text])
             self._narration.typed.add(text)
             await session.submit(text, typed, model)

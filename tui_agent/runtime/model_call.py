@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tui_agent.config.profiles import ModelParameters
 from tui_agent.core import events
@@ -319,6 +319,11 @@ class ModelCaller:
         return self._offers[key]
 
 
+def without_images(model: str, gets: Literal["gets", "got"]) -> str:
+    """What becomes of images, in words for the operator."""
+    return f"{model} cannot see images: it {gets} their names alone. /model chooses one that can."
+
+
 def _left_out(model: str, names: Sequence[str]) -> str:
     """What a model does not take, in a sentence or two."""
     said = []
@@ -326,7 +331,7 @@ def _left_out(model: str, names: Sequence[str]) -> str:
     if parameters:
         said.append(f"{model} does not take {', '.join(parameters)}: called without.")
     if "images" in names:
-        said.append(f"{model} cannot see images: it got their names alone. /model chooses one that can.")
+        said.append(without_images(model, "got"))
     return " ".join(said)
 
 

@@ -45,6 +45,11 @@ def may_name_images(text: str) -> bool:
     return any(suffix in text.lower() for suffix in SUFFIXES)
 
 
+def names_images(text: str, workspace: Path) -> bool:
+    """Whether it names an image that is there. Reads the disk."""
+    return next(_named(text, workspace), None) is not None
+
+
 def keep_images(text: str, workspace: Path, folder: Path) -> tuple[Image, ...]:
     """The images that `text` names, each copied into `folder` once. Raises `SessionError` for one that is no good."""
     named = dict(_named(text, workspace))

@@ -46,7 +46,7 @@ from tui_agent.store.audit import rule_uses
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
 from tui_agent.store.fork_outputs import OUTPUT_FOLDER
-from tui_agent.store.images import IMAGES_FOLDER, keep_images, may_name_images
+from tui_agent.store.images import IMAGES_FOLDER, keep_images, may_name_images, names_images
 from tui_agent.store.journal import SESSIONS_FOLDER, Journal
 from tui_agent.store.kept_rules import KeptRules
 from tui_agent.store.no_collection import no_collection
@@ -398,6 +398,17 @@ class Session:
     async def check_model(self, name: str) -> NameCheck:
         """Whether `set_model` would name a model that can be called; may take as long as the model host's start."""
         return await self._model.check(name) if isinstance(self._model, ModelByName) else NameCheck()
+
+    async def blind_model(self, text: str) -> str:
+        """The model that would get the names alone of the images that a text names; "" where none is known to."""
+        name = self.state.model or self.settings.model
+        if (
+            not isinstance(self._model, ModelByName)
+            or not may_name_images(text)
+            or not await asyncio.to_thread(names_images, text, self._workspace)
+        ):
+            return ""
+        return "" if await self._model.sees(name) else name
 
     def set_profile(self, name: str) -> None:
         """Use a profile of the configuration from the next call on. Raises `ValueError` for one that is not there."""

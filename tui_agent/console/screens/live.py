@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.queued import QueuedMessages
     from tui_agent.core.state import RunState
+    from tui_agent.store.session import Session
 
 
 SKIP_KEY = "s"
@@ -45,7 +46,7 @@ WAIT_KEYS = frozenset({SKIP_KEY, "c"})
 """In an empty prompt, while a failed call of the model waits for its next try."""
 
 ALONE = 0.6
-"""Seconds that such a letter stands alone before it is a key and no text."""
+"""Seconds that such a letter stands alone before it is a key and no text; and a draft before it is looked at."""
 
 
 def mentioned(typed: str) -> tuple[str, str] | None:
@@ -75,6 +76,9 @@ class LiveScreen(SessionScreen):
         self._files: FileIndex | None = None
         self._reading_files = False
         self._lone_letter: asyncio.TimerHandle | None = None
+        self._draft_rests: asyncio.TimerHandle | None = None
+        self._blind = ""
+        """The model of which was said that it sees none of the images in the prompt."""
 
     def compose(self) -> ComposeResult:
         """What the first paint shows: the outline, the prompt, the keys."""
@@ -291,6 +295,7 @@ class LiveScreen(SessionScreen):
             self.run_own_command(event.text[1:].strip())
             return
         if not event.text.startswith("/"):
+            self._look_for_images(event.text, sent=True)
             await self.submit(event.text.strip())
             return
         try:
@@ -308,8 +313,32 @@ class LiveScreen(SessionScreen):
         if self._lone_letter is not None:
             self._lone_letter.cancel()
             self._lone_letter = None
+        if self._draft_rests is not None:
+            self._draft_rests.cancel()
+        self._draft_rests = once(self, ALONE, self._look_at_draft)
         if self._waits_for_model:
             self._lone_letter = once(self, ALONE, self._take_lone_letter)
+
+    def _look_at_draft(self) -> None:
+        self._look_for_images(self.prompt.whole_text)
+
+    def _look_for_images(self, text: str, *, sent: bool = False) -> None:
+        """Say which model sees none of the images that a text names; of a draft once, at the latest when it is sent."""
+        from tui_agent.store.images import may_name_images
+
+        if self.session is not None and may_name_images(text):
+            self._warn_of_images(self.session, text, sent=sent)
+        else:
+            self._blind = ""
+
+    @work(group="images", exclusive=True)
+    async def _warn_of_images(self, session: Session, text: str, *, sent: bool) -> None:
+        from tui_agent.runtime.model_call import without_images
+
+        blind = await session.blind_model(text)
+        if blind and blind != self._blind:
+            self.say(without_images(blind, "gets"), "warning")
+        self._blind = "" if sent else blind
 
     @property
     def _waits_for_model(self) -> bool:
