@@ -486,7 +486,22 @@ async def test_naming_another_model_retries_with_it() -> None:
         await console.grace_passes()
         await console.press("down", "1")
         await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("retry", "openai/other")
+        assert (raised.result().choice, raised.result().text) == ("answer", "openai/other")
+
+
+async def test_a_command_that_is_typed_into_an_answer_is_carried_out_and_answers_nothing() -> None:
+    async with live() as console:
+        raised = console.escalate()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.type("/policy hpd")
+        await console.press("enter")
+        await console.until(lambda: console.session.done == [("policy", "hpd")])
+        assert not raised.done()
+        await console.type("/etc/hosts names it")
+        await console.press("enter")
+        await console.until(raised.done)
+        assert raised.result().text == "/etc/hosts names it"
 
 
 @pytest.mark.parametrize(

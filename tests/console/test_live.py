@@ -9,6 +9,7 @@ import pytest
 from tests.console.live_harness import HandSession, live
 from tui_agent.console import commands
 from tui_agent.console.history import MAX_ENTRIES, PromptHistory
+from tui_agent.console.panes import ConversationPane
 from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.help import HelpScreen, sections
@@ -17,7 +18,7 @@ from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.screens.report import ReportPane, ReportScreen
 from tui_agent.console.splash import conversation_width
-from tui_agent.core.events import Fault, ModelFaulted, ReplyDelta
+from tui_agent.core.events import Fault, ModelFaulted, ReplyDelta, RunStarted
 from tui_agent.core.names import FaultKind
 from tui_agent.core.state import RunState
 from tui_agent.tools.skills import BadSkill, Skill, Skills
@@ -29,6 +30,44 @@ async def test_the_prompt_has_the_first_focus_and_enter_sends_what_stands_in_it(
         await console.press("enter")
         assert console.session.done == [("submit", "fix it")]
         assert console.prompt == ""
+
+
+@pytest.mark.parametrize("asked", ["", "approval", "escalation"])
+async def test_time_goes_on_while_the_model_starts_and_while_a_question_waits(asked: str) -> None:
+    async with live() as console:
+        console.session.running = True
+        console.session.record(RunStarted(run=1, task="fix it", policy="combined", model="scripted:x"))
+        if asked:
+            _ = console.ask() if asked == "approval" else console.escalate()
+            await console.until(lambda: console.card is not None)
+        draw, drawn = console.screen.draw, []
+        console.screen.draw = lambda: drawn.append(draw())  # type: ignore[method-assign, func-returns-value]
+        await console.until(lambda: len(drawn) >= 2)
+
+
+async def test_a_run_that_was_left_open_is_paused_until_it_goes_on() -> None:
+    async with live() as console:
+        console.session.record(RunStarted(run=1, task="fix it", policy="combined", model="scripted:x"))
+        await console.until(lambda: console.screen.status is not None and console.screen.status.left_open)
+
+
+async def test_page_keys_in_the_prompt_read_back_in_the_conversation_and_sending_follows_again() -> None:
+    async with live((80, 24)) as console:
+        await console.say("fix it")
+        console.session.record(ReplyDelta(text="\n".join(f"row {number}" for number in range(100))))
+        pane = console.screen.query_one(ConversationPane)
+        await console.until(lambda: pane.scroll_offset.y > 50)
+        end = pane.scroll_offset.y
+        await console.press("pageup", "pageup")
+        await console.until(lambda: pane.scroll_offset.y < end - 10)
+        await console.press("pagedown")
+        await console.until(lambda: end - 20 < pane.scroll_offset.y < end)
+        await console.press("end")
+        await console.until(lambda: pane.scroll_offset.y == end)
+        await console.press("pageup")
+        await console.until(lambda: pane.scroll_offset.y < end)
+        await console.say("and then")
+        await console.until(lambda: pane.scroll_offset.y >= end - 1)
 
 
 @pytest.mark.parametrize("key", ["shift+enter", "ctrl+j", "alt+enter"])
@@ -511,7 +550,13 @@ def test_a_line_is_a_command_and_its_argument(line: str, name: str, argument: st
 
 @pytest.mark.parametrize(
     ("line", "says"),
-    [("/", "There is no command"), ("/polcy", "/policy"), ("/policy", "/policy NAME"), ("/xyzzy", "/help")],
+    [
+        ("/", "There is no command"),
+        ("/polcy", "/policy"),
+        ("/policy", "/policy NAME"),
+        ("/xyzzy", "/help"),
+        ("/step now", "/step takes no argument"),
+    ],
 )
 def test_what_is_no_command_is_refused_with_what_would_be(line: str, says: str) -> None:
     with pytest.raises(commands.UnknownCommandError, match=says):

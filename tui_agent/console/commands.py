@@ -236,7 +236,7 @@ def key_label(key: str) -> str:
 
 
 class UnknownCommandError(Exception):
-    """A slash command that is not there, or lacks its argument; the message says what would be right."""
+    """A slash command that is not there, lacks its argument, or takes none; the message says what would be right."""
 
 
 class Invocation(NamedTuple):
@@ -244,6 +244,12 @@ class Invocation(NamedTuple):
 
     command: Command
     argument: str
+
+
+def is_command(line: str) -> bool:
+    """Whether the line begins with a slash and the name of a command, rightly used or not."""
+    name = line.removeprefix("/").partition(" ")[0]
+    return line.startswith("/") and name.lower() in BY_NAME
 
 
 def parse(line: str) -> Invocation:
@@ -261,6 +267,8 @@ def parse(line: str) -> Invocation:
     argument = argument.strip()
     if command.needs_argument and not argument:
         raise UnknownCommandError(f"/{command.name} needs an argument: {command.usage}. {command.help}.")
+    if argument and not command.argument:
+        raise UnknownCommandError(f"/{command.name} takes no argument. {command.help}.")
     return Invocation(command, argument)
 
 

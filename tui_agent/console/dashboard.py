@@ -221,6 +221,15 @@ class Dashboard(Vertical):
             self.choose(Form.FULL if narrow(self._room) or name == "trends" else Form.SIDE)
         return next((pane for pane in self._panes if pane.id == name), None)
 
+    def page_conversation(self, step: int) -> None:
+        """Where it is shown: read the conversation on by a page, back by one (-1), or follow its end (0)."""
+        if self._conversation is None or self.covers_conversation:
+            return
+        if step:
+            self._conversation.action_page(step)
+        else:
+            self._conversation.follow()
+
     def on_resize(self, event: events.Resize) -> None:
         self._fit(self.app.size)
 

@@ -78,6 +78,12 @@ class Prompt(KeysInOrder, TextArea):
     class QueueWanted(Message):
         """The messages that wait are wanted."""
 
+    @dataclass
+    class Paged(Message):
+        """The conversation is to be read on by a page, back by one (-1), or at its end (0)."""
+
+        step: int
+
     class TakeBack(Message):
         """The newest queued message is wanted back for editing."""
 
@@ -246,6 +252,27 @@ class Prompt(KeysInOrder, TextArea):
             self.screen.focus_next()
         else:
             self.put(chosen)
+
+    def action_cursor_page_up(self) -> None:
+        """A page up: of a text that is longer than the prompt, else of the conversation."""
+        if self.max_scroll_y:
+            super().action_cursor_page_up()
+        else:
+            self.post_message(self.Paged(-1))
+
+    def action_cursor_page_down(self) -> None:
+        """A page down, of the same."""
+        if self.max_scroll_y:
+            super().action_cursor_page_down()
+        else:
+            self.post_message(self.Paged(1))
+
+    def action_cursor_line_end(self, select: bool = False) -> None:
+        """To the line's end; without a text to the conversation's."""
+        if self.text:
+            super().action_cursor_line_end(select)
+        else:
+            self.post_message(self.Paged(0))
 
     def action_take_back(self) -> None:
         self.post_message(self.TakeBack())

@@ -358,6 +358,24 @@ async def test_an_idle_console_is_ready_and_names_the_model_of_the_next_run() ->
     assert "AUTO" not in text
 
 
+async def test_what_goes_on_between_steps_is_said_unless_a_card_waits_or_nothing_runs() -> None:
+    story = Story().run("Go.").add(events.ModeChanged(mode=events.Mode.STEP))
+    app = Stage(StatusLine)
+    async with app.run_test():
+        line = app.query_one(StatusLine)
+
+        def text() -> str:
+            return "".join(span.text for span in line.draw(story.state, story.state.at, 100))
+
+        assert "STEP" in text()
+        assert "starting the model" in text()
+        line.held = True
+        assert "starting the model" not in text()
+        line.held, line.still, line.left_open = False, True, True
+        assert "starting the model" not in text()
+        assert "PAUSED" in text()
+
+
 async def test_run_and_session_are_told_apart_and_waiting_for_the_operator_is_counted() -> None:
     story = Story().run("First.").ask_model()
     story.reply("Yes.")

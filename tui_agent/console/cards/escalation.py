@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.app import ComposeResult
+from textual.message import Message
 from textual.widgets import Input
 
 from tui_agent.console.cards.answer_field import AnswerField
@@ -17,6 +19,7 @@ from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
+from tui_agent.console.commands import is_command
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import Asked
 
@@ -59,6 +62,12 @@ class EscalationCard(Card):
     }
     """
 
+    @dataclass
+    class Commanded(Message):
+        """A command of the console was typed where an answer could be; the question still waits."""
+
+        line: str
+
     question: EscalationQuestion
     fixed_rows = 1
 
@@ -91,7 +100,7 @@ class EscalationCard(Card):
         match kind:
             case "option":
                 option = self.question.asked.options[int(rest)]
-                self._reply("retry" if self.question.asked.source == "model" else "answer", option)
+                self._reply("answer", option)
             case "why":
                 self.post_message(Asked(self.question.asked.seq))
             case "edit":
@@ -101,11 +110,14 @@ class EscalationCard(Card):
                 self._reply(kind, text)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Send the answer; an empty one goes to the choices."""
+        """Send the answer; an empty one goes to the choices, and a command is none."""
         event.stop()
         text = event.value.strip()
-        if text:
-            self._reply("retry" if self.question.asked.source == "model" else "answer", text)
+        if is_command(text):
+            event.input.value = ""
+            self.post_message(self.Commanded(text))
+        elif text:
+            self._reply("answer", text)
         else:
             self.query_one(Choices).focus()
 

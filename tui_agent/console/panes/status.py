@@ -90,6 +90,10 @@ class StatusLine(LineWidget):
         super().__init__()
         self.still = False
         """Time does not go on: a paused replay, a run that an earlier process left open."""
+        self.left_open = False
+        """An earlier process left the run open: nothing goes on until the operator says so."""
+        self.held = False
+        """A card is open: between steps nothing goes on until it is answered."""
         self.next_model = ""
         """What the next run uses, where the session has not said it yet."""
         self.next_policy = ""
@@ -98,7 +102,7 @@ class StatusLine(LineWidget):
 
     def draw(self, state: RunState, now: float, width: int) -> Line:
         """The fields that fit, mode first."""
-        mode = MODES.get(mode_of(state), MODES["AUTO"])
+        mode = MODES.get("PAUSED" if self.left_open else mode_of(state), MODES["AUTO"])
         run = state.run
         badge = Span(f" {mode.glyph} {mode.word} ", f"{mode.role} reverse bold")
         model = one_line(state.model or self.next_model) or "no model"
@@ -122,9 +126,9 @@ class StatusLine(LineWidget):
             fields.insert(
                 0, _Field(8, [f"● {self.elsewhere} in other tabs, ^L", f"● {self.elsewhere}"], "operator")
             )
-        activity = (
-            () if self.still else _activity(state, now, None if self.app.animation_level == "none" else now)
-        )
+        turning = None if self.app.animation_level == "none" else now
+        stands = self.still or (self.held and str(state.phase) == "ready")
+        activity = () if stands else _activity(state, now, turning)
         if activity:
             urgent = str(state.phase) in ("backoff", "approval", "escalation")
             fields.insert(0, _Field(10 if urgent else 3, [activity[0].text], activity[0].style))
@@ -224,7 +228,7 @@ def _activity(state: RunState, now: float, turning: float | None) -> tuple[Span,
             return (Span(f"{spinner(turning)} model{attempt}", "model"),)
         case "backoff":
             return (Span(f"≈ retry in {seconds(state.run.retry_at - now)}", "warn"),)
-        case "ready" if str(state.session.mode) == "AUTO":
+        case "ready":
             what = "next" if state.metrics.model_calls else "starting the model"
             return (Span(f"{spinner(turning)} {what}", "muted"),)
         case "tools":

@@ -25,6 +25,7 @@ PROMPT_KEYS: Rows = (
     ("Enter", "Send; while a run goes on the message is queued"),
     ("Shift+Enter ^J Alt+Enter", "New line"),
     ("↑ ↓", "Earlier texts, from the first or last line"),
+    ("PgUp PgDn", "Read back and on in the conversation; End in an empty prompt goes to its end"),
     ("Alt+↑", "Take the newest queued message back"),
     (
         "↑",

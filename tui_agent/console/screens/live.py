@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.cards.card import Card
     from tui_agent.console.cards.card_host import CardHost
+    from tui_agent.console.cards.escalation import EscalationCard
     from tui_agent.console.cards.gate import GateCard
     from tui_agent.console.file_index import FileIndex
     from tui_agent.console.operator import AnyQuestion
@@ -200,12 +201,12 @@ class LiveScreen(SessionScreen):
             self.status.next_model, self.status.next_policy = settings.model or "", str(settings.policy)
         # A run that an earlier process left open stands still.
         now = time.time() if self.running else max(state.at, state.metrics.ended_at or 0.0)
-        self.status.still = still = state.running and not self.running
+        self.status.still = self.status.left_open = still = state.running and not self.running
+        self.status.held = bool(self.operator.questions)
         with self.app.batch_update():
             self.dashboard.show(state, now, still=still)
             self.status.show(state, now)
-        moves = str(state.phase) in {"model", "backoff", "tools"} or state.compacting is not None
-        self.redrawing.tick(moves)
+        self.redrawing.tick(self.running or state.compacting is not None)
         self._draw_cards(state)
 
     def _draw_cards(self, state: RunState) -> None:
@@ -288,6 +289,8 @@ class LiveScreen(SessionScreen):
 
     async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         """A command, or a message to the agent; either may name what MCP servers offer."""
+        if self.dashboard is not None and not event.text.startswith("/"):
+            self.dashboard.page_conversation(0)
         if self.names_a_server(event.text):
             self.ask_servers(event.text.strip())
             return
@@ -298,10 +301,17 @@ class LiveScreen(SessionScreen):
             self._look_for_images(event.text, sent=True)
             await self.submit(event.text.strip())
             return
+        self._run_line(event.text)
+
+    def on_escalation_card_commanded(self, event: EscalationCard.Commanded) -> None:
+        self._run_line(event.line)
+
+    def _run_line(self, line: str) -> None:
+        """Carry out a line that begins with a slash."""
         try:
-            invocation = commands.parse(event.text)
+            invocation = commands.parse(line)
         except commands.UnknownCommandError as error:
-            self.send_own_command(event.text, str(error))
+            self.send_own_command(line, str(error))
         else:
             self.run_command(invocation.command.name, invocation.argument)
 
@@ -361,6 +371,10 @@ class LiveScreen(SessionScreen):
             self.action_skip_wait()
         else:
             self.interrupt()
+
+    def on_prompt_paged(self, event: Prompt.Paged) -> None:
+        if self.dashboard is not None:
+            self.dashboard.page_conversation(event.step)
 
     def on_prompt_take_back(self, event: Prompt.TakeBack) -> None:
         """Put the newest queued message back into the prompt."""
