@@ -177,6 +177,7 @@ class Expect(Form):
     # The next note
     note: tuple[str, ...] = ()
     note_without: tuple[str, ...] = ()
+    answer_without: tuple[str, ...] = ()
     note_rules: tuple[str, ...] = ()
     no_note: bool = False
 

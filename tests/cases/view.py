@@ -84,6 +84,7 @@ def _found(view: View) -> dict[str, Any]:
         "outcome": state.run.outcome.value if ended and state.run.outcome else "",
         "ended_by": state.run.rule if ended else "",
         "answer": state.run.answer if ended else "",
+        "answer_without": state.run.answer if ended else "",
         "sent": view.sent,
         "repairs": view.repairs,
         "cut_by": cuts[-1].rule if cuts else "",
@@ -113,7 +114,7 @@ def _holds(name: str, wanted: Any, found: Any) -> bool:
             return bool(found.rank <= wanted.rank)
         case "reason" | "refusal" | "note" | "answer" | "rules" | "note_rules" | "repairs" | "reads":
             return all(part in found for part in wanted)
-        case "note_without" | "not_offered":
+        case "note_without" | "answer_without" | "not_offered":
             return not any(part in found for part in wanted)
         case "confidence":
             return abs(wanted - found) < 1e-6

@@ -99,6 +99,12 @@ def test_a_hint_says_what_would_help_in_this_workspace(
     assert "\n" not in hint
 
 
+def test_a_folder_of_the_workspaces_own_name_is_not_taken_for_the_workspace(full: Box) -> None:
+    full.put("workspace/a.py", "")
+    text = "The command failed with exit code 1.\ncat: workspace/b.py: No such file or directory"
+    assert "leave" not in hint_for("bash", {"command": "cat workspace/b.py"}, text, full.workspace)
+
+
 @pytest.mark.parametrize(
     ("tool", "message"),
     [

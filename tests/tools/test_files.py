@@ -145,6 +145,13 @@ async def test_a_file_that_cannot_be_read_says_what_would_help(box: Box, path: s
     assert not error.transient
 
 
+async def test_a_folder_of_the_workspaces_own_name_is_not_taken_for_the_workspace(box: Box) -> None:
+    box.put("workspace/main.py", "pass")
+    error = await box.fail("read_file", path="workspace/other.py")
+    assert "leave" not in error.message
+    assert "The directory 'workspace' holds 'main.py'" in error.message
+
+
 async def test_ignored_files_are_not_offered_as_the_nearest(box: Box) -> None:
     box.put(".gitignore", "hidden/\n")
     box.put("hidden/settings.py")

@@ -364,7 +364,7 @@ def remarks_on(state: RunState, auto: str, step: str) -> list[str]:
     remarks = []
     if state.running and state.run.iteration:
         remarks.append(
-            f"A run is open in this session: {auto} goes on with it, {step} does one iteration, /stop ends it."
+            f"A run is open in this session: {auto} goes on with it, {step} does one step, /stop ends it."
         )
     if not Path(state.session.workspace).is_dir():
         remarks.append(

@@ -176,7 +176,7 @@ def _missing_file(failure: _Failure) -> str:
             f"{quoted(name)} is outside the workspace, which is {quoted(failure.workspace.root.as_posix())}. "
             "Every command starts there: use paths relative to it."
         )
-    if name.partition("/")[0] == own:
+    if name.partition("/")[0] == own and not failure.has(own):
         return f"The workspace is itself named {quoted(own)}, and every command starts in it: leave '{own}/' out."
     if re.search(r"(?:^|[;&\n(]\s*)cd\s", failure.command) and failure.has(name):
         return f"{quoted(name)} is there seen from the workspace's root, but the command had gone elsewhere by cd."

@@ -32,7 +32,7 @@ def missing_file(workspace: Workspace, name: str, path: Path, kind: str = "file"
     parent = path.parent
     text = f"There is no {kind} {quoted(workspace.shown(path))} in the workspace."
     own, _, rest = workspace.shown(path).partition("/")
-    if own == workspace.root.name and rest:
+    if own == workspace.root.name and rest and not (workspace.root / own).is_dir():
         exists = f": {quoted(rest)} exists" if (workspace.root / rest).exists() else ""
         return f"{text} The workspace is itself named {quoted(own)}: leave '{visible(own)}/' out{exists}."
     if not parent.is_dir() and parent.is_relative_to(workspace.root):

@@ -33,6 +33,7 @@ MARKDOWN = st.lists(
             "~~~\n",
             "| a | b |\n",
             "|---|---|\n",
+            "|---|---:|\n",
             "| 1 | 日本 |\n",
             "plain words that go on for a good while, so that they wrap more than once in a narrow column\n",
             "x" * 150,
@@ -58,6 +59,16 @@ def test_a_text_that_comes_in_pieces_is_drawn_as_if_it_had_come_at_once(
         pieces.feed(text[:cut])
         assert all(width_of(line) <= width for line in pieces.lines)
     assert pieces.finish(text) == whole.finish(text)
+
+
+def test_a_column_marked_so_stands_at_its_right_edge() -> None:
+    lines = Prose(40).finish("| name | count |\n|---|---:|\n| a | 1 |\n| bb | 1234567 |\n")
+    assert [text_of(line).rstrip() for line in lines if line] == [
+        "name │   count",
+        "─────┼────────",
+        "a    │       1",
+        "bb   │ 1234567",
+    ]
 
 
 @settings(deadline=None)

@@ -395,6 +395,14 @@ async def test_run_and_session_are_told_apart_and_waiting_for_the_operator_is_co
 
 async def test_an_unknown_cost_is_not_zero() -> None:
     assert "cost ?" in await text_at(StatusLine, tripped(), (120, 3))
+    story = Story(model="openai/unpriced").run("First.")
+    for task in ("Second.", "Third."):
+        story.ask_model()
+        story.reply("Yes.", cost=None)
+        story.add(events.RunFinished(outcome=events.Outcome.ANSWERED)).run(task)
+    story.ask_model()
+    story.reply("Yes.", cost=None)
+    assert " · cost ? · " in await text_at(StatusLine, story, (200, 3))
 
 
 async def test_a_wait_stays_on_a_narrow_status_line() -> None:
@@ -455,6 +463,11 @@ async def test_a_failure_that_the_run_went_on_without_is_a_problem_left_open() -
 async def test_the_strip_is_one_calm_line_when_all_is_well() -> None:
     text = await text_at(IncidentStrip, answered(), (120, 40))
     assert text.startswith("✓ RECOVERED bash pytest -q · 1 failure, 1 recovered · next step ")
+
+
+async def test_the_strip_says_nothing_of_a_confidence_that_the_policy_does_not_go_by() -> None:
+    story = Story("hpd").run("Go.")
+    assert (await text_at(IncidentStrip, story, (120, 40))).strip() == "✓ all is well"
 
 
 async def test_the_trends_have_a_row_for_each_figure() -> None:

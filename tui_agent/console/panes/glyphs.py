@@ -69,7 +69,7 @@ OUTCOMES: dict[str, Sign] = {
     "answered": Sign("✓", "answered", "ok"),
     "partial": Sign("◐", "partial answer", "warn"),
     "stopped": Sign("■", "stopped by recovery", "error"),
-    "escalated": Sign("▲", "nobody could answer", "error"),
+    "escalated": Sign("▲", "stopped at a question", "error"),
     "model_failed": Sign("✗", "the model could not be used", "error"),
     "interrupted": Sign("–", "interrupted", "warn"),
     "error": Sign("✗", "internal error", "error"),

@@ -154,11 +154,11 @@ def _calm(state: RunState, width: int) -> Line:
     if incidents.failures:
         counts = f"{counted(incidents.failures, 'failure')}, {incidents.recoveries} recovered"
         parts.append((Span(counts, "muted"),))
-    if state.run.number:
+    if state.run.number and state.recovery.policy.cognition != "off":
         parts.append(next_step(state))
-    strategy = str(state.recovery.cognition.strategy).upper()
-    if strategy != "CONTINUE":
-        parts.append((Span(strategy, f"{STRATEGIES.get(strategy, 'muted')} bold"),))
+        strategy = str(state.recovery.cognition.strategy).upper()
+        if strategy != "CONTINUE":
+            parts.append((Span(strategy, f"{STRATEGIES.get(strategy, 'muted')} bold"),))
     if state.note is not None:
         parts.append((Span("→ the model reads a note next", "note"),))
     return _fitted(parts, width)

@@ -121,13 +121,15 @@ def _list(
 
 def _table(node: SyntaxTreeNode, width: int, style: str) -> list[Line]:
     rows: list[list[Line]] = []
+    head = node.children[0].children[0]
+    right = [str(cell.attrs.get("style", "")).endswith("right") for cell in head.children]
     for part in node.children:
         for row in part.children:
             cell_style = f"{style} bold".strip() if part.type == "thead" else style
             rows.append(
                 [tuple(chain.from_iterable(_Inline(cell, cell_style).lines)) for cell in row.children]
             )
-    return draw_table(rows, width)
+    return draw_table(rows, width, right)
 
 
 def _text(node: SyntaxTreeNode, width: int, style: str) -> list[Line]:

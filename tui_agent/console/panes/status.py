@@ -203,7 +203,7 @@ def _sums(state: RunState, now: float) -> list[_Field]:
         all_time = whole_seconds(metrics.session_seconds + passed)
         long = [
             f"{tokens} ({compact(whole.tokens)} in all)",
-            f"{cost} ({all_cost} in all)",
+            cost if whole.cost is None and usage.cost is None else f"{cost} ({all_cost} in all)",
             f"{time} ({all_time} in all)",
         ]
     worked = passed - waited

@@ -10,16 +10,19 @@ _LEAST = 8
 """Cells of a column in which words still fit; a column of shorter words may be narrower."""
 
 
-def draw_table(rows: Sequence[Sequence[Line]], width: int) -> list[Line]:
-    """The rows, the first of which is the header, in lines of at most `width` cells. Nothing is cut off."""
+def draw_table(rows: Sequence[Sequence[Line]], width: int, right: Sequence[bool]) -> list[Line]:
+    """The rows, the first of which is the header, in lines of at most `width` cells. Nothing is cut off.
+
+    `right`: the columns whose cells stand at their right edge.
+    """
     columns = max(len(row) for row in rows)
     cells = [[*row, *[()] * (columns - len(row))] for row in rows]
     natural = [max(width_of(row[at]) for row in cells) for at in range(columns)]
     widths = _shrunk(natural, width - 3 * (columns - 1))
-    return _records(cells, width) if widths is None else _columns(cells, widths)
+    return _records(cells, width) if widths is None else _columns(cells, widths, right)
 
 
-def _columns(cells: Sequence[Sequence[Line]], widths: Sequence[int]) -> list[Line]:
+def _columns(cells: Sequence[Sequence[Line]], widths: Sequence[int], right: Sequence[bool]) -> list[Line]:
     wrapped = any(width_of(cell) > size for row in cells for cell, size in zip(row, widths, strict=True))
     lines: list[Line] = []
     for number, row in enumerate(cells):
@@ -31,7 +34,8 @@ def _columns(cells: Sequence[Sequence[Line]], widths: Sequence[int]) -> list[Lin
             for column, (parts, size) in enumerate(zip(pieces, widths, strict=True)):
                 shown = parts[at] if at < len(parts) else ()
                 spans += [Span(" │ ", "faint")] if column else []
-                spans += [*shown, Span(" " * (size - width_of(shown)))]
+                rest = Span(" " * (size - width_of(shown)))
+                spans += [rest, *shown] if right[column] else [*shown, rest]
             lines.append(tuple(spans))
         if not number:
             lines.append(_rule(widths, "─┼─", "─"))

@@ -56,7 +56,8 @@ def partial(
     state: RunState, outcome: events.Outcome, reason: str, detector: str, rule: str
 ) -> events.RunFinished:
     question = ""
-    if outcome not in {events.Outcome.INTERRUPTED, events.Outcome.ERROR, events.Outcome.MODEL_FAILED}:
+    unasked = {events.Outcome.INTERRUPTED, events.Outcome.ERROR, events.Outcome.MODEL_FAILED}
+    if outcome not in unasked and rule != Rule.OPERATOR_STOP:
         asked = state.recovery.subject()
         about = f" ({json.dumps(dict(asked.input), ensure_ascii=False)})" if asked is not None else ""
         question = f"{reason.rstrip('.')}{about}. How should I go on?"

@@ -88,7 +88,7 @@ def _fault(event: events.ModelFaulted) -> tuple[str, str]:
         "fallback": f"falling back to {event.next_model}",
         "shrink": "the window is shrunk and the call retried",
         "text_calls": "calls are written as text",
-        "next_iteration": "the next iteration tries again",
+        "next_iteration": "the next step tries again",
         "ask": "the operator is asked",
     }.get(event.action, "the run ends")
     return "fault", f"{event.fault.kind}: {event.fault.message}; {then}"
