@@ -177,7 +177,6 @@ class Expect(Form):
     # The next note
     note: tuple[str, ...] = ()
     note_without: tuple[str, ...] = ()
-    answer_without: tuple[str, ...] = ()
     note_rules: tuple[str, ...] = ()
     no_note: bool = False
 
@@ -206,6 +205,7 @@ class Expect(Form):
     """The rule that ended the run; "" for an answer."""
     answer: tuple[str, ...] = ()
     """Parts of the answer, or of the partial answer."""
+    answer_without: tuple[str, ...] = ()
 
     # The request
     sent: tuple[str, ...] | None = None
