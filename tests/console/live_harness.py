@@ -67,7 +67,7 @@ class HandSession:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    async def submit(self, text: str, typed: str | None = None) -> None:
+    async def submit(self, text: str, typed: str | None = None, model: str = "") -> None:
         self.done.append(("submit", text))
         if self.running:
             self.record(MessageQueued(id=f"q{self.state.seq}", text=text))

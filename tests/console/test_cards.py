@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from textual.events import Key, Paste
+from textual.geometry import Region
 
 from tests.console.live_harness import live
 from tui_agent.console.cards import answer_field
@@ -335,6 +336,21 @@ async def test_a_question_that_is_withdrawn_takes_its_card_away() -> None:
         asked.cancel()
         await console.until(lambda: console.card is None)
         assert console.screen.focused is console.screen.prompt
+
+
+async def test_a_field_that_is_drawn_once_more_after_it_was_removed_is_blank() -> None:
+    async with live() as console:
+        asked = console.ask()
+        await console.card_appears()
+        await console.grace_passes()
+        await console.press("e")
+        await console.until(lambda: "Ctrl+S runs it so" in console.shown())
+        field = console.card.query_one("ArgumentsEditor TextArea")
+        asked.cancel()
+        await console.until(lambda: console.card is None)
+        # The screen draws by its last layout until it has made the next one.
+        (row,) = field.render_lines(Region(0, 0, 20, 1))
+        assert row.text == " " * 20
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])

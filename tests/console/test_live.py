@@ -18,7 +18,7 @@ from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.screens.report import ReportPane, ReportScreen
 from tui_agent.console.splash import conversation_width
-from tui_agent.core.events import Fault, ModelFaulted, ReplyDelta, RunStarted
+from tui_agent.core.events import Fault, Mode, ModeChanged, ModelFaulted, ReplyDelta, RunStarted
 from tui_agent.core.names import FaultKind
 from tui_agent.core.state import RunState
 from tui_agent.tools.skills import BadSkill, Skill, Skills
@@ -376,6 +376,24 @@ async def test_jump_goes_to_a_pane_by_its_letter() -> None:
         )
         await console.press("ctrl+o", "p")
         await console.until(lambda: console.screen.focused is console.screen.prompt)
+
+
+async def test_the_last_line_shows_the_keys_that_matter_now() -> None:
+    async with live((60, 20)) as console:
+
+        def keys() -> str:
+            return console.shown().splitlines()[-1].strip()
+
+        assert keys() == "F1 help  / commands  @ files  F2 panes  ^Q quit"
+        assert await console.pilot.click("KeyHints", offset=(10, 0))
+        await console.until(lambda: console.prompt == "/")
+        console.screen.prompt.put("")
+        console.session.start()
+        await console.until(lambda: keys() == "F1 help  Esc interrupt  F6 pause  F10 step  F2 panes")
+        console.session.record(ModeChanged(mode=Mode.PAUSED))
+        await console.until(lambda: keys() == "F1 help  F5 auto  F10 step  Esc interrupt  F2 panes")
+        await console.session.stop()
+        await console.until(lambda: "/ commands" in keys())
 
 
 async def test_the_palette_offers_the_same_commands() -> None:

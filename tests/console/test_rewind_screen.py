@@ -82,7 +82,7 @@ async def test_a_rewind_does_what_it_showed_and_is_taken_back_by_undo(
         await live.press(key)
         await looked(live, screen)
         text = live.shown()
-        assert ("5 blocks and 4 groups of the model's history are left out." in text) is (key != "f")
+        assert ("5 blocks are left out; the model no longer sees them." in text) is (key != "f")
         assert ("~ change  a.txt" in text and "- delete  b.txt" in text) is (key != "c")
         assert content(live) == AFTER, "looking changes nothing"
         await live.press("enter")
@@ -92,7 +92,7 @@ async def test_a_rewind_does_what_it_showed_and_is_taken_back_by_undo(
 
         await open_screen(live, "/rewind undo")
         assert ("+ create  b.txt" in live.shown()) is (key != "c")
-        assert ("5 blocks and 4 groups of the model's history come back." in live.shown()) is (key != "f")
+        assert ("5 blocks come back; the model sees them again." in live.shown()) is (key != "f")
         await live.press("enter")
         await live.until(lambda: "The rewind was taken back" in live.remarks())
         assert (content(live), tasks(live)) == (AFTER, BOTH_TASKS)

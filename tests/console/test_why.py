@@ -84,6 +84,8 @@ async def test_questions_verdicts_and_outcomes_are_explained_too(
     why = explain(replay, seqs(events, kind)[-1])
     assert why.title
     assert why.counts
+    if kind is RunFinished:
+        assert why.next == "", "an answer is no failure"
 
 
 async def test_every_event_of_the_journal_can_be_asked_about(

@@ -79,9 +79,9 @@ def point(session: Recorded, label: str) -> RewindPoint:
 @needs_git
 async def test_points_are_the_messages_and_the_iterations_that_changed_files(session: Recorded):
     assert [point.label for point in points(session.state)] == [
-        "after iteration 1: a.py",
+        "after step 1: a.py",
         "before: Task 2",
-        "after iteration 1: a.py",
+        "after step 1: a.py",
         "before: Task 1",
     ]
     assert all(point.ref for point in points(session.state))
@@ -91,7 +91,7 @@ async def test_points_are_the_messages_and_the_iterations_that_changed_files(ses
 async def test_a_checkpoint_that_is_kept_late_still_marks_the_end_of_its_iteration(tmp_path: Path):
     session = Recorded(tmp_path)
     await session.run(1, "one\n", "two\n", "three\n", late=True)
-    wanted = point(session, "after iteration 2")
+    wanted = point(session, "after step 2")
     started = [event.seq for event in session.events if isinstance(event, events.IterationStarted)]
     saved = [
         event.seq for event in session.events if isinstance(event, events.CheckpointSaved) and event.files
@@ -157,7 +157,7 @@ async def test_own_edits_between_runs_belong_to_the_point_before_the_next_messag
     await session.run(1, "one\n")
     (session.workspace / "a.py").write_text("mine\n")
     await session.run(2, "two\n")
-    for label, text in (("before: Task 2", "mine\n"), ("after iteration 1: a.py", "one\n")):
+    for label, text in (("before: Task 2", "mine\n"), ("after step 1: a.py", "one\n")):
         wanted = [found for found in points(session.state) if found.label == label][-1]
         await carry_out(await plan(session.state, wanted, "both", session.checkpoints), session.checkpoints)
         assert session.text == text

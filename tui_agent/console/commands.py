@@ -26,8 +26,6 @@ class Command:
     """What the argument can be; where it depends on the session, `DashboardScreen.values_of` knows."""
     key: str = ""
     """Textual's name of the key; shown by `key_label`."""
-    hint: str = ""
-    """One word for the line of hints; empty: not shown there."""
     replay: bool = False
     """Also makes sense over a saved session."""
 
@@ -55,15 +53,14 @@ class Command:
 ValuesOf = Callable[[Command], Sequence[str]]
 
 COMMANDS: tuple[Command, ...] = (
-    Command("help", "Keys, commands and what each pane means", key="f1", hint="help", replay=True),
-    Command("auto", "Go on by itself", key="f5", hint="auto"),
-    Command("pause", "Pause after this step", key="f6", hint="pause"),
-    Command("step", "Run one step, then wait", key="f10", hint="step"),
+    Command("help", "Keys, commands and what each pane means", key="f1", replay=True),
+    Command("auto", "Go on by itself", key="f5"),
+    Command("pause", "Pause after this step", key="f6"),
+    Command("step", "Run one step, then wait", key="f10"),
     Command(
         "interrupt",
         "Interrupt the call or tool that runs; the run pauses, nothing is lost",
         key="escape",
-        hint="interrupt",
     ),
     Command(
         "skip-wait",
@@ -123,7 +120,6 @@ COMMANDS: tuple[Command, ...] = (
         "[FORM]",
         ("strip", "side", "full"),
         key="f2",
-        hint="panes",
         replay=True,
     ),
     Command(
@@ -134,7 +130,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("plan", "Open or close the model's plan", key="f7", replay=True),
     Command("next-pane", "Go to the next recovery pane", key="f3", replay=True),
-    Command("jump", "Jump to a pane", "[PANE]", key="ctrl+o", hint="jump", replay=True),
+    Command("jump", "Jump to a pane", "[PANE]", key="ctrl+o", replay=True),
     Command("history", "Look through earlier prompts", key="ctrl+r"),
     Command("editor", "Write the prompt in your editor ($VISUAL, $EDITOR)", key="ctrl+g"),
     Command(
@@ -178,7 +174,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("copy", "Copy the newest reply, and say how", replay=True),
     Command("suspend", "Back to the shell for a while; fg returns here", key="ctrl+z", replay=True),
-    Command("quit", "Leave; the session is kept", key="ctrl+q", hint="quit", replay=True),
+    Command("quit", "Leave; the session is kept", key="ctrl+q", replay=True),
 )
 
 BY_NAME = {command.name: command for command in COMMANDS}

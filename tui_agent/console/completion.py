@@ -40,6 +40,7 @@ class Completions(Static):
         max-height: 8;
         padding: 0 1;
         background: $panel;
+        text-wrap: nowrap; text-overflow: ellipsis;
         &.-open { display: block; }
     }
     """
@@ -90,14 +91,13 @@ class Completions(Static):
         first = max(0, min(self._chosen - SHOWN // 2, len(self._suggestions) - SHOWN))
         shown = self._suggestions[first : first + SHOWN]
         width = max(len(suggestion.label) for suggestion in self._suggestions)
-        room = max(20, self.app.size.width - 2)
         lines = []
         for place, suggestion in enumerate(shown, first):
             style = "bold $accent" if place == self._chosen else "$text"
             mark = "› " if place == self._chosen else "  "
             lines.append(
                 Content.assemble(
-                    (mark + suggestion.label.ljust(width + 2), style), (suggestion.help, "$text-muted")
-                ).truncate(room, ellipsis=True)
+                    (mark + suggestion.label.ljust(width + 2), style), (suggestion.help, "$muted")
+                )
             )
         self.update(Content("\n").join(lines))

@@ -20,11 +20,17 @@ class Hint(NamedTuple):
     key: str
 
 
+def key_line(*hints: tuple[str, str]) -> Content:
+    """Keys, each with its word, as they look wherever they are shown."""
+    parts = (Content.assemble((key, "bold $accent"), (f" {word}", "$muted")) for key, word in hints)
+    return Content("  ").join(parts)
+
+
 class KeyHints(Widget):
     """Hints by importance: where the line is too short, the last ones are left out."""
 
     DEFAULT_CSS = """
-    KeyHints { height: 1; padding: 0 1; color: $text-muted; background: $panel; }
+    KeyHints { height: 1; padding: 0 1; background: $panel; }
     """
 
     @dataclass
@@ -45,17 +51,17 @@ class KeyHints(Widget):
 
     def render(self) -> Content:
         """As many hints as fit, two spaces apart."""
-        parts: list[Content | tuple[str, str]] = []
+        fitting: list[tuple[str, str]] = []
         self._shown = []
         column = 0
         for hint in self._hints:
             length = len(hint.label) + 1 + len(hint.word)
             if column + length > self.size.width:
                 break
-            parts += [(hint.label, "bold $accent"), (f" {hint.word}  ", "$text-muted")]
+            fitting.append((hint.label, hint.word))
             self._shown.append((column, column + length, hint.key))
             column += length + 2
-        return Content.assemble(*parts)
+        return key_line(*fitting)
 
     def on_click(self, event: events.Click) -> None:
         """A click on a hint is its key."""

@@ -87,15 +87,15 @@ class QueuedMessages(Static, can_focus=True):
             room = width - (len(hint) + 2 if last and width > 2 * len(hint) else 0)
             line = Content.assemble(
                 (DROP, "$text-error"),
-                ("queued ", "$text-muted"),
+                ("queued ", "$muted"),
                 (one_line(message.text, 400), "bold $accent" if current else ""),
             ).truncate(room, ellipsis=True, pad=last and room < width)
-            lines.append(Content.assemble(line, (f"  {hint}", "$text-muted")) if room < width else line)
+            lines.append(Content.assemble(line, (f"  {hint}", "$muted")) if room < width else line)
         rest = len(self.waiting) - len(shown)
         if rest:
-            lines.append(Content.styled(f"  and {rest} more", "$text-muted"))
+            lines.append(Content.styled(f"  and {rest} more", "$muted"))
         if shown and width <= 2 * len(hint):
-            lines.append(Content.styled(f"  {hint}", "$text-muted").truncate(width, ellipsis=True))
+            lines.append(Content.styled(f"  {hint}", "$muted").truncate(width, ellipsis=True))
         return Content("\n").join(lines)
 
     def on_resize(self) -> None:

@@ -70,9 +70,12 @@ def preview(plan: RewindPlan, workspace: str) -> Iterable[Passage]:
     elif not plan.entries and not plan.groups:
         yield Passage("nothing comes after this point.", "muted", indent=2)
     else:
-        blocks, groups = counted(plan.entries, "block"), counted(plan.groups, "group")
-        text = f"{blocks} and {groups} of the model's history {happens}."
-        yield Passage(text, indent=2)
+        model = (
+            f"; the model {'sees them again' if plan.undoes else 'no longer sees them'}"
+            if plan.groups
+            else ""
+        )
+        yield Passage(f"{counted(plan.entries, 'block')} {happens}{model}.", indent=2)
     yield Passage("")
     yield Passage("Files", "bold")
     if plan.scope == "conversation":

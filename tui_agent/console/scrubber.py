@@ -60,7 +60,7 @@ class Scrubber(Widget):
             self._curve = _curve(marks, self._length, width)
         self._position = player.position
         sign = "▶" if player.playing else "⏸"
-        kind = player.replay.kind(player.position) or "before the first event"
+        kind = player.replay.kind(player.position).replace("_", " ") or "before the first event"
         left = (
             Span(f"{sign} ", "accent bold"),
             Span(f"event {player.position}/{self._length} "),

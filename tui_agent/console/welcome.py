@@ -20,8 +20,11 @@ SHOWN = 5
 """Earlier sessions."""
 
 _TODO = (
-    ("Enter", "give a task; @ names a file, ! runs a command of your own, / is a command"),
-    ("step", "step: every request waits, and its note can be edited"),
+    ("Enter", "sends a task to the agent"),
+    ("/", "commands"),
+    ("@", "names a file of the workspace"),
+    ("!", "runs a command of your own"),
+    ("step", "step by step: each request waits for you"),
     ("help", "help: keys, commands, signs, strategies"),
 )
 

@@ -249,7 +249,7 @@ def _counts(
     policy, cognition = recovery.policy, recovery.cognition
     entry = recovery.attempts.entries.get(key) or next(iter(recovery.attempts.newest_first()), None)
     stands = {
-        ATTEMPTS: ""
+        ATTEMPTS: "no call has failed"
         if entry is None
         else f"{entry.tool}: {entry.count} of {entry.limit} failures of this call"
         + (", blocked" if entry.blocked and not entry.allowed else ""),
@@ -292,7 +292,8 @@ def _next(after: RunState, now: RunState, incident: Incident | None, key: str) -
         by = f"{recovery.tool} {short_input(recovery.tool, recovery.input)}".strip()
         return f"recovered in step {recovery.iteration}: {how}{f' ({by})' if by else ''}"
     if now.run.outcome is not None:
-        return f"it was not recovered; the run ended: {str(now.run.outcome).replace('_', ' ')}"
+        ended = f"the run ended: {str(now.run.outcome).replace('_', ' ')}"
+        return f"it was not recovered; {ended}" if incident is not None or key else ""
     if incident is None:
         return ""
     then = next_words(after, incident)

@@ -66,7 +66,7 @@ def points(state: RunState) -> list[RewindPoint]:
         if not saved.before and saved.files:
             seq = _end_of_iteration(state, saved, [entry.seq for entry in starts])
             names = ", ".join(saved.files[:3]) + (" …" if len(saved.files) > 3 else "")
-            point = RewindPoint(seq, saved.at, f"after iteration {saved.iteration}: {names}", saved.ref)
+            point = RewindPoint(seq, saved.at, f"after step {saved.iteration}: {names}", saved.ref)
             found.setdefault((seq, saved.ref), point)
     return sorted(found.values(), key=lambda point: -point.seq)
 

@@ -207,6 +207,20 @@ async def test_failures_are_quiet_while_they_may_be_recovered_and_loud_when_they
         assert "failed 1/3" in text_of_pane(pane)
 
 
+async def test_a_recovered_call_keeps_room_for_the_call_itself() -> None:
+    tests = ("bash", {"command": "python -m pytest -q tests/unit"})
+    story = Story().run("Make it green.").ask_model()
+    (call,) = story.reply("", tests)
+    story.fail(call, "exit code 1").judge("Try again.").ask_model("Try again.")
+    (call,) = story.reply("", tests)
+    story.succeed(call).judge()
+    for width, words in ((90, "RECOVERED · 2nd try · after a note"), (72, "RECOVERED · 2nd try · 0.4 s")):
+        async with Stage(ConversationPane).run_test(size=(width, 40)) as pilot:
+            text = text_of_pane(await shown(pilot, story))
+            assert words in text
+            assert "bash  python -m pytest -q tests/unit" in text.split("RECOVERED")[0].splitlines()[-1]
+
+
 async def test_a_failure_that_was_recovered_says_so_and_is_quiet() -> None:
     async with Stage(ConversationPane).run_test(size=(90, 80)) as pilot:
         pane = await shown(pilot, answered())

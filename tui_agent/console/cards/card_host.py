@@ -143,10 +143,10 @@ class CardHost(Vertical):
         self.card = card
         self._shown_at = self._clock()
         self.add_class("-open")
-        await self.mount(card)
-        self.post_message(self.Changed())
         if card.wants_focus:
             card.hint(ENTER_HINT)
+        await self.mount(card)
+        self.post_message(self.Changed())
         self._settle_later()
 
     async def _take_away(self, card: Card) -> None:

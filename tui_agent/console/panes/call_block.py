@@ -28,6 +28,8 @@ FOLDED = {"bash": 6, "read_file": 3, "list_dir": 4, "glob": 4, "grep": 5, "write
 _FOLDED_OTHER = 4
 _ROOMY = 100
 """Columns from which a headline says everything in words."""
+_READABLE = 24
+"""Cells of a call that come before the details of its recovery."""
 _FOLDED_FAILURE = 6
 _FOLDED_PROGRESS = 5
 OPENED = 2_000
@@ -67,8 +69,13 @@ def _headline(entry: CallEntry, width: int, context: BlockContext, state: str) -
         role = "error" if loud else "warn"
         back = " on:error-background" if loud else ""
     call = short_input(entry.tool, entry.input, entry.arguments)
-    meta = _meta(entry, context, state, role, back, brief=width < _ROOMY)
-    room = width - 2 - len(one_line(entry.tool)) - 2 - (width_of(meta) + 2 if meta else 0)
+    meta: tuple[Span, ...] = ()
+    room = 0
+    for told in (3, 2, 1) if entry.recovered else (3,):
+        meta = _meta(entry, context, state, role, back, brief=width < _ROOMY, told=told)
+        room = width - 2 - len(one_line(entry.tool)) - 2 - (width_of(meta) + 2 if meta else 0)
+        if room >= min(len(call), _READABLE):
+            break
     if room < 8:
         meta = meta[:1]
         room = width - 4 - len(one_line(entry.tool)) - (width_of(meta) + 2 if meta else 0)
@@ -84,9 +91,9 @@ def _headline(entry: CallEntry, width: int, context: BlockContext, state: str) -
 
 
 def _meta(
-    entry: CallEntry, context: BlockContext, state: str, role: str, back: str, *, brief: bool
+    entry: CallEntry, context: BlockContext, state: str, role: str, back: str, *, brief: bool, told: int
 ) -> tuple[Span, ...]:
-    """State in words, attempt and duration: the headline's right end."""
+    """State in words, attempt and duration: the headline's right end. `told`: how much of a recovery is said."""
     parts: list[tuple[str, str]] = []
     sign = CALL_STATES.get(state, CALL_STATES["requested"])
     word = entry.refusal if state == "blocked" and entry.refusal else sign.word
@@ -103,7 +110,7 @@ def _meta(
     elif state == "running":
         parts.append((f"try{counted}" if entry.attempt > 1 and counted else "running", role))
     elif entry.recovered:
-        parts.append((recovered_words(entry.recovered, brief=brief), "ok bold"))
+        parts.append((" · ".join(recovered_words(entry.recovered, brief=brief)[:told]), "ok bold"))
     elif word:
         parts.append((word, f"{role} bold" if state in ("waiting", "blocked", "denied") else role))
     if entry.diff:
@@ -122,16 +129,16 @@ def _meta(
     return tuple(spans)
 
 
-def recovered_words(incidents: Sequence[Incident], *, brief: bool) -> str:
-    """How a success recovered what had failed: by which try or in which other way, and after what help."""
+def recovered_words(incidents: Sequence[Incident], *, brief: bool) -> list[str]:
+    """How a success recovered what had failed: by which try or in which other way, and after what help, if any."""
     incident = max(incidents, key=lambda found: found.times)
     recovery = incident.recovery
     if recovery is not None and recovery.how == "same_call":
         how = f"{ordinal(recovery.tries)} try"
     else:
         how = "another way" if brief else f"another way after {counted(incident.times, 'failure')}"
-    help_ = {"answer": " · after your answer", "note": " · after a note"}.get(incident.helped_by, "")
-    return f"RECOVERED · {how}{help_}"
+    help_ = {"answer": ["after your answer"], "note": ["after a note"]}.get(incident.helped_by, [])
+    return ["RECOVERED", how, *help_]
 
 
 def _wrong_call(entry: CallEntry) -> str:

@@ -29,7 +29,7 @@ class BackgroundScreen(ModalScreen[str]):
         align: center middle;
         & VerticalScroll {
             width: 90; max-width: 95%; height: auto; max-height: 90%; padding: 1 2;
-            background: $surface; border: round $border; border-title-color: $foreground;
+            background: $surface; border: round $accent; border-title-color: $accent;
         }
         & Choices { margin-top: 1; }
     }
@@ -49,7 +49,7 @@ class BackgroundScreen(ModalScreen[str]):
             for one in self._commands:
                 line = Content.assemble(
                     (f"⚙ {one.id} ", "$accent"),
-                    (f"{seconds(max(0.0, self._now - one.at))}  ", "$text-muted"),
+                    (f"{seconds(max(0.0, self._now - one.at))}  ", "$muted"),
                     one_line(one.command, 400),
                 )
                 yield Static(line)

@@ -43,6 +43,8 @@ class Catalog(ModalScreen[None], Generic[Row]):
         & CursorList { height: 1fr; }
         & Static { height: auto; max-height: 40%; color: $foreground; margin-top: 1; }
         & KeyHints { padding: 0; background: $background; }
+        &.-empty CursorList { display: none; }
+        &.-empty Static { height: 1fr; max-height: 100%; margin-top: 0; }
         &.-low Input { margin-bottom: 0; }
         &.-low Static { margin-top: 0; }
         &.-low > Vertical { width: 100%; height: 100%; }
@@ -58,7 +60,7 @@ class Catalog(ModalScreen[None], Generic[Row]):
         super().__init__()
         self._title, self._placeholder = title, placeholder
         self.list = rows
-        self._hints = (*hints, Hint("Esc", "back", "escape"), Hint("↑↓", "choose", "down"))
+        self._hints = (*hints, Hint("Esc", "close", "escape"), Hint("↑↓", "choose", "down"))
         self._known = Static(markup=False)
 
     def compose(self) -> ComposeResult:
@@ -102,6 +104,7 @@ class Catalog(ModalScreen[None], Generic[Row]):
         """Say what is known of the row under the cursor."""
         chosen = self.list.chosen
         self._known.update(Content("Nothing fits.") if chosen is None else self.about(chosen))
+        self.set_class(chosen is None, "-empty")
         # A longer text leaves the list fewer lines.
         self.call_after_refresh(self.list.follow)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 from textual import work
 from textual.binding import Binding, BindingType
 
-from tui_agent.console.commands import BINDABLE, BY_NAME, COMMANDS, Command, key_label, shown_key
+from tui_agent.console.commands import BINDABLE, BY_NAME, Command, key_label, shown_key
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.redraw import Redraw
 from tui_agent.console.splash import LOW_HEIGHT, PANE_NAMES, TINY_HEIGHT, Splash
@@ -79,13 +79,10 @@ TAB_HINTS = (("next-tab", "tab"), ("inbox", "inbox"))
 """Commands that the last line shows too where there are several tabs, and their words."""
 
 
-def key_hints(*, replay: bool) -> list[Hint]:
-    """The registry's hints, by their weight."""
-    return [
-        Hint(key_label(command.pressed), command.hint, command.pressed)
-        for command in COMMANDS
-        if command.hint and command.pressed and (command.replay or not replay)
-    ]
+def key_hints(*names: str) -> list[Hint]:
+    """The hints of these commands, as far as they have a key."""
+    pressed = [(name, BY_NAME[name].pressed) for name in names]
+    return [Hint(key_label(key), name, key) for name, key in pressed if key]
 
 
 class DashboardScreen(Tab):

@@ -35,8 +35,8 @@ SIDES = 60
 
 HINTS = (
     Hint("Esc", "close", "escape"),
-    Hint("← →", "file", "right"),
-    Hint("↑ ↓", "read", "down"),
+    Hint("←→", "file", "right"),
+    Hint("↑↓", "read", "down"),
     Hint("v", "side by side or not", "v"),
 )
 

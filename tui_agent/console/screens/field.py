@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
+from tui_agent.console.hints import key_line
 from tui_agent.console.option_row import Option, OptionRow
 
 
@@ -81,7 +82,7 @@ class FieldScreen(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = Content("Enter takes it · Esc leaves it")
+            box.border_subtitle = key_line(("Enter", "take it"), ("Esc", "cancel"))
             yield Static(Content(self._about), classes="field--about")
             if self._value is not None:
                 yield Input(self._value, placeholder=self._placeholder, compact=True, select_on_focus=False)

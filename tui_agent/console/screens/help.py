@@ -11,10 +11,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from tui_agent.console.commands import COMMANDS, key_label
+from tui_agent.console.hints import key_line
 from tui_agent.console.panes.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
 from tui_agent.console.panes.incident import LADDER
 from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.panes.styled_line import Line, Span, pad, wrap
+from tui_agent.console.panes.styled_line import Line, Span, fit, pad, wrap
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
@@ -173,7 +174,7 @@ class HelpPane(LinePane):
 
     DEFAULT_CSS = """
     HelpPane {
-        width: 92; max-width: 96%; height: 90%; padding: 0 1;
+        width: 110; max-width: 96%; height: 90%; padding: 0 1;
         background: $surface; border: round $accent;
         border-title-color: $accent; border-subtitle-color: $text-muted;
         &:focus { border: round $accent; }
@@ -193,9 +194,10 @@ class HelpPane(LinePane):
         for title, rows in self._sections:
             lines += [(Span(title, "accent bold"),)]
             for key, meaning in rows:
-                first, *rest = wrap(meaning, width - left)
-                lines.append((Span(pad(key, left - 1) + " ", "bold"), Span(first)))
-                lines += [(Span(" " * left), Span(line)) for line in rest]
+                meant = wrap(meaning, width - left)
+                beside = meant.pop(0) if len(key) < left else ""
+                lines.append((Span(pad(fit(key, width), left), "bold"), Span(beside)))
+                lines += [(Span(" " * left), Span(line)) for line in meant]
             lines.append(())
         return lines[:-1]
 
@@ -219,7 +221,7 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         pane = HelpPane(self._focused_pane)
         pane.border_title = Content("Help")
-        pane.border_subtitle = Content("Esc closes · ↑ ↓ scroll")
+        pane.border_subtitle = key_line(("↑↓", "scroll"), ("Esc", "close"))
         yield pane
 
     def on_mount(self) -> None:

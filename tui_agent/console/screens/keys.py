@@ -17,7 +17,7 @@ from textual.widgets import Static
 from tui_agent.config.errors import ConfigError
 from tui_agent.config.keys import ESCAPE, key_problem, written
 from tui_agent.console.commands import BINDABLE, Command, key_label
-from tui_agent.console.hints import Hint
+from tui_agent.console.hints import Hint, key_line
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.styled_line import Line, Span, fit, pad
 from tui_agent.console.screens.catalog import Catalog
@@ -74,7 +74,7 @@ class KeyCapture(ModalScreen["str | None"]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(f"A key for /{self._command.name}")
-            box.border_subtitle = Content("Esc leaves it as it is")
+            box.border_subtitle = key_line(("Esc", "cancel"))
             yield Static(Content(f"{self._command.help}.\nPress the key."), markup=False)
 
     def on_key(self, event: events.Key) -> None:

@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from tui_agent.console.fields import LineField
+from tui_agent.console.hints import key_line
 
 
 class LineScreen(ModalScreen[str]):
@@ -37,7 +38,7 @@ class LineScreen(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = Content("Enter takes · Esc leaves it")
+            box.border_subtitle = key_line(("Enter", "take it"), ("Esc", "cancel"))
             yield LineField(self._value, compact=True)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -76,6 +76,8 @@ class LiveScreen(SessionScreen):
         self._queued: QueuedMessages | None = None
         self._files: FileIndex | None = None
         self._reading_files = False
+        self._hinted: object = None
+        """What the keys of the last line were chosen for."""
         self._lone_letter: asyncio.TimerHandle | None = None
         self._draft_rests: asyncio.TimerHandle | None = None
         self._blind = ""
@@ -123,9 +125,16 @@ class LiveScreen(SessionScreen):
         return super().unused and not self.prompt.text
 
     def usual_hints(self) -> Sequence[Hint]:
-        hints = key_hints(replay=False)
-        hints.insert(-3, Hint("^P", "palette", "ctrl+p"))
-        return hints
+        """What can be done with the run, or how one is begun; then what can always be done."""
+        if self.state is None or not self.state.running:
+            now = [Hint("/", "commands", "/"), Hint("@", "files", "@")]
+        elif self._goes_by_itself() and self.running:
+            now = key_hints("interrupt", "pause", "step")
+        else:
+            now = key_hints("auto", "step", "interrupt")
+        return [
+            *key_hints("help"), *now, *key_hints("panes", "quit"), Hint("^P", "palette", "ctrl+p"), *key_hints("jump"),
+        ]  # fmt: skip
 
     def came_to_front(self) -> None:
         super().came_to_front()
@@ -206,6 +215,10 @@ class LiveScreen(SessionScreen):
         with self.app.batch_update():
             self.dashboard.show(state, now, still=still)
             self.status.show(state, now)
+        hinted = state.running, self.running, state.session.mode
+        if hinted != self._hinted:
+            self._hinted = hinted
+            self.show_hints()
         self.redrawing.tick(self.running or state.compacting is not None)
         self._draw_cards(state)
 

@@ -14,6 +14,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_agent.console.fields import LineField
+from tui_agent.console.hints import key_line
 from tui_agent.terminal_text import one_line
 
 SHOWN = 200
@@ -42,7 +43,9 @@ class PickScreen(ModalScreen[Any]):
         background: $surface; border: round $accent;
         border-title-color: $accent; border-subtitle-color: $text-muted;
     }
-    PickScreen OptionList { height: auto; max-height: 16; background: $surface; border: none; padding: 0; }
+    PickScreen OptionList { height: auto; max-height: 16; background: $surface; border: none; padding: 0;
+        text-wrap: nowrap; text-overflow: ellipsis;
+    }
     PickScreen Input, PickScreen Input:focus {
         border: none; height: 1; padding: 0; background: $surface; margin-bottom: 1;
     }
@@ -66,17 +69,17 @@ class PickScreen(ModalScreen[Any]):
         super().__init__()
         self._title = title
         self._rows = rows
-        self._remark = remark
+        self._remark = remark or ("" if rows else "There is nothing yet.")
         self._written = written
         self._found: list[Row] = []
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = Content("Enter takes · ↑ ↓ chooses · Esc closes")
+            box.border_subtitle = key_line(("Enter", "take"), ("↑↓", "choose"), ("Esc", "close"))
             if self._remark:
                 yield Static(Content(self._remark))
-            yield LineField(placeholder="letters to look for")
+            yield LineField(placeholder="Type to search")
             yield OptionList(markup=False)
 
     def on_mount(self) -> None:
@@ -118,7 +121,7 @@ class PickScreen(ModalScreen[Any]):
             Option(
                 Content.assemble(
                     one_line(row.text, 200).ljust(min(widest, WIDEST_NAME)),
-                    (f"  {one_line(row.about, 120)}" if row.about else "", "$text-muted"),
+                    (f"  {one_line(row.about, 120)}" if row.about else "", "$muted"),
                 )
             )
             for row in self._found

@@ -285,9 +285,7 @@ class ReplayScreen(DashboardScreen):
         super().open_session(session_id, what, changed | {"policy", "run"}, at, words)
 
     def usual_hints(self) -> Sequence[Hint]:
-        # The recording's own keys, then help and leaving, then the others.
-        console = key_hints(replay=True)
-        return [*HINTS, *sorted(console, key=lambda hint: hint.word not in {"help", "quit"})]
+        return [*HINTS[:2], *key_hints("help", "quit"), *HINTS[2:], *key_hints("panes", "jump")]
 
     def standing(self) -> Standing:
         from tui_agent.console.tab import Standing

@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from tui_agent.console.hints import key_line
 from tui_agent.console.panes.pane import LinePane
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class ReportScreen(ModalScreen[None]):
         super().__init__()
         self._pane = ReportPane(draw)
         self._pane.border_title = Content(title)
-        self._pane.border_subtitle = Content("Esc closes")
+        self._pane.border_subtitle = key_line(("Esc", "close"))
 
     def compose(self) -> ComposeResult:
         yield self._pane

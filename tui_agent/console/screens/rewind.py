@@ -18,7 +18,7 @@ from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.option_row import Option, OptionRow
 from tui_agent.console.panes.cursor_list import CursorList
-from tui_agent.console.panes.styled_line import Line, Span, fit, pad, pad_left
+from tui_agent.console.panes.styled_line import Line, Span, fit, pad
 from tui_agent.console.rewind_text import RewindChoice, preview
 from tui_agent.quantities import time_of_day
 from tui_agent.terminal_text import one_line
@@ -55,15 +55,15 @@ class RewindList(CursorList[RewindChoice]):
 
     def draw_row(self, row: RewindChoice, width: int, *, current: bool) -> Line:
         ground = " on:cursor-background" if current else ""
-        kept = "" if row.point is None else "files kept" if row.point.ref else "conversation only"
+        only = "conversation only" if row.point is not None and not row.point.ref and width >= 50 else ""
         when = pad(time_of_day(row.at), 12)
-        room = max(4, width - 2 - len(when) - (18 if width >= 50 else 0))
+        room = max(4, width - 2 - len(when) - (len(only) + 1 if only else 0))
         label = pad(fit(one_line(row.label), room), room)
         return (
             Span("▌ " if current else "  ", f"accent{ground}"),
             Span(when, f"muted{ground}"),
             Span(label, f"{'bold' if current else ''}{' accent' if row.point is None else ''}{ground}"),
-            Span(pad_left(kept, 18) if width >= 50 else "", f"muted{ground}"),
+            Span(f" {only}" if only else "", f"muted{ground}"),
         )
 
 

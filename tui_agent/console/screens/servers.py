@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from tui_agent.console.hints import key_line
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.styled_line import Line, Span, wrap
 from tui_agent.quantities import counted
@@ -111,7 +112,9 @@ class ServersScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         pane = ServersPane(self._rows)
         pane.border_title = Content("MCP servers")
-        pane.border_subtitle = Content("Esc closes · /mcp trust NAME · /mcp reconnect NAME")
+        pane.border_subtitle = key_line(
+            ("Esc", "close"), ("/mcp trust NAME", "start it"), ("/mcp reconnect NAME", "try again")
+        )
         yield pane
 
     def on_mount(self) -> None:

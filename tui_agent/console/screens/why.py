@@ -4,52 +4,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from tui_agent.console.hints import key_line
 from tui_agent.console.panes.glyphs import LEVELS
-from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.panes.styled_line import Line, Span, clip, pad, wrap, wrap_spans
+from tui_agent.console.panes.styled_line import Line, Span, clip, pad, width_of, wrap, wrap_spans
+from tui_agent.console.screens.report import ReportPane
 from tui_agent.terminal_text import one_line, sanitize
 
 if TYPE_CHECKING:
     from tui_agent.console.why import Count, Why
-    from tui_agent.core.state import RunState
 
 _PLACEHOLDER = re.compile("(<(?:time|duration|address|tmp|process|uuid|port|hex)>)")
 
 LONGEST = 40
 """Lines of one text that are shown."""
 
+_BESIDE = 24
+"""Cells beside a detector's verdict that are enough for what it counted."""
+
 _BRIEF = 12
 """Lines of a text whose whole stands elsewhere."""
 
 
-class WhyPane(LinePane):
+class WhyPane(ReportPane):
     """The sections below each other."""
 
     DEFAULT_CSS = """
-    WhyPane {
-        width: 110; max-width: 98%; height: 92%; padding: 0 1;
-        background: $surface; border: round $accent;
-        border-title-color: $accent; border-subtitle-color: $text-muted;
-        &:focus { border: round $accent; }
-    }
+    WhyPane { width: 110; max-width: 98%; max-height: 92%; }
     """
 
-    def __init__(self, why: Why, **options: Any) -> None:
-        super().__init__(**options)
-        self.why = why
-
-    def show(self, state: RunState, now: float) -> None:
-        """The answer stands as it was given."""
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        return list(why_lines(self.why, width))
+    def __init__(self, why: Why) -> None:
+        super().__init__(lambda width: list(why_lines(why, width)))
 
 
 def why_lines(why: Why, width: int) -> Iterator[Line]:
@@ -140,15 +131,18 @@ def _placeholders(text: str, width: int) -> Iterator[Line]:
 def _count(count: Count, width: int) -> Iterator[Line]:
     sign = LEVELS.get(count.level, LEVELS["continue"])
     loud = count.level not in {"", "continue"}
-    yield clip(
-        (
-            Span(f"{sign.glyph} ", sign.role if loud else "faint"),
-            Span(pad(count.detector, 11), "bold" if loud else "muted"),
-            Span(f"{count.level} {count.rule}  " if loud else "", sign.role),
-            Span(count.stands or count.reason, "" if loud else "muted"),
-        ),
-        width,
+    head = (
+        Span(f"{sign.glyph} ", sign.role if loud else "faint"),
+        Span(pad(count.detector, 11), "bold" if loud else "muted"),
+        Span(f"{count.level} {count.rule}  " if loud else "", sign.role),
     )
+    style = "" if loud else "muted"
+    text = one_line(count.stands or count.reason, 400)
+    room = width - width_of(head)
+    lines = wrap(text, room if room >= _BESIDE else width - 13)
+    yield clip((*head, Span(lines.pop(0) if room >= _BESIDE else "", style)), width)
+    for line in lines:
+        yield (Span(" " * 13), Span(line, style))
 
 
 class WhyScreen(ModalScreen[None]):
@@ -169,7 +163,7 @@ class WhyScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         pane = WhyPane(self._why)
         pane.border_title = Content("Why?")
-        pane.border_subtitle = Content("Esc closes · ↑ ↓ scroll")
+        pane.border_subtitle = key_line(("↑↓", "scroll"), ("Esc", "close"))
         yield pane
 
     def on_mount(self) -> None:
