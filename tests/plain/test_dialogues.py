@@ -11,6 +11,9 @@ from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
 from tui_agent.plain import dialogues
 from tui_agent.plain.dialogues import Ask
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
+from tui_agent.store.fork import WhatIf
+from tui_agent.store.fork_point import ForkPoint
+from tui_agent.store.fork_session import ForkChoice
 
 COMMAND = "make all\nrm -rf build"
 HOSTILE = "make all && " + "x" * 300 + "\n\x1b[2Krm -rf build"
@@ -134,3 +137,32 @@ def test_a_server_is_answered_field_by_field() -> None:
     assert held(dialogues.server(form), "y", "many", "5432", "")[0] == ServerReply("accept", {"port": 5432})
     trust = ServerAsked(id="s", server="db", purpose="trust", message="runs: db --serve")
     assert held(dialogues.server(trust), "yes", "l")[0] == ServerReply("cancel")
+
+
+RUNNING = ForkPoint(
+    9, 12, 0.0, "note_prepared", 3, "combined", "openai/m", open=True, question="Which port?", answer="80",
+    answer_seq=7, note="Try another way.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("point", "lines", "answer"),
+    [
+        (RUNNING, [""], ForkChoice(9, WhatIf())),
+        (RUNNING, ["what?", "n"], None),
+        (RUNNING, ["c", "", "", "", ""], ForkChoice(9, WhatIf())),
+        (RUNNING, ["c", "nonsense", "gigi", "m", "", "drop"], ForkChoice(9, WhatIf("gigi", "m", note=""))),
+        (RUNNING, ["c", "combined", "", "/8080", "Look."], ForkChoice(7, WhatIf(answer="/8080", note="Look."))),
+        (ForkPoint(5, 5, 0.0, "run_finished", policy="hpd"), ["c", "forge", ""], ForkChoice(5, WhatIf("forge"))),
+    ],
+)  # fmt: skip
+def test_a_fork_goes_as_it_went_but_for_what_is_entered(
+    point: ForkPoint, lines: list[str], answer: ForkChoice | None
+) -> None:
+    given, said = held(dialogues.fork(point), *lines)
+    assert given == answer
+    assert "This session stays as it is." in said[0]
+    if len(lines) > 3:
+        assert "There is no policy nonsense" in "".join(said) or "nonsense" not in lines
+        assert "  Which port?" in said
+        assert "  Try another way." in said

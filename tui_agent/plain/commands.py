@@ -408,16 +408,23 @@ class PlainCommands:
             self._say("There is no other session.")
 
     async def fork(self, _: str) -> None:
-        from tui_agent.store.fork import WhatIf
+        from tui_agent.store.fork_point import fork_point
         from tui_agent.store.fork_session import fork_session
         from tui_agent.store.session import sessions_folder
 
-        if not await self._console.may_leave():
+        parent = self._session
+        point = await asyncio.to_thread(fork_point, parent.folder, parent.state, None)
+        chosen = await self._console.ask(dialogues.fork(point))
+        if chosen is None or not await self._console.may_leave():
             return
-        folder = sessions_folder(self._session.settings.state_dir)
-        made = await fork_session(self._session.folder, folder, seq=None, what_if=WhatIf())
-        self._say("The fork is open now; /policy, /model, /note and your next message can go another way.")
-        self._console.leave(self._next(resume=made.name))
+        folder = sessions_folder(parent.settings.state_dir)
+        made = await fork_session(parent.folder, folder, seq=chosen.seq, what_if=chosen.what_if)
+        self._say(f"The fork is open now. To go back: /sessions, or agent-tui resume {parent.id} --plain.")
+        following = self._next(resume=made.name)
+        overrides = {
+            name: value for name, value in following.overrides.items() if name not in chosen.settings
+        }
+        self._console.leave(replace(following, overrides=overrides))
 
     async def rewind(self, argument: str) -> None:
         from tui_agent.console.rewind_text import choices_of, first_choice

@@ -15,13 +15,16 @@ from tui_agent.console.cards import escalation as escalation_card
 from tui_agent.console.cards import server as server_card
 from tui_agent.console.cards.card_body import Passage, blanks_said
 from tui_agent.console.cards.editor import is_plain
+from tui_agent.core.names import POLICIES
 from tui_agent.permissions.offers import rules_in_words
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
+from tui_agent.store.fork_session import DROP, ForkChoice, fork_choice
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
     from tui_agent.console.cards.choices import Choice
     from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
+    from tui_agent.store.fork_point import ForkPoint
 
 Answer = TypeVar("Answer")
 INDENT = "  "
@@ -283,3 +286,40 @@ def confirm(lines: Iterable[str], yes: str) -> Dialogue[bool]:
             case "n" | "no" | "":
                 return False
         ask = Ask((ways,))
+
+
+def fork(point: ForkPoint) -> Dialogue[ForkChoice | None]:
+    """Where a fork begins, and what goes differently in it; None: no fork is made."""
+    step = f", step {point.iteration}" if point.iteration else ""
+    head = f"Fork after event {point.seq} of {point.total}{step}. This session stays as it is."
+    answerable = point.question is not None or point.open
+    things = ", ".join(
+        ["policy", "model", *(["answer"] if answerable else []), *(["note"] if point.open else [])]
+    )
+    ways = f"Enter forks it as it is, c changes something first ({things}), n leaves it."
+    ask = Ask((head, ways))
+    while (word := (yield ask).strip().lower()) not in {"", "y", "yes", "c"}:
+        if word in {"n", "no"}:
+            return None
+        ask = Ask((ways,))
+    if word != "c":
+        return fork_choice(point)
+    now = point.policy or "as configured"
+    ask = Ask((f"Policy ({', '.join(POLICIES)}); Enter alone: {now}, as it is.",))
+    while (policy := (yield ask).strip()) not in {"", *POLICIES}:
+        ask = Ask((f"There is no policy {one_line(policy, 40)}. There are {', '.join(POLICIES)}.",))
+    model = yield Ask((f"Model; Enter alone: {one_line(point.model) or 'as configured'}.",), literal=True)
+    answer = note = ""
+    if point.question is not None:
+        was = "it stays open" if point.answer is None else f"as it was: {one_line(point.answer, 200)}"
+        question = indented(reveal(point.question).split("\n"))
+        answer = yield Ask(("Your answer to:", *question, f"Enter alone: {was}."), literal=True)
+    elif point.open:
+        answer = yield Ask(("A message to the agent; Enter alone: none.",), literal=True)
+    if point.open:
+        before = () if point.note is None else ("The note:", *indented(reveal(point.note).split("\n")))
+        way = "none" if point.note is None else f"as it is, {DROP} sends none"
+        note = yield Ask(
+            (*before, f"Recovery note with the next model call; Enter alone: {way}."), literal=True
+        )
+    return fork_choice(point, policy=policy, model=model.strip(), answer=answer.strip(), note=note.strip())

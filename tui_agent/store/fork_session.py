@@ -6,11 +6,45 @@ import asyncio
 import os
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from tui_agent.store.fork import WhatIf, fork
+from tui_agent.store.fork_point import ForkPoint
 from tui_agent.store.redaction import Redactor
 from tui_agent.store.retention import adopt_checkpoints
 from tui_agent.store.session import new_session_id
+
+DROP = "drop"
+"""As a note: send none (as in `/note drop`)."""
+
+
+class ForkChoice(NamedTuple):
+    """Fork after event `seq`, and go differently from there."""
+
+    seq: int
+    what_if: WhatIf
+
+    @property
+    def settings(self) -> frozenset[str]:
+        """What was chosen for the fork and no option of this start may outweigh."""
+        chosen = {"policy": self.what_if.policy, "model": self.what_if.model}
+        return frozenset(name for name, value in chosen.items() if value is not None)
+
+
+def fork_choice(
+    point: ForkPoint, *, policy: str = "", model: str = "", answer: str = "", note: str = ""
+) -> ForkChoice:
+    """The fork at this point with what was entered. What is empty goes as it went; `DROP` as a note sends none.
+
+    Another answer is given where the question is open.
+    """
+    what_if = WhatIf(
+        policy=policy if policy != point.policy and policy else None,
+        model=model or None,
+        answer=answer or None,
+        note="" if note.lower() == DROP else note or None,
+    )
+    return ForkChoice(point.answer_seq if answer and point.question is not None else point.seq, what_if)
 
 
 async def fork_session(parent: Path, sessions_dir: Path, *, seq: int | None, what_if: WhatIf) -> Path:

@@ -289,10 +289,7 @@ class DashboardScreen(Tab):
         except SessionError as error:
             self.say(str(error), "error")
             return
-        changed = {"policy": chosen.what_if.policy, "model": chosen.what_if.model}
-        # An option of this start must not outweigh what was chosen for the fork.
-        chosen_here = frozenset(name for name, value in changed.items() if value is not None)
-        self.open_session(folder.name, "resume", chosen_here)
+        self.open_session(folder.name, "resume", chosen.settings)
 
     async def export_to_file(self, source: Path, argument: str) -> None:
         """Write the session to the file that `[FORMAT] [FILE]` asks for; an existing file is left alone."""

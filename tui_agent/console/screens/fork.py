@@ -5,7 +5,7 @@ It makes no fork: it is dismissed with the point and the changes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -20,12 +20,12 @@ from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.option_row import Option, OptionRow
 from tui_agent.core.names import POLICIES
 from tui_agent.quantities import time_of_day
+from tui_agent.store.fork_session import DROP, ForkChoice, fork_choice
 from tui_agent.terminal_text import one_line, sanitize_paste
 
 if TYPE_CHECKING:
     from textual import events
 
-    from tui_agent.store.fork import WhatIf
     from tui_agent.store.fork_point import ForkPoint
 
 HINTS = (
@@ -38,15 +38,6 @@ HINTS = (
 )
 LOW = 30
 """Rows of the terminal below which empty lines go."""
-DROP = "drop"
-"""As a note: send none (as in `/note drop`)."""
-
-
-class ForkChoice(NamedTuple):
-    """Fork after event `seq`, and go differently from there."""
-
-    seq: int
-    what_if: WhatIf
 
 
 class Field(TextArea):
@@ -81,7 +72,7 @@ class Field(TextArea):
         self.insert("\n")
 
 
-class ForkScreen(ModalScreen["ForkChoice | None"]):
+class ForkScreen(ModalScreen[ForkChoice | None]):
     """Dismissed with what is to be forked, or None."""
 
     DEFAULT_CSS = """
@@ -173,7 +164,7 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
 
     def _place(self) -> Content:
         point = self._point
-        seq = self._seq()
+        seq = fork_choice(point, answer=self._text("answer") if self.is_mounted else "").seq
         what = "the question is open" if seq != point.seq else one_line(point.kind, 60)
         iteration = f" · step {point.iteration}" if point.iteration else ""
         when = "" if seq != point.seq else f" · {time_of_day(point.at)}"
@@ -182,12 +173,6 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
             (f"{seq}", "bold $accent"),
             f" of {point.total}{iteration} · {what}{when}",
         )
-
-    def _seq(self) -> int:
-        """Another answer can only be given where the question is open."""
-        point = self._point
-        changed = point.question is not None and self.is_mounted and self._text("answer")
-        return point.answer_seq if changed else point.seq
 
     def _text(self, name: str) -> str:
         fields = self.query(f"#{name}")
@@ -216,19 +201,13 @@ class ForkScreen(ModalScreen["ForkChoice | None"]):
 
     def action_confirm(self) -> None:
         """Dismiss the screen with what was entered."""
-        from tui_agent.store.fork import WhatIf
-
-        policy = self.query_one(OptionRow).value
-        note = self._text("note")
         self.dismiss(
-            ForkChoice(
-                self._seq(),
-                WhatIf(
-                    policy=policy if policy != self._point.policy else None,
-                    model=self._text("model") or None,
-                    answer=self._text("answer") or None,
-                    note="" if note.lower() == DROP else note or None,
-                ),
+            fork_choice(
+                self._point,
+                policy=self.query_one(OptionRow).value,
+                model=self._text("model"),
+                answer=self._text("answer"),
+                note=self._text("note"),
             )
         )
 
