@@ -129,7 +129,7 @@ async def open_live(
     with yielding_threads():
         session = await open_session(settings, operator, resume=folder)
     session.warm_up()
-    return Opened(session, settings, arguments.task)
+    return Opened(session, session.settings, arguments.task)
 
 
 async def _open_demo(

@@ -173,6 +173,7 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
         tool_calls=event.tool_calls,
         operator_present=event.operator_present,
         sandbox=event.sandbox,
+        api_base=event.api_base,
     )
     session = evolve(
         state.session,

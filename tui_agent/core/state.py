@@ -111,6 +111,7 @@ class RunFacts:
     tool_calls: ToolCallForm = "auto"
     operator_present: bool = True
     sandbox: str = ""
+    api_base: str = ""
     attempt: int = 0
     """Of the model call in this iteration, from 1."""
     retry_at: float = 0.0

@@ -144,6 +144,8 @@ async def open_session(
         gone = lost(recorder.state.background)
         for event in (*gone, *repair_events(recorder.state), *_chosen_now(settings, recorder.state)):
             recorder.record(event)
+        if not is_foreign(folder, sessions_folder(settings.state_dir)):
+            settings = _where_it_was(settings, recorder.state)
     background = BackgroundCommands(recorder.record, recorder.state.background.started)
     return Session(
         settings,
@@ -618,6 +620,7 @@ class Session:
                 policy_settings=policy.model_dump(mode="json"),
                 model=own_model or model,
                 session_model=model if own_model else "",
+                api_base=_without_password(settings.api_base),
                 system_prompt=system_prompt(
                     self._workspace,
                     operator_present=self._operator.present,
@@ -675,6 +678,20 @@ def _chosen_now(settings: Settings, state: RunState) -> list[events.Event]:
         if settings.sources[setting].startswith("--") and value != getattr(state.session, setting):
             chosen.append(events.SettingChanged(setting=setting, value=str(value)))
     return chosen
+
+
+def _where_it_was(settings: Settings, state: RunState) -> Settings:
+    """The settings with the server that the newest run's models were called at, where this start names neither a
+    server nor a model: the session's words go to nobody else.
+    """
+    address = state.run.api_base
+    if not address or settings.api_base is not None or settings.sources["model"].startswith("--"):
+        return settings
+    return settings.replaced(api_base=address)
+
+
+def _without_password(api_base: str | None) -> str:
+    return "" if api_base is None or "@" in urlsplit(api_base).netloc else api_base
 
 
 def _hooks(settings: HookSettings) -> list[Hook]:

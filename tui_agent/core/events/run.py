@@ -23,6 +23,8 @@ class RunStarted(Event):
     model: str = ""
     session_model: str = ""
     """The session's model, where `model` is for this run alone; empty: they are one."""
+    api_base: str = ""
+    """Address of the server that the models are called at, where one is set; never with a name or password."""
     system_prompt: str = ""
     tools: tuple[str, ...] = ()
     approve: Approval = Approval.ASK
