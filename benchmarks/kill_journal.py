@@ -206,7 +206,7 @@ class Campaign:
             raise AssertionError("what was written before was altered")
         if len(contents.events) < kept:
             raise AssertionError(f"{kept} events were on the disk, {len(contents.events)} are read")
-        self.before = raw[: contents.size]
+        self.before = raw[: contents.end.size]
         self.found["kills"] += 1
         self.found["torn last lines"] += bool(contents.dropped_bytes)
         self._check_repair(fold(contents.events))

@@ -204,3 +204,37 @@ def one_of_every_type() -> list[Event]:
         BudgetRaised(key="max_cost", limit=2.0, rule="budget.raised"),
         RulesChanged(added=("bash(make)",), removed=("bash(ls *)",)),
     ]
+
+
+# The engine's own orders of events are lists of these; any order at all must fold, so they are drawn freely.
+PIECES: list[list[Event]] = [
+    *([event] for event in one_of_every_type()[1:]),
+    [run_started()],
+    iteration(1),
+    iteration(2, call="c2", fails="boom", path="b.py"),
+    [ModelCallStarted(iteration=1), ReplyDelta(text="par"), ReplyDelta(text="tial")],
+    [
+        ModelCallStarted(iteration=1),
+        ReplyDelta(text="cut"),
+        IterationFinished(iteration=1, cancelled=True),
+    ],
+    [ReplyDelta(text="stray", reasoning="x"), ReplyFinished(text="stray")],
+    [
+        ModelCallStarted(iteration=1),
+        ReplyDelta(text="a"),
+        Rewound(scope="conversation", to_seq=4),
+        ReplyFinished(),
+    ],
+    [Rewound(scope="both", to_seq=12, undo_ref="x"), Rewound(scope="both", to_seq=12, undoes=30)],
+    [Notice(text="between"), ReplyDelta(text="late")],
+    [
+        ReplyFinished(calls=(ToolCall(id="c9", name="bash"), ToolCall(id='c"\\', name="bash"))),
+        ToolStarted(call_id="c9", tool="bash", input={}),
+        ToolProgress(call_id="c9", text="one"),
+        ToolProgress(call_id='c"\\', text="two"),
+        ToolSucceeded(call_id="c9", tool="bash"),
+    ],
+    [ModelCallStarted(iteration=1), ReplyDelta(text="a"), NotePrepared(text="edited"), ReplyFinished()],
+    [ToolProgress(call_id="c9", text="late"), IterationFinished(iteration=1)],
+    [ToolProgress(call_id='c"\\', text="more"), ToolCancelled(call_id='c"\\', tool="bash")],
+]

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, get_args, overload
+
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 T = TypeVar("T")
 
@@ -23,6 +26,13 @@ class AppendLog(Sequence[T], Generic[T]):
     def __init__(self, items: Sequence[T] = ()) -> None:
         self._items: list[T] = list(items)
         self._length = len(self._items)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """In JSON a log is the list of its items."""
+        items = handler(list[get_args(source)[0]])  # type: ignore[misc]
+        listed = core_schema.wrap_serializer_function_ser_schema(lambda log, rest: rest(log[:]), schema=items)
+        return core_schema.no_info_after_validator_function(cls, items, serialization=listed)
 
     def append(self, item: T) -> AppendLog[T]:
         """This log followed by `item`.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import hashlib
 import os
 from collections import deque
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from tui_agent.store.upgrade import UnknownVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from hashlib import _Hash
     from pathlib import Path
 
     from aiofiles.threadpool.binary import AsyncFileIO
@@ -41,11 +43,23 @@ GATHERED = 0.01
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A place in a journal behind a whole event: that event's number, and size and SHA-256 of the bytes up to there."""
+
+    seq: int = 0
+    size: int = 0
+    digest: _Hash = field(default_factory=hashlib.sha256)
+
+
+BEGINNING = Mark()
+
+
+@dataclass(frozen=True)
 class JournalContents:
-    """What a journal holds. `size` is in bytes, up to the end of the last whole event."""
+    """What a journal holds behind the mark from which it was read. `end` is behind the last whole event."""
 
     events: list[Event] = field(default_factory=list)
-    size: int = 0
+    end: Mark = BEGINNING
     dropped_bytes: int = 0
     """Length of a torn last line, which is no part of `events`."""
     unterminated: bool = False
@@ -59,42 +73,42 @@ def journal_path(path: Path) -> Path:
     return path / JOURNAL_NAME if path.is_dir() else path
 
 
-def read_journal(path: Path, *, salvage: bool = False) -> JournalContents:
-    """All events of a journal (a file, or a session's folder).
+def read_journal(path: Path, *, salvage: bool = False, after: Mark = BEGINNING) -> JournalContents:
+    """All events of a journal (a file, or a session's folder), or those behind a mark.
 
     A torn last line is left out and counted. Anything else that is wrong raises `JournalError` with its line;
     with `salvage` the events before it are returned and the error is in `damage`.
     """
     path = journal_path(path)
     events: list[Event] = []
-    size = 0
+    number, size, digest = after.seq, after.size, after.digest.copy()
+    torn = b""
     try:
         with open(path, "rb", opener=unblocked) as file:
-            for number, line in enumerate(_lines(file), 1):
+            file.seek(size)
+            for line in _lines(file):
                 if not line.endswith(b"\n"):
-                    return _ended(path, events, size, line)
-                events.append(check_line(path, line, number))
-                size += len(line)
+                    torn = line
+                    break
+                events.append(check_line(path, line, number + 1))
+                number, size = number + 1, size + len(line)
+                digest.update(line)
     except OSError as fault:
         raise disk_error("The session cannot be read", path, fault) from fault
     except JournalError as damage:
         if salvage and events:
-            return JournalContents(events, size, damage=damage)
+            return JournalContents(events, Mark(number, size, digest), damage=damage)
         raise
-    return _ended(path, events, size, b"")
+    last = check_torn(path, torn, number + 1)
+    if last is None:
+        return JournalContents(events, Mark(number, size, digest), dropped_bytes=len(torn))
+    digest.update(torn)
+    return JournalContents([*events, last], Mark(number + 1, size + len(torn), digest), unterminated=True)
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
     while line := file.readline(MAX_LINE_BYTES + 1):
         yield line
-
-
-def _ended(path: Path, events: list[Event], size: int, torn: bytes) -> JournalContents:
-    """The contents when `torn` (a line without its line break, or nothing) is all that is left."""
-    event = check_torn(path, torn, len(events) + 1)
-    if event is not None:
-        return JournalContents([*events, event], size + len(torn), unterminated=True)
-    return JournalContents(events, size, dropped_bytes=len(torn))
 
 
 def check_torn(path: Path, torn: bytes, number: int) -> Event | None:
@@ -192,6 +206,8 @@ class Journal:
         self.folder = folder
         self.path = folder / JOURNAL_NAME
         self._contents = contents
+        self._lines = contents.end.seq - contents.unterminated
+        self._size, self._digest = contents.end.size, contents.end.digest.copy()
         self.error: JournalError | None = None
         self.on_error = on_error
         self._lock = lock
@@ -230,9 +246,13 @@ class Journal:
 
     @classmethod
     async def open_to_append(
-        cls, folder: Path, on_error: Callable[[JournalError], None] | None = None
+        cls,
+        folder: Path,
+        on_error: Callable[[JournalError], None] | None = None,
+        *,
+        after: Mark = BEGINNING,
     ) -> Journal:
-        """An existing journal, locked, read (see `take_contents`) and rid of a torn last line.
+        """An existing journal, locked, read from a mark on (see `take_contents`) and rid of a torn last line.
 
         Raises `SessionBusyError`, or `JournalError` for what `read_journal` refuses; nothing is altered then.
         """
@@ -241,9 +261,10 @@ class Journal:
             raise disk_error("The session cannot be opened", path, FileNotFoundError(2, "missing"))
         lock = SessionLock.acquire(folder)
         try:
-            contents = await asyncio.to_thread(read_journal, path)
+            contents = await asyncio.to_thread(read_journal, path, after=after)
             file = await aiofiles.open(path, "ab", buffering=0, opener=private)
-            await file.truncate(contents.size)
+            if contents.dropped_bytes:
+                await file.truncate(contents.end.size)
             if contents.unterminated:
                 await file.write(b"\n")
         except OSError as fault:
@@ -252,12 +273,20 @@ class Journal:
         except BaseException:
             lock.release()
             raise
-        return cls(folder, lock, file, contents, on_error)
+        journal = cls(folder, lock, file, contents, on_error)
+        if contents.unterminated:
+            journal._wrote(b"\n")
+        return journal
 
     def take_contents(self) -> JournalContents:
         """What the journal held when it was opened; once, since it may be large and is not kept longer than needed."""
         contents, self._contents = self._contents, JournalContents()
         return contents
+
+    @property
+    def end(self) -> Mark:
+        """Where the journal ends, as it was written here."""
+        return Mark(self._lines, self._size, self._digest)
 
     @property
     def pending(self) -> int:
@@ -324,6 +353,7 @@ class Journal:
         while True:
             chunk = b"".join(islice(self._pending, left))
             written, fault = await asyncio.to_thread(_store, self._file.fileno(), chunk, sync)
+            self._wrote(chunk[:written])
             for _ in range(left if written else 0):
                 self._pending.popleft()
             if fault is not None:
@@ -335,6 +365,11 @@ class Journal:
             self._pending.appendleft(chunk[written:])
             left = 1
         self.error = None
+
+    def _wrote(self, data: bytes) -> None:
+        self._lines += data.count(b"\n")
+        self._size += len(data)
+        self._digest.update(data)
 
     def _failed(self, fault: OSError) -> None:
         news = self.error is None

@@ -16,6 +16,7 @@ from tui_agent.core import events
 from tui_agent.core.fold import apply, fold
 from tui_agent.core.state import RunState
 from tui_agent.runtime.recorder import RecordingFailed
+from tui_agent.store import saved_state
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal import Journal
 from tui_agent.store.redaction import Redactor, StreamRedactor
@@ -69,15 +70,18 @@ class SessionRecorder:
     async def going_on(
         cls,
         journal: Journal,
+        state: RunState,
         recorded: Iterable[events.Event],
         redactor: Redactor,
         clock: Callable[[], float] = time.time,
     ) -> SessionRecorder:
-        """Of a session that goes on after the events that its journal holds."""
+        """Of a session that goes on from `state` and the events that were `recorded` after it."""
 
         def whole() -> RunState:
-            redactor.reserve(journal.path.read_text("utf-8", "replace"))
-            return fold(recorded)
+            with journal.path.open(encoding="utf-8", errors="replace") as lines:
+                for line in lines:
+                    redactor.reserve(line)
+            return fold(recorded, state)
 
         return cls(journal, redactor, await asyncio.to_thread(whole), clock)
 
@@ -167,8 +171,13 @@ class SessionRecorder:
         self._journal.sync_soon()
 
     async def close(self) -> None:
-        """Bring everything to disk and let go of the journal. Raises `JournalError` where something is lost."""
+        """Bring everything to disk, let go of the journal, and save the state of a long session.
+
+        Raises `JournalError` where something is lost.
+        """
+        state = self._state  # whatever is recorded from here on is in no journal
         await self._journal.close()
+        await asyncio.to_thread(saved_state.save, self._journal.folder, state, self._journal.end)
 
     def _journal_failed(self, error: JournalError) -> None:
         self._keep(events.Notice(severity="error", text=str(error)))

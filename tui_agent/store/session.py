@@ -42,6 +42,7 @@ from tui_agent.runtime.system_prompt import system_prompt
 from tui_agent.sandbox.choose import choose
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.walls import Walls
+from tui_agent.store import saved_state
 from tui_agent.store.audit import rule_uses
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
@@ -116,10 +117,11 @@ async def open_session(
     if resume is None:
         folder = sessions_folder(settings.state_dir) / new_session_id(clock())
         recorder = SessionRecorder(await Journal.create(folder), redactor, clock=clock)
-        dropped_bytes = 0
+        foreign, dropped_bytes = False, 0
     else:
         folder = resume
-        recorder, dropped_bytes = await _go_on(folder, redactor, clock)
+        foreign = is_foreign(folder, sessions_folder(settings.state_dir))
+        recorder, dropped_bytes = await _go_on(folder, redactor, clock, foreign=foreign)
     if listener is not None:
         recorder.subscribe(listener)
     if resume is None:
@@ -136,9 +138,7 @@ async def open_session(
                 app_version=__version__,
                 dropped_bytes=dropped_bytes,
                 operator_present=operator.present,
-                workspace=str(settings.workspace)
-                if is_foreign(folder, sessions_folder(settings.state_dir))
-                else "",
+                workspace=str(settings.workspace) if foreign else "",
             )
         )
         gone = lost(recorder.state.background)
@@ -164,12 +164,15 @@ async def open_session(
     )
 
 
-async def _go_on(folder: Path, redactor: Redactor, clock: Callable[[], float]) -> tuple[SessionRecorder, int]:
-    """The recorder of a saved session, and how many bytes its journal was rid of."""
+async def _go_on(
+    folder: Path, redactor: Redactor, clock: Callable[[], float], *, foreign: bool
+) -> tuple[SessionRecorder, int]:
+    """The recorder of a saved session, and how many bytes its journal was rid of. What others saved is not used."""
     with no_collection():
-        journal = await Journal.open_to_append(folder)
+        saved = saved_state.NOTHING if foreign else await asyncio.to_thread(saved_state.load, folder)
+        journal = await Journal.open_to_append(folder, after=saved.mark)
         contents = journal.take_contents()
-        recorder = await SessionRecorder.going_on(journal, contents.events, redactor, clock)
+        recorder = await SessionRecorder.going_on(journal, saved.state, contents.events, redactor, clock)
     return recorder, contents.dropped_bytes
 
 

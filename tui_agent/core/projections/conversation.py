@@ -11,7 +11,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field
 
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
@@ -43,6 +45,7 @@ class OperatorEntry(Entry):
     images: tuple[events.Image, ...] = ()
     model: str = ""
     """The model that was chosen for this message's run alone."""
+    kind: Literal["operator"] = "operator"
 
     @property
     def said(self) -> str:
@@ -58,6 +61,7 @@ class ReplyEntry(Entry):
     reasoning: str = ""
     partial: bool = False
     model: str = ""
+    kind: Literal["reply"] = "reply"
 
 
 class Surroundings(NamedTuple):
@@ -116,6 +120,7 @@ class CallEntry(Entry):
     """Id of the rule that refused it."""
     recovered: tuple[Incident, ...] = ()
     """The incidents that its success ended."""
+    kind: Literal["call"] = "call"
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,7 @@ class NoteEntry(Entry):
     """Tool and key of the calls that had failed before it."""
     calls: tuple[events.ToolCall, ...] = ()
     """The calls of the reply to it."""
+    kind: Literal["note"] = "note"
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,7 @@ class FaultEntry(Entry):
     rule: str = ""
     earlier: tuple[FaultEntry, ...] = ()
     """The tries of the same call that failed before."""
+    kind: Literal["fault"] = "fault"
 
 
 @dataclass(frozen=True)
@@ -154,6 +161,7 @@ class NoticeEntry(Entry):
     severity: str
     text: str
     rule: str = ""
+    kind: Literal["notice"] = "notice"
 
 
 @dataclass(frozen=True)
@@ -171,6 +179,7 @@ class SummaryEntry(Entry):
     duration: float = 0.0
     failed: str = ""
     rule: str = ""
+    kind: Literal["summary"] = "summary"
 
 
 @dataclass(frozen=True)
@@ -182,6 +191,7 @@ class EscalationEntry(Entry):
     choice: str
     answer: str
     rule: str = ""
+    kind: Literal["escalation"] = "escalation"
 
 
 @dataclass(frozen=True)
@@ -197,6 +207,21 @@ class OutcomeEntry(Entry):
     asked: int = 0
     duration: float = 0.0
     cost: float | None = None
+    kind: Literal["outcome"] = "outcome"
+
+
+AnyEntry = Annotated[
+    OperatorEntry
+    | ReplyEntry
+    | CallEntry
+    | NoteEntry
+    | FaultEntry
+    | NoticeEntry
+    | SummaryEntry
+    | EscalationEntry
+    | OutcomeEntry,
+    Field(discriminator="kind"),
+]
 
 
 @dataclass(frozen=True)
@@ -219,7 +244,7 @@ class Conversation:
     calls of this iteration.
     """
 
-    entries: AppendLog[Entry] = field(default_factory=AppendLog)
+    entries: AppendLog[AnyEntry] = field(default_factory=AppendLog)
     fault: FaultEntry | None = None
     reply: OpenReply | None = None
     calls: tuple[CallEntry, ...] = ()
@@ -250,7 +275,7 @@ class Conversation:
         """An open call by its id."""
         return next((call for call in self.calls if call.call_id == call_id), None)
 
-    def _closed(self, *entries: Entry, **changes: Any) -> Conversation:
+    def _closed(self, *entries: AnyEntry, **changes: Any) -> Conversation:
         log = self.entries
         for entry in entries:
             log = log.append(entry)
@@ -362,7 +387,7 @@ def _reply_finished(conversation: Conversation, event: events.ReplyFinished, _: 
         )
         for index, call in enumerate(event.calls)
     )
-    said: list[Entry] = []
+    said: list[AnyEntry] = []
     if conversation.note_sent and conversation.note is not None:
         said.append(evolve(conversation.note, calls=event.calls))
     if conversation.fault is not None:
@@ -447,7 +472,7 @@ def _compaction_failed(
     return conversation._closed(entry, reply=None)
 
 
-def _partial_reply(conversation: Conversation, at: float, text: str = "") -> tuple[Entry, ...]:
+def _partial_reply(conversation: Conversation, at: float, text: str = "") -> tuple[AnyEntry, ...]:
     reply = conversation.reply
     shown = text or (reply.text if reply else "")
     reasoning = reply.reasoning if reply else ""
@@ -526,7 +551,7 @@ def _iteration_finished(
     )
 
 
-def _open_entries(conversation: Conversation, at: float) -> tuple[Entry, ...]:
+def _open_entries(conversation: Conversation, at: float) -> tuple[AnyEntry, ...]:
     fault = () if conversation.fault is None else (conversation.fault,)
     return (*fault, *_partial_reply(conversation, at), *conversation.calls)
 

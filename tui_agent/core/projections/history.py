@@ -13,7 +13,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
@@ -21,6 +23,10 @@ from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.background import in_words
 
 Message = dict[str, Any]
+AnyResult = Annotated[
+    events.ToolSucceeded | events.ToolFailed | events.ToolRefused | events.ToolCancelled,
+    Field(discriminator="type"),
+]
 GroupKind = Literal["task", "operator", "exchange", "summary", "news"]
 
 _ODD_NAME = re.compile(r"[^a-zA-Z0-9_-]")
@@ -73,7 +79,7 @@ class History:
     """Places of the groups that are no exchange."""
     run: int = 0
     reply: events.ReplyFinished | None = None
-    results: tuple[events.ToolResult, ...] = ()
+    results: tuple[AnyResult, ...] = ()
     news: tuple[str, ...] = ()
     """What happened beside the exchange that is under way; the model reads it after it."""
     cut: events.WindowCut | None = None
@@ -214,7 +220,7 @@ def _reply_finished(history: History, event: events.ReplyFinished) -> History:
     return evolve(history, reply=event, results=())
 
 
-def _tool_ended(history: History, event: events.ToolResult) -> History:
+def _tool_ended(history: History, event: AnyResult) -> History:
     return evolve(history, results=(*history.results, event))
 
 

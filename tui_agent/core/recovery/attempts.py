@@ -10,6 +10,7 @@ asked about again for being called.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +22,7 @@ from tui_agent.core.recovery.signature import failure_signature
 from tui_agent.core.recovery.verdict import ATTEMPTS, silent, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from tui_agent.core.recovery.policy import RecoveryPolicy
 

@@ -7,6 +7,7 @@ a failure is said here; nothing here judges.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from tui_agent.core.recovery.no_match import finds_nothing
 from tui_agent.core.recovery.signature import call_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from tui_agent.core.recovery.policy import RecoveryPolicy
 

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from tui_agent.core.recovery.signature import same_text
 from tui_agent.core.recovery.verdict import STUCK, silent, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from tui_agent.core.recovery.policy import RecoveryPolicy
 

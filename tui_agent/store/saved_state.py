@@ -1,0 +1,162 @@
+"""The state of a long session beside its journal, so that opening it need not fold all of it.
+
+The journal alone is the truth. What is saved names the bytes of the journal that it comes from and the code that made
+it, by their digests; where one of them is another now, or the file is damaged, it is ignored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from tui_agent import __version__, core
+from tui_agent.core.append_log import AppendLog
+from tui_agent.core.evolve import evolve
+from tui_agent.core.projections.conversation import AnyEntry
+from tui_agent.core.projections.history import Group
+from tui_agent.core.projections.timeline import TimelineLine
+from tui_agent.core.state import RunState
+from tui_agent.store import lines, upgrade
+from tui_agent.store.journal import BEGINNING, JOURNAL_NAME, Mark
+from tui_agent.store.private import private, unblocked
+
+STATE_NAME = "state.jsonl"
+
+LONG = 1024 * 1024
+"""Bytes of a journal from which on its state is saved; shorter ones are folded as quickly."""
+
+_CHUNK = 1024 * 1024
+
+
+class _Head(BaseModel):
+    """The first line of the file. Digests are SHA-256 in hex."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    code: str
+    size: int
+    """Bytes of the journal that the state comes from."""
+    journal: str
+    state: str
+    """Of all lines behind this one: the state without its long logs, then these by and by."""
+
+
+class _Logs(BaseModel):
+    """A part of the logs that grow with the session: little enough for other threads not to wait for it."""
+
+    entries: list[AnyEntry]
+    groups: list[Group]
+    timeline: list[TimelineLine]
+
+
+_ITEMS = 100
+"""Of each log in a line."""
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """A state, and the place in the journal behind the last event that is in it."""
+
+    state: RunState
+    mark: Mark
+
+
+NOTHING = SavedState(RunState(), BEGINNING)
+
+
+@cache
+def _state() -> TypeAdapter[RunState]:
+    return TypeAdapter(RunState)
+
+
+@cache
+def _code() -> str:
+    """A digest of what a state is, and of how events are read and folded into it."""
+    digest = hashlib.sha256(__version__.encode())
+    sources = [
+        *Path(core.__path__[0]).rglob("*.py"),
+        *(Path(str(part.__file__)) for part in (lines, upgrade)),
+    ]
+    for source in sorted(sources):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+def _with_logs(state: RunState, logs: _Logs) -> RunState:
+    return evolve(
+        state,
+        conversation=evolve(state.conversation, entries=AppendLog(logs.entries)),
+        history=evolve(state.history, groups=AppendLog(logs.groups)),
+        timeline=evolve(state.timeline, lines=AppendLog(logs.timeline)),
+    )
+
+
+def _encoded(state: RunState) -> Iterator[bytes]:
+    entries, groups, timeline = state.conversation.entries, state.history.groups, state.timeline.lines
+    bare = _with_logs(state, _Logs(entries=[], groups=[], timeline=[]))
+    yield _state().dump_json(bare, warnings="error")
+    for place in range(0, max(len(entries), len(groups), len(timeline)), _ITEMS):
+        part = slice(place, place + _ITEMS)
+        logs = _Logs.model_construct(entries=entries[part], groups=groups[part], timeline=timeline[part])
+        yield b"\n" + logs.model_dump_json(warnings="error").encode()
+
+
+def _decoded(body: bytes) -> RunState:
+    """Raises `ValueError` for what `_encoded` did not make."""
+    first, *parts = body.split(b"\n")
+    logs = _Logs(entries=[], groups=[], timeline=[])
+    for part in map(_Logs.model_validate_json, parts):
+        logs.entries += part.entries
+        logs.groups += part.groups
+        logs.timeline += part.timeline
+    return _with_logs(_state().validate_json(first), logs)
+
+
+def save(folder: Path, state: RunState, mark: Mark) -> None:
+    """Save the state of the session in `folder`, whose journal goes up to `mark`, where it is long.
+
+    A state of another place is not saved. Never raises: without it the next opening takes longer.
+    """
+    if mark.size < LONG or mark.seq != state.seq:
+        return
+    unfinished = folder / f"{STATE_NAME}.part"
+    try:
+        body = b"".join(_encoded(state))
+        head = _Head(
+            code=_code(),
+            size=mark.size,
+            journal=mark.digest.hexdigest(),
+            state=hashlib.sha256(body).hexdigest(),
+        )
+        with open(unfinished, "wb", opener=private) as file:
+            file.write(head.model_dump_json().encode() + b"\n" + body)
+        unfinished.replace(folder / STATE_NAME)
+    except (OSError, ValueError, RecursionError):
+        unfinished.unlink(missing_ok=True)
+
+
+def load(folder: Path) -> SavedState:
+    """What was saved of the session in `folder`; `NOTHING` where it does not fit the journal or this code."""
+    try:
+        with open(folder / STATE_NAME, "rb", opener=unblocked) as file:
+            head = _Head.model_validate_json(file.readline(_CHUNK))
+            body = file.read()
+        if head.code != _code() or hashlib.sha256(body).hexdigest() != head.state:
+            return NOTHING
+        digest = hashlib.sha256()
+        with open(folder / JOURNAL_NAME, "rb", opener=unblocked) as file:
+            rest = head.size
+            while piece := file.read(min(rest, _CHUNK)):
+                digest.update(piece)
+                rest -= len(piece)
+        if digest.hexdigest() != head.journal:
+            return NOTHING
+        state = _decoded(body)
+    except (OSError, ValueError, RecursionError):
+        return NOTHING
+    return SavedState(state, Mark(state.seq, head.size, digest))
