@@ -94,13 +94,11 @@ class Level(StrEnum):
     DEGRADE = "degrade"
     STOP = "stop"
 
-    @property
-    def rank(self) -> int:
-        """Position in the ladder, 0 (continue) to 5 (stop)."""
-        return _RANKS[self]
+    rank: int
+    """Position in the ladder, 0 (continue) to 5 (stop)."""
 
-
-_RANKS = {level: rank for rank, level in enumerate(Level)}
+    def __init__(self, _: str) -> None:
+        self.rank = len(type(self).__members__)
 
 
 class Mode(StrEnum):

@@ -157,12 +157,11 @@ class Driver:
 
     def _record(self, event: E) -> E:
         recorded = self._recorder.record(event)
-        match event:
-            case events.IterationFinished():
-                self._checkpointer.after_iteration()
-                self._recorder.sync_soon()
-            case events.RunFinished():
-                self._recorder.sync_soon()
+        if type(event) is events.IterationFinished:
+            self._checkpointer.after_iteration()
+            self._recorder.sync_soon()
+        elif type(event) is events.RunFinished:
+            self._recorder.sync_soon()
         return recorded
 
     def _fail(self, reason: str) -> None:

@@ -27,6 +27,11 @@ Listener = Callable[[events.Event, RunState], None]
 E = TypeVar("E", bound=events.Event)
 
 
+# Sets of types, since `isinstance` costs much on pydantic models.
+_PIECES = frozenset({events.ReplyDelta, events.ToolProgress})
+"""Text that comes in pieces, whose secrets may be split between two of them."""
+
+
 _MADE_FROM_STATE = frozenset(
     {
         events.IterationStarted,
@@ -125,21 +130,26 @@ class SessionRecorder:
 
     def record(self, event: E) -> E:
         """Mask, stamp, fold, queue for the journal, announce. A listener's fault is logged and goes no further."""
-        if isinstance(event, events.ReplyDelta):
-            # A secret may be split over two deltas: its possible beginning is held back until more is known.
-            self._streaming = True
-            text, reasoning = self._text.feed(event.text), self._reasoning.feed(event.reasoning)
-            if not text and not reasoning:
-                return event
-            return self._keep(type(event)(text=text, reasoning=reasoning))
-        if isinstance(event, events.ToolProgress):
-            text = self._progress.setdefault(event.call_id, self._redactor.stream()).feed(event.text)
-            return self._keep(type(event)(call_id=event.call_id, text=text)) if text else event
-        if isinstance(event, events.ToolResult):
+        if type(event) in _PIECES:
+            return self._record_piece(event)
+        if self._progress and isinstance(event, events.ToolResult):
             self._progress.pop(event.call_id, None)
         if self._streaming and type(event) in _END_OF_STREAM:
             self._flush_deltas(keep=not isinstance(event, events.ReplyFinished))
         return self._keep(event if type(event) in _MADE_FROM_STATE else self._redactor.redact(event))
+
+    def _record_piece(self, event: E) -> E:
+        if isinstance(event, events.ReplyDelta):
+            # A secret may be split over two deltas: its possible beginning is held back until more is known.
+            self._streaming = True
+            text, reasoning = self._text.feed(event.text), self._reasoning.feed(event.reasoning)
+            if text or reasoning:
+                return self._keep(type(event)(text=text, reasoning=reasoning))
+        elif isinstance(event, events.ToolProgress):
+            text = self._progress.setdefault(event.call_id, self._redactor.stream()).feed(event.text)
+            if text:
+                return self._keep(type(event)(call_id=event.call_id, text=text))
+        return event
 
     def _flush_deltas(self, *, keep: bool) -> None:
         self._streaming = False

@@ -26,11 +26,12 @@ class Event(BaseModel):
     def stamped(self, seq: int, at: float) -> Self:
         """The same event with its place and time."""
         copy = object.__new__(type(self))
-        # What `model_copy` does, at a third of its cost: this is done once for every event there is.
-        object.__setattr__(copy, "__dict__", {**self.__dict__, "seq": seq, "at": at})
-        for name in _BESIDE_FIELDS:
-            object.__setattr__(copy, name, getattr(self, name))
+        # What `model_copy` does, at a fraction of its cost: this is done once for every event there is.
+        _set(copy, "__dict__", {**self.__dict__, "seq": seq, "at": at})
+        _set(copy, "__pydantic_fields_set__", self.__pydantic_fields_set__)
+        _set(copy, "__pydantic_extra__", None)
+        _set(copy, "__pydantic_private__", None)
         return copy
 
 
-_BESIDE_FIELDS = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+_set = object.__setattr__

@@ -20,6 +20,8 @@ from tui_agent.core.recovery.iteration import FORM_ERRORS, Status
 from tui_agent.core.recovery.signature import same_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tui_agent.core.events import Failure
     from tui_agent.core.recovery.iteration import CallResult, Iteration
 
@@ -90,9 +92,12 @@ class Known(NamedTuple):
     status: Status
     text: str
 
-    def same(self, other: Known) -> bool:
-        """The same call ended alike, volatile parts of the text left out."""
-        return self.key == other.key and self.status is other.status and same_text(self.text, other.text)
+    def among(self, others: Iterable[Known]) -> bool:
+        """Whether the same call ended alike before, volatile parts of the text left out."""
+        return any(
+            self.key == other.key and self.status is other.status and same_text(self.text, other.text)
+            for other in others
+        )
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,7 @@ class NextStep:
             for result in iteration.results[-_OUTCOMES:]
             if result.status in {Status.SUCCEEDED, Status.FAILED}
         )
-        known = [any(one.same(other) for other in self.outcomes) for one in ended]
+        known = [one.among(self.outcomes) for one in ended]
         shapes = tuple(
             error_shape(failure.message)
             for failure in iteration.failures()

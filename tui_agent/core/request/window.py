@@ -67,6 +67,8 @@ def _first(history: History) -> int:
 
 def _stayed(history: History, run: int, first: int) -> list[Group]:
     """What the window holds of the time before place `first`, in order."""
+    if not first:
+        return []
     groups, summary = history.groups, history.summary
     places = {place for place in _pinned(history, run) if place < first}
     if summary is None:
