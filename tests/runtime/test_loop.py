@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -523,6 +525,34 @@ async def test_others_get_a_turn_in_each_iteration_however_fast_model_and_tools_
     await live.run()
     others.cancel()
     assert all(turns[iteration] for iteration in range(1, live.state.run.iteration + 1))
+
+
+async def test_an_iteration_costs_no_more_calls_late_in_a_session_than_early(start_agent: StartAgent) -> None:
+    plans = ([{"step": f"part {n}", "status": "pending"}] for n in range(300))
+    live = await start_agent(
+        [*(turn(call("update_plan", plan=plan)) for plan in plans), "done"], max_iterations=400
+    )
+    made = 0
+    costs: list[int] = []
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal made
+        made += event in {"call", "c_call"}
+
+    def started(event: events.Event, _: object) -> None:
+        nonlocal made
+        if isinstance(event, events.IterationStarted):
+            costs.append(made)
+            made = 0
+
+    live.session.subscribe(started)
+    sys.setprofile(count)
+    try:
+        await live.run()
+    finally:
+        sys.setprofile(None)
+    early, late = median(costs[20:60]), median(costs[-40:])
+    assert late < early * 1.05
 
 
 async def test_the_workspace_is_kept_before_the_first_change_and_after_each_iteration_that_changed_files(

@@ -48,9 +48,9 @@ class Approvals:
         """Decide on a call. Not for the event loop where `permissions.judge.looks_at_files`."""
         return self._permissions(state).judge(tool.name, tool.effect, arguments)
 
-    def may_read(self, state: RunState) -> Callable[[str], bool]:
-        """Which files of the workspace no rule keeps from being read."""
-        return self._permissions(state).may_read
+    def may_read(self, state: RunState, path: str) -> bool:
+        """Whether no rule keeps a file of the workspace from being read."""
+        return self._permissions(state).may_read(path)
 
     def suggestions(
         self, state: RunState, tool: Tool, arguments: Mapping[str, Any], judgement: Judgement

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from tui_agent.core import events
@@ -57,7 +58,9 @@ class Driver:
         return self._recorder.state
 
     async def run(self, start: events.RunStarted) -> events.RunFinished:
-        """From an operator's message to an outcome. Raises only when it is cancelled from outside itself."""
+        """From an operator's message to an outcome, which is on the disk then. Raises only when it is cancelled from
+        outside itself.
+        """
         self._recorder.record(start)
         return await self.resume()
 
@@ -81,6 +84,8 @@ class Driver:
             else:
                 if finished is not None:
                     await self._checkpointer.settle()
+                    with suppress(RecordingFailed):  # which the journal says by itself
+                        await self._recorder.barrier()
                     return finished
 
     async def summarise(self) -> None:
@@ -159,8 +164,6 @@ class Driver:
         recorded = self._recorder.record(event)
         if type(event) is events.IterationFinished:
             self._checkpointer.after_iteration()
-            self._recorder.sync_soon()
-        elif type(event) is events.RunFinished:
             self._recorder.sync_soon()
         return recorded
 

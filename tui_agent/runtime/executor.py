@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -247,7 +248,7 @@ class Executor:
             self._new_mask,
             self._recorder.state.known_files,
             Sandbox() if self._sandbox is None else await self._sandbox(),
-            self._approvals.may_read(self._recorder.state),
+            partial(self._approvals.may_read, self._recorder.state),
         )
         found: tuple[Instructions, ...] = ()
         if instructions.concern(issued.tool, issued.arguments):
