@@ -123,7 +123,9 @@ READ: dict[str, tuple[str, str]] = {
     ),
     "behind a thought": (f"<think>```tool_call\n{{}}\n```</think>\n```tool_call\n{CALL}\n```", "bash"),
     "as JSON of a known tool": (f"```json\n{CALL}\n```", "bash"),
+    "under another label": (f"```tool\n{CALL}\n```", "bash"),
     "JSON of nothing known": ('```json\n{"name": "Ada", "arguments": {}}\n```', ""),
+    "a known name in a text of another label": ("```text\nbash\n```", ""),
     "talk of calls": ("Use ```bash ls``` for that.", ""),
 }
 

@@ -25,7 +25,7 @@ FORM = (
 
 _OPENINGS = re.compile(r"```[ \t]*tool_?call\w*[ \t]*\r?\n?|<tool_call>", re.IGNORECASE)
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL | re.IGNORECASE)
-_JSON_FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(\s*\{.*?\})\s*```\s*\Z", re.DOTALL)
+_JSON_FENCE = re.compile(r"```\w*[ \t]*\r?\n(\s*\{.*?\})\s*```\s*\Z", re.DOTALL)
 _LONGEST_SHOWN = 200
 
 
