@@ -37,6 +37,13 @@ def test_a_question_is_in_the_title_rings_and_notifies_once() -> None:
     assert out[4:] == [RESTORE_TITLE]
 
 
+def test_a_servers_question_calls_like_any_other() -> None:
+    asked = events.ServerAsked(id="s", server="bench", purpose="elicitation", message="Which colour?")
+    out = written(Story().run("Go.").add(asked))
+    assert out[1].startswith("\x1b]2;● needs you — bench: Which colour?")
+    assert "\x07" in out
+
+
 def test_who_looks_is_not_called() -> None:
     out = written(waiting(), looking=True)
     assert [piece[:4] for piece in out] == [KEEP_TITLE[:4], "\x1b]2;", RESTORE_TITLE[:4]]

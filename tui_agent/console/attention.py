@@ -87,6 +87,9 @@ def describe(state: RunState) -> tuple[str, str]:
     if state.approvals:
         waiting = state.approvals[0]
         return f"{NEEDS}approve {one_line(waiting.tool, LONGEST)}", f"{ASKS} {waiting.id}"
+    if state.server_questions:
+        asked = state.server_questions[0]
+        return f"{NEEDS}{one_line(f'{asked.server}: {asked.message}', LONGEST)}", f"{ASKS} {asked.id}"
     if state.running:
         return f"▶ {task}", ""
     if state.run.outcome is not None:

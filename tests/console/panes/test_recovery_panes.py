@@ -335,6 +335,18 @@ async def test_the_status_line_names_mode_model_policy_iteration_tokens_cost_and
         assert part in text
 
 
+async def test_the_status_line_says_that_a_call_waits_for_an_answer_to_its_server() -> None:
+    story = troubled()
+    story.add(events.ServerAsked(id="t", server="bench", purpose="trust", message="Start it?"))
+    assert mode_of(story.state) == "AUTO", "the run goes on without a server that waits to be trusted"
+    story.add(events.ServerAsked(id="s", server="bench", purpose="elicitation", message="Which colour?"))
+    text = await text_at(StatusLine, story, (60, 3))
+    assert "WAITING" in text
+    assert "? server" in text
+    story.add(events.ServerAnswered(id="s", server="bench", decision="accept"))
+    assert mode_of(story.state) == "AUTO"
+
+
 async def test_the_status_line_gives_up_detail_before_fields_and_the_light_ones_first() -> None:
     story = troubled().add(events.ModelWindowLearned(model="gpt-5-mini", tokens=10_000))
     wide = await text_at(StatusLine, story, (180, 3))

@@ -65,13 +65,18 @@ class LineWidget(Widget):
 def mode_of(state: RunState) -> str:
     """AUTO, STEP or PAUSED, or WAITING for the operator, DONE, or READY before the first run."""
     phase = str(state.phase)
-    if phase in ("approval", "escalation"):
+    if phase in ("approval", "escalation") or _server_asks(state):
         return "WAITING"
     if phase == "done":
         return "DONE"
     if phase == "idle" and str(state.session.mode) == "AUTO":
         return "READY"
     return str(state.session.mode)
+
+
+def _server_asks(state: RunState) -> bool:
+    """Whether a call stands still until the operator answers an MCP server."""
+    return any(asked.purpose == "elicitation" for asked in state.server_questions)
 
 
 def elapsed(state: RunState, now: float) -> float:
@@ -130,7 +135,7 @@ class StatusLine(LineWidget):
         stands = self.still or (self.held and str(state.phase) == "ready")
         activity = () if stands else _activity(state, now, turning)
         if activity:
-            urgent = str(state.phase) in ("backoff", "approval", "escalation")
+            urgent = str(state.phase) == "backoff" or activity[0].style == "operator"
             fields.insert(0, _Field(10 if urgent else 3, [activity[0].text], activity[0].style))
         return _fitted(badge, [field for field in fields if field.forms], width)
 
@@ -231,6 +236,8 @@ def _activity(state: RunState, now: float, turning: float | None) -> tuple[Span,
         case "ready":
             what = "next" if state.metrics.model_calls else "starting the model"
             return (Span(f"{spinner(turning)} {what}", "muted"),)
+        case "tools" if _server_asks(state):
+            return (Span("? server", "operator"),)
         case "tools":
             return (Span(f"{spinner(turning)} tools", "accent"),)
         case "approval":
