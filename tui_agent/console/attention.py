@@ -88,8 +88,9 @@ def describe(state: RunState) -> tuple[str, str]:
         waiting = state.approvals[0]
         return f"{NEEDS}approve {one_line(waiting.tool, LONGEST)}", f"{ASKS} {waiting.id}"
     if state.server_questions:
-        asked = state.server_questions[0]
-        return f"{NEEDS}{one_line(f'{asked.server}: {asked.message}', LONGEST)}", f"{ASKS} {asked.id}"
+        question = state.server_questions[0]
+        text = one_line(f"{question.server}: {question.message}", LONGEST)
+        return f"{NEEDS}{text}", f"{ASKS} {question.id}"
     if state.running:
         return f"▶ {task}", ""
     if state.run.outcome is not None:
