@@ -217,3 +217,27 @@ async def test_a_hit_of_the_browser_is_shown_where_it_stands(tmp_path: Path) -> 
                 pane = screen.query_one(ConversationPane)
                 pane.follow()
                 await console.until(lambda: "All is done." in picture(app))
+
+
+async def test_a_new_session_has_the_model_and_the_server_of_the_one_it_was_opened_from(
+    tmp_path: Path,
+) -> None:
+    workspace, scenario, other = tmp_path / "w", tmp_path / "s.toml", tmp_path / "other.toml"
+    workspace.mkdir()
+    scenario.write_text(ASKING)
+    other.write_text(ASKING)
+    overrides = {"state_dir": tmp_path / "state", "workspace": workspace, "model": f"scripted:{scenario}"}
+    app = ConsoleApp(ConsoleArguments(overrides=overrides))
+    async with app.run_test(size=(80, 24)) as pilot:
+        console = Console(app, pilot)
+        first = await console.ready(1)
+        session = first.session
+        assert session is not None
+        session.set_model(f"scripted:{other}")
+        session.settings = session.settings.replaced(api_base="http://127.0.0.1:9/v1")
+        await console.say("/new")
+        second = await console.ready(2)
+        assert second.session is not None
+        settings = second.session.settings
+        assert (settings.model, settings.api_base) == (f"scripted:{other}", "http://127.0.0.1:9/v1")
+        await app.close_sessions()

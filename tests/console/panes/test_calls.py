@@ -24,3 +24,17 @@ from tui_agent.console.panes.calls import short_input
 )
 def test_the_argument_that_tells_most_comes_first(tool: str, arguments: dict[str, Any], line: str) -> None:
     assert short_input(tool, arguments) == line
+
+
+@pytest.mark.parametrize(
+    ("raw", "line"),
+    [
+        ('{"command": "make test"}', "make test"),
+        ('{"command": "make', '{"command": "make'),
+        ("[1]", "[1]"),
+        ("{}", ""),
+        ("[" * 100_000, "[" * 200 + " … " + "[" * 200),
+    ],
+)
+def test_a_call_that_nobody_has_parsed_yet_is_named_all_the_same(raw: str, line: str) -> None:
+    assert short_input("bash", {}, raw) == line

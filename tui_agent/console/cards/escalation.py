@@ -20,6 +20,7 @@ from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.commands import is_command
+from tui_agent.console.panes.calls import main_argument, short_input
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import Asked
 
@@ -36,6 +37,8 @@ LOOKED_BACK = 60
 """Closed entries that are searched for what was tried: constant work however long the session is."""
 
 ATTEMPTS_SHOWN = 5
+SHORT = 2
+"""Lines of an error that is shown whole at once; of a longer one the line that says what is wrong comes first."""
 
 
 class Attempt(NamedTuple):
@@ -222,9 +225,12 @@ def subject(asked: EscalationRaised, attempts: Sequence[Attempt]) -> Iterable[Pa
     yield Passage(asked.question, "bold")
     if asked.tool and asked.source != "ask_operator":
         yield Passage("")
-        yield Passage(
-            f"{asked.tool} {json.dumps(asked.input, ensure_ascii=False, default=str)}", "code", verbatim=True
-        )
+        main = main_argument(asked.tool, asked.input)
+        yield Passage(f"{asked.tool} {asked.input.get(main, '')}".rstrip(), "code", verbatim=True)
+        for name, value in asked.input.items():
+            if name != main:
+                said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+                yield Passage(f"{name}: {said}", "code", indent=2, verbatim=True)
     if attempts:
         yield Passage("")
         yield from tried(attempts)
@@ -241,9 +247,11 @@ def tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
         )
         if not same:
             error = attempt.error.rstrip("\n")
-            line = headline(error)
-            yield Passage(line, "error", indent=4)
-            if number == last and line != error:
+            if number == last and error.count("\n") < SHORT:
+                yield Passage(error, "error", indent=4)
+                continue
+            yield Passage(headline(error), "error", indent=4)
+            if number == last:
                 yield Passage(error, "muted", indent=4)
 
 
@@ -261,8 +269,8 @@ def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
                 break
             case CallEntry(state=CallState.FAILED) if asked.source not in {"model", "ask_operator", "budget"}:
                 if not asked.tool or (entry.tool == asked.tool and entry.input == asked.input):
-                    said = json.dumps(entry.input, ensure_ascii=False, default=str)
-                    what = f"step {entry.iteration}" if asked.tool else f"{entry.tool} {said}"
+                    called = f"{entry.tool} {short_input(entry.tool, entry.input)}".strip()
+                    what = f"step {entry.iteration}" if asked.tool else called
                     found.append(Attempt(what, entry.failure.message if entry.failure else entry.content))
             case FaultEntry() if asked.source == "model":
                 found.append(Attempt(f"{entry.model}, try {entry.attempt}", entry.fault.message))

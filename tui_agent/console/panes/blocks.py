@@ -6,7 +6,6 @@ of a closed entry can be kept for as long as the width and its `BlockContext` st
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.console.panes.call_block import OPENED, draw_call, fold_line, with_rule
@@ -304,13 +303,7 @@ def what_next(entry: conversation.NoteEntry) -> str:
 
 
 def _named(tool: str, arguments: str) -> str:
-    try:
-        parsed = json.loads(arguments)
-    except ValueError:
-        parsed = {}
-    return (
-        f"{one_line(tool)} {short_input(tool, parsed if isinstance(parsed, dict) else {}, arguments)}".strip()
-    )
+    return f"{one_line(tool)} {short_input(tool, {}, arguments)}".strip()
 
 
 def _notice(entry: conversation.NoticeEntry, width: int, context: BlockContext) -> list[Line]:

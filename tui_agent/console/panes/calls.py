@@ -28,26 +28,41 @@ _MAIN_ARGUMENT = {
 _USUAL_NAMES = ("command", "cmd", "file_path", "pattern", "query", "url", "path", "question")
 """Of main arguments of other programs' tools, the most telling first."""
 _LIMIT = 400
+_PARSED = 10_000
+"""Characters of a call that is parsed only to be shown."""
 
 
 def short_input(tool: str, arguments: Mapping[str, Any], raw: str = "") -> str:
     """The call's main argument on one safe line; for tools that we do not know with everything else as JSON.
 
-    `raw` is the text as the model sent it, for calls that could not be parsed.
+    `raw` is the text as the model sent it, for calls that were not or could not be parsed.
     """
+    arguments = arguments or _parsed(raw)
     if tool == UPDATE_PLAN and (plan := plan_of(arguments)).steps:
         return one_line(plan.summary, _LIMIT)
     if not arguments:
         return shortened(raw) if raw not in ("", "{}") else ""
-    main = arguments.get(_MAIN_ARGUMENT.get(tool, ""))
-    if isinstance(main, str) and main:
-        return shortened(main) + _rest(tool, arguments)
-    name = next(
-        (name for name in _USUAL_NAMES if isinstance(arguments.get(name), str) and arguments[name]), ""
-    )
+    name = main_argument(tool, arguments)
+    if name and name == _MAIN_ARGUMENT.get(tool):
+        return shortened(str(arguments[name])) + _rest(tool, arguments)
     rest = {other: value for other, value in arguments.items() if other != name}
     written = json.dumps(rest, ensure_ascii=False, sort_keys=True, default=str) if rest else ""
     return shortened(f"{arguments[name]} {written}".rstrip() if name else written)
+
+
+def main_argument(tool: str, arguments: Mapping[str, Any]) -> str:
+    """The name of the argument that tells most, a text; "" where none does."""
+    names = (_MAIN_ARGUMENT.get(tool, ""), *_USUAL_NAMES)
+    return next((name for name in names if isinstance(arguments.get(name), str) and arguments[name]), "")
+
+
+def _parsed(raw: str) -> Mapping[str, Any]:
+    """What a call's text says while nobody has parsed it yet; nothing where it is too long to parse at each draw."""
+    try:
+        found = json.loads(raw) if len(raw) <= _PARSED else None
+    except (ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {}
 
 
 def shortened(text: str) -> str:

@@ -581,8 +581,22 @@ class LiveScreen(SessionScreen):
             self.app.open_tab(self._anew(), instead_of=self)
 
     def _anew(self, task: str = "") -> ConsoleArguments:
+        """A new session, with the model that this one has now, and its server."""
+        overrides = dict(self.arguments.overrides)
+        session = self.session
+        if session is not None and self.arguments.demo is None:
+            now = {"model": session.state.session.model, "api_base": session.settings.api_base}
+            start = {"model": session.settings.model, "api_base": overrides.get("api_base")}
+            overrides |= {key: value for key, value in now.items() if value and value != start[key]}
         return replace(
-            self.arguments, task=task or None, demo=None, resume=None, replay=None, at_event=0, at_words=()
+            self.arguments,
+            overrides=overrides,
+            task=task or None,
+            demo=None,
+            resume=None,
+            replay=None,
+            at_event=0,
+            at_words=(),
         )
 
     def put_in_prompt(self, text: str) -> None:
