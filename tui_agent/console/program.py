@@ -21,6 +21,7 @@ from rich.console import Console
 from textual.app import App
 from textual.theme import BUILTIN_THEMES
 
+from tui_agent.console import toasts
 from tui_agent.console.arguments import in_browser, wanted_early
 from tui_agent.console.ascii_glyphs import ascii_glyphs
 from tui_agent.console.commands import BINDABLE, shown_key, use_keys
@@ -72,13 +73,14 @@ class ConsoleApp(SessionApp):
     TITLE = "agent-tui"
     ENABLE_COMMAND_PALETTE = True
     COMMANDS = {command_provider}
-    CSS = """
-    ToastRack { dock: top; align: right top; margin: 1 0 0 0; }
+    CSS = (
+        toasts.CSS
+        + """
     LinePane:focus:nocolor, Prompt:focus:nocolor, ConversationFrame:focus-within:nocolor,
     Card:focus-within:nocolor { border: heavy $accent; }
     ConversationPane:focus:nocolor, FilePane:focus:nocolor, CardBody:nocolor { border: none; }
     """
-    """Remarks stand at the top: below are the card, the prompt and the status line."""
+    )
 
     def __init__(self, arguments: ConsoleArguments) -> None:
         self._first_theme = theme = first_theme(arguments, few_colours=_has_few_colours())
@@ -314,6 +316,13 @@ class ConsoleApp(SessionApp):
         for tab in self.tabs:
             if isinstance(tab, DashboardScreen):
                 tab.show_hints()
+
+    def _refresh_notifications(self) -> None:
+        """Textual's, for each remark that comes or goes and each screen that comes to the top."""
+        super()._refresh_notifications()
+        if self._screen_stack:
+            screen = self.screen
+            screen.call_after_refresh(toasts.place, screen)
 
     def write_terminal(self, sequence: str) -> None:
         """Write a control sequence to the terminal, in order with what is drawn."""

@@ -71,6 +71,11 @@ class Tab(Screen[None]):
         """Nothing was said here yet, and nothing is about to be: another session may take the place."""
         return False
 
+    @property
+    def rows_for_remarks(self) -> int:
+        """Rows at the top that remarks may cover."""
+        return self.size.height // 2
+
     def standing(self) -> Standing:
         """How the tab stands, for the row of tabs."""
         raise NotImplementedError

@@ -152,6 +152,12 @@ class LiveScreen(SessionScreen):
             self.card_host.bring(question)
             self.redraw()
 
+    @property
+    def rows_for_remarks(self) -> int:
+        asking = self.card_host is not None and self.card_host.card is not None
+        below = self.card_host if asking and self.card_host is not None else self.prompt
+        return below.region.y
+
     # --- the keyboard stays with the prompt -----------------------------------------------------------------
 
     def set_focus(

@@ -1,0 +1,63 @@
+"""Remarks never stand on a card, the prompt, or the keys of a screen above."""
+
+from __future__ import annotations
+
+import pytest
+from textual.geometry import Region
+from textual.widgets._toast import Toast
+
+from tests.console.live_harness import live
+from tui_agent.console.screens.ask import AskScreen
+from tui_agent.console.screens.field import FieldScreen, Judged
+from tui_agent.console.screens.table import TableScreen
+
+LONG = "Interrupted: a message goes at once, F5 goes on, F10 does one step, /stop ends the run. " * 3
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+async def test_a_remark_leaves_cards_prompt_and_screens_alone(size: tuple[int, int]) -> None:
+    async with live(size) as console:
+
+        def toasts() -> list[Region]:
+            found = [console.app.screen.find_widget(toast) for toast in console.app.screen.query(Toast)]
+            return [place.visible_region for place in found if place.visible_region.area]
+
+        async def says(text: str) -> None:
+            console.app.notify(text, markup=False)
+            await console.until(toasts)
+            await console.pilot.pause()
+            await console.pilot.pause()
+
+        for text in ("Short.", LONG, LONG):
+            await says(text)
+        assert not any(region.overlaps(console.screen.prompt.region) for region in toasts())
+
+        # A card that comes below remarks takes its rows from them.
+        console.ask(preview="line\n" * 60)
+        await console.card_appears()
+        await console.until(lambda: not any(region.overlaps(console.card.region) for region in toasts()))
+        assert toasts(), "the newest one is still to be read"
+
+        async def take(_: object) -> str:
+            return ""
+
+        screens = [
+            AskScreen("Sure?", "Why not. " * 60, ("y", "yes"), ("n", "no")),
+            FieldScreen("A value", "About it. " * 40, "x", (), lambda _: Judged(""), take),
+            TableScreen("[a]", "About it.", "a = 1\n", take),  # type: ignore[arg-type]
+        ]
+        for screen in screens:
+            console.app.push_screen(screen)
+            await console.until(lambda screen=screen: console.app.screen is screen and screen.is_mounted)
+            await says(LONG)
+            box = next(child for child in screen.children if child.id is None and child.region.area)
+            await console.until(
+                lambda box=box: all(region.bottom <= box.region.y + 1 for region in toasts()) and toasts()
+            )
+            await console.pilot.resize_terminal(size[0] - 4, size[1])
+            await console.until(
+                lambda box=box: all(region.bottom <= box.region.y + 1 for region in toasts()) and toasts()
+            )
+            await console.pilot.resize_terminal(*size)
+            console.app.pop_screen()
+            await console.pilot.pause()

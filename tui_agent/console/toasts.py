@@ -1,0 +1,55 @@
+"""Where remarks (Textual's toasts) stand: never on a card, the prompt or the keys of a screen above.
+
+They have the rows above those; where there are few, a remark takes the whole width and no padding, and is cut.
+"""
+
+from __future__ import annotations
+
+from textual.css.query import NoMatches
+from textual.screen import ModalScreen, Screen
+from textual.widgets._toast import Toast, ToastRack
+
+from tui_agent.console.tab import Tab
+
+FEW = 6
+"""Rows below which remarks go without padding."""
+
+CSS = """
+ToastRack { dock: top; align: right top; margin: 0; padding: 1 0 0 0; overflow: hidden; }
+ToastRack.-few { padding: 0; }
+ToastRack.-few Toast { width: auto; max-width: 100%; padding: 0 1; margin: 0; }
+ToastRack.-one Toast { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+"""
+
+
+def place(screen: Screen[object]) -> None:
+    """Give the remarks on a screen the rows that are theirs now."""
+    try:
+        rack = screen.get_child_by_type(ToastRack)
+    except NoMatches:
+        return
+    if not rack.display or not screen.size.height:
+        return
+    if not rack.has_class("-placed"):
+        rack.add_class("-placed")
+        screen.screen_layout_refresh_signal.subscribe(rack, place)
+    rows = _rows(screen)
+    rack.styles.max_height = rows
+    rack.set_class(rows < FEW, "-few")
+    rack.set_class(rows < 2, "-one")
+    for toast in rack.query(Toast):
+        toast.styles.max_height = rows
+
+
+def _rows(screen: Screen[object]) -> int:
+    """Rows at the top that remarks may cover: of a screen above, up to its upper edge."""
+    if isinstance(screen, Tab):
+        return max(1, screen.rows_for_remarks)
+    if not isinstance(screen, ModalScreen):
+        return screen.size.height
+    tops = (
+        child.region.y
+        for child in screen.children
+        if child.display and child.region.area and not isinstance(child, ToastRack)
+    )
+    return 1 + min(tops, default=0)
