@@ -216,7 +216,11 @@ def disturbances(terminal: Terminal) -> list[tuple[str, Callable[[int], None]]]:
         terminal.resize(SIZE[0] - (number % 7) * 3, SIZE[1] - number % 5)
 
     def theme(number: int) -> None:
-        terminal.send(f"\x15/theme {themes[number % 2]}\r".encode())
+        terminal.drain(0.5)
+        terminal.send(f"\x15/theme {themes[number % 2]}".encode())
+        terminal.drain(0.5)
+        terminal.send(b"\r")
+        terminal.drain(0.03 * (number % 10))  # a key at each stage of it
 
     return [
         ("while it is scrolled", scroll),

@@ -8,6 +8,7 @@ import textual
 from rich.segment import Segments
 from rich.style import Style
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from textual._compositor import visible_screen_stack
 from textual.app import App
 from textual.geometry import Region
 from textual.pilot import Pilot
@@ -15,7 +16,7 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
-from tests.console.waiting import until
+from tests.console.waiting import until, wear
 
 THEMES = ("agent-dark", "agent-light", "terminal")
 """A dark one, a light one, and the sixteen colours of the terminal itself."""
@@ -50,7 +51,7 @@ async def in_every_theme(app: App[Any], pilot: Pilot[Any]) -> str:
     text = ""
     styles: dict[str, str] = {}
     for theme in sorted(THEMES, key=lambda theme: theme != app.theme):
-        app.theme = theme
+        await wear(app, pilot, theme)
         rows, styles[theme] = await _settled(app, pilot)
         seen = "\n".join(rows)
         text = text or seen
@@ -92,6 +93,7 @@ def _drawn(app: App[Any]) -> tuple[list[str], str]:
 
 def _strips(screen: Screen[Any]) -> list[Strip]:
     """The whole screen; of one that stands over another, what is its own."""
+    visible_screen_stack.set([])  # not what can be seen through it
     strips = screen._compositor.render_strips()
     if not screen.is_modal:
         return strips

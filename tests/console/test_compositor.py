@@ -51,3 +51,23 @@ async def test_a_container_that_is_covered_is_not_rendered(
         monkeypatch.setattr(body, "render_lines", lambda crop: asked.append(crop) or [])
         console.screen._compositor.render_strips()
         assert asked == []
+
+
+async def test_a_frame_lays_out_and_paints_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with real_live(tmp_path, []) as console:
+        screen = console.screen
+        done: list[str] = []
+        reflow, paint = screen._compositor.reflow, screen._compositor.render_update
+        monkeypatch.setattr(
+            screen._compositor, "reflow", lambda *given: done.append("laid out") or reflow(*given)
+        )
+        monkeypatch.setattr(
+            screen._compositor, "render_update", lambda **given: done.append("painted") or paint(**given)
+        )
+        screen._layout_required = screen._repaint_required = True
+        screen._on_timer_update()
+        assert done == ["laid out", "painted"]
+        # Textual tells a screen of its size once more when it has been laid out for it.
+        done.clear()
+        screen._screen_resized(screen.size)
+        assert done == []

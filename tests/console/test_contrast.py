@@ -11,6 +11,7 @@ from textual.color import Color
 from tests.console.live_harness import LiveSession, live
 from tests.console.panes.stories import Story, answered, backing_off, streaming, tripped, troubled
 from tests.console.test_themes import OURS, THEMES
+from tests.console.waiting import wear
 from tui_agent.console.panes import RingPane
 from tui_agent.console.panes.diff import file_diff
 from tui_agent.console.screens.diff import DiffScreen
@@ -61,9 +62,7 @@ async def faint(console: LiveSession, what: str) -> list[str]:
     await console.until(lambda: set(FULL_COLOUR) <= set(console.app.theme_names))
     found = set()
     for theme in FULL_COLOUR:
-        console.app.theme = theme
-        await console.pilot.pause()
-        await console.pilot.pause()
+        await wear(console.app, console.pilot, theme)
         found |= {f"{theme}, {what}: {fault}" for fault in weak(console)}
     return sorted(found)
 

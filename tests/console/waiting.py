@@ -27,6 +27,12 @@ async def until(
         await asyncio.sleep(0.005)
 
 
+async def wear(app: App[Any], pilot: Pilot[Any], theme: str) -> None:
+    """Change the theme, and wait until all wears it."""
+    app.theme = theme
+    await until(pilot, lambda: not any(worker.group == "theme" for worker in app.workers))
+
+
 def picture(app: App[Any]) -> str:
     """The text of the whole screen, a line a row."""
     strips = app.screen._compositor.render_strips()

@@ -11,8 +11,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from textual.app import App
-
+from tui_agent.console.themed_app import ThemedApp
 from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ LOOK = 0.1
 """Seconds after a change in a tab until the row of tabs shows it: changes that come together count once."""
 
 
-class SessionApp(App[None]):
+class SessionApp(ThemedApp):
     """An app of open sessions. `exit_text` is what is said on the normal screen afterwards."""
 
     DEFAULT_MODE = "tab-1"

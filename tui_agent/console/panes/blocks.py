@@ -17,7 +17,7 @@ from tui_agent.quantities import compact, counted, dollars, seconds
 from tui_agent.terminal_text import one_line, sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from tui_agent.console.panes.block_context import BlockContext
     from tui_agent.core.projections import conversation
@@ -47,9 +47,11 @@ class RoughSize(NamedTuple):
     characters: int
     """Of text that is wrapped."""
 
-    def height(self, width: int) -> int:
-        """About how many lines `draw_block` will give."""
-        return self.lines + self.characters // max(4, width - 2)
+
+def rough_heights(sizes: Iterable[RoughSize], width: int) -> list[int]:
+    """About how many lines `draw_block` will give for entries of these sizes."""
+    room = max(4, width - 2)
+    return [lines + characters // room for lines, characters in sizes]
 
 
 def rough_size(entry: conversation.Entry) -> RoughSize:

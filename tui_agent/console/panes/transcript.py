@@ -18,6 +18,7 @@ from tui_agent.console.panes.blocks import (
     head_of,
     iteration_rule,
     kind_of,
+    rough_heights,
     rough_size,
 )
 from tui_agent.console.panes.heights import HeightIndex
@@ -155,7 +156,7 @@ class Transcript:
         self._cache.clear()
         self._exact.clear()
         self._prose = None
-        self.heights = HeightIndex([size.height(width) for size in self._sizes])
+        self.heights = HeightIndex(rough_heights(self._sizes, width))
         self.advance(self._now, self._frame)
 
     def repaint(self) -> None:
@@ -190,7 +191,7 @@ class Transcript:
         self._limits.append(self._limit)
         size = rough_size(entry)
         self._sizes.append(size)
-        self.heights.append(size.height(self.width))
+        self.heights.append(*rough_heights((size,), self.width))
         kind = kind_of(entry)
         if kind == "CallEntry":
             self._note_call(index, cast("CallEntry", entry))

@@ -1,0 +1,124 @@
+"""An app that changes its theme in pieces, so that keys are answered in between.
+
+Textual's own parses all styles and applies them to all widgets in one go, and refreshes for each rule that changed
+also all that the widget contains.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from textual.app import App
+from textual.color import Color
+from textual.widget import Widget
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from textual.css.stylesheet import Stylesheet
+    from textual.dom import DOMNode
+    from textual.screen import Screen
+
+PIECE = 0.004
+"""Seconds of work, after which others have their turn."""
+
+REST = 0.006
+"""Seconds that the others have."""
+
+
+class _Pace:
+    """Work in pieces."""
+
+    def __init__(self) -> None:
+        self._end = time.monotonic() + PIECE
+
+    async def keep(self) -> None:
+        """Rest where the piece has taken long enough."""
+        if time.monotonic() >= self._end:
+            await asyncio.sleep(REST)
+            self._end = time.monotonic() + PIECE
+
+
+class ThemedApp(App[None]):
+    """Parses the styles anew only for another theme, and applies them only to screens that do not wear it yet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._worn: WeakKeyDictionary[Screen[Any], Stylesheet] = WeakKeyDictionary()
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Apply the styles: at once, or soon where they have to be parsed for another theme."""
+        self.workers.cancel_group(self, "theme")
+        variables = self.theme_variables
+        wanted = self.get_css_variables()
+        if wanted == self.stylesheet._variables:
+            self._apply_styles(animate)
+        else:
+            self.theme_variables = variables
+            self.run_worker(self._wear(wanted), group="theme")
+
+    def _apply_styles(self, animate: bool) -> None:
+        for screen in self.screen_stack:
+            if self._worn.get(screen) is not self.stylesheet:
+                self.stylesheet.update(screen, animate=animate)
+                screen.refresh(layout=True)
+                self._has_styled(screen)
+
+    def _has_styled(self, screen: Screen[Any]) -> None:
+        self._worn[screen] = self.stylesheet
+        screen._css_update_count = self._css_update_count
+
+    async def _wear(self, variables: dict[str, str]) -> None:
+        """Take up a theme: nothing is drawn anew before all is styled."""
+        pace = _Pace()
+        self.stylesheet = await self._parsed(variables, pace)
+        self.theme_variables = variables
+        screens = list(self.screen_stack)
+        styled: dict[Widget, bool] = {}
+        try:
+            for screen in screens:
+                for node in (self, *screen.walk_children(Widget, with_self=True)):
+                    moved = _style(node, self.stylesheet)
+                    if isinstance(node, Widget):
+                        styled[node] = moved
+                    await pace.keep()
+                self._has_styled(screen)
+        finally:
+            for widget, moved in styled.items():
+                widget.refresh(layout=moved)
+
+    async def _parsed(self, variables: dict[str, str], pace: _Pace) -> Stylesheet:
+        """The style sheet with these variables."""
+        sheet = self.stylesheet.copy()
+        sheet.set_variables(variables)
+        sheet._parse_cache.grow(2 * len(sheet.source))
+        for place, source in list(sheet.source.items()):
+            sheet._parse_rules(source.content, place, source.is_defaults, source.tie_breaker, source.scope)
+            await pace.keep()
+        sheet.source = self.stylesheet.source.copy()  # with those of widgets that were mounted meanwhile
+        sheet.parse()
+        return sheet
+
+
+def _style(node: DOMNode, sheet: Stylesheet) -> bool:
+    """Apply the styles without refreshing anything. Returns whether more than colours changed."""
+    styles = node.styles.base
+    before = styles.get_rules()
+    styles.node = None
+    try:
+        sheet.update_nodes([node])
+    finally:
+        styles.node = node
+    return _without_colours(before) != _without_colours(styles.get_rules())
+
+
+def _without_colours(rules: Mapping[str, Any]) -> dict[str, Any]:
+    """The rules that are no colours; of the edge of a border, what kind of line it is."""
+    return {
+        name: value[0] if name.startswith(("border_", "outline_")) and isinstance(value, tuple) else value
+        for name, value in rules.items()
+        if not isinstance(value, Color)
+    }
