@@ -177,6 +177,29 @@ async def test_enter_opens_a_block_to_its_whole_input_and_output_and_folds_it_ag
         assert "out 0" in text_of_pane(pane)
 
 
+@pytest.mark.parametrize(
+    ("message", "first"),
+    [
+        (f"E\nKeyError: 'x'\n{'noise' * 3}\n" + "tail\n" * 30, "KeyError: 'x'"),
+        ("start\n" * 30 + "KeyError: 'x'", "… 25 earlier lines (Enter or click)"),
+        ("KeyError: 'x'", "KeyError: 'x'"),
+    ],
+    ids=["folded away", "in what is shown", "nothing is folded"],
+)
+async def test_a_folded_failure_begins_with_its_cause_where_that_would_be_hidden(
+    message: str, first: str
+) -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("bash", {"command": "make"}))
+    story.fail(call, message).judge()
+    async with Stage(ConversationPane).run_test(size=(70, 40)) as pilot:
+        rows = [row.strip(" │") for row in rows_of(await shown(pilot, story))]
+    head = next(number for number, row in enumerate(rows) if row.startswith("✗ bash"))
+    assert rows[head + 1] == first
+    assert "\n".join(rows).count("KeyError") == 1
+
+
 async def test_an_open_block_stays_open_when_its_call_ends() -> None:
     story = Story().run("Go.")
     story.ask_model()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tui_agent.console.panes.call_block import OPENED, draw_call, fold_line, with_rule
 from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
+from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.prose import Prose
 from tui_agent.console.panes.styled_line import Line, Span, clip, wrap, wrap_spans
 from tui_agent.quantities import compact, counted, dollars, seconds
@@ -281,7 +282,7 @@ def _note(entry: conversation.NoteEntry, width: int, context: BlockContext) -> l
         lines = [head, *prefixed(body, Span("  ┊ ", "faint"), Span("  ┊ ", "faint"))]
     else:
         fresh = entry.fresh or entry.text
-        said = one_line(fresh, 4 * width) if fresh else ""
+        said = headline(fresh, 4 * width) if fresh else ""
         same = "" if entry.fresh else "as before: "
         lines = [clip((sign, Span("note  ", "note"), Span(f"{same}{said}", "muted")), width)]
     then = "the model reads it now" if context.open else what_next(entry)

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.diff import diff_counts, draw_diff
 from tui_agent.console.panes.glyphs import CALL_STATES, KINDS
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit_middle, justified, width_of, wrap
+from tui_agent.console.panes.headline import headline
+from tui_agent.console.panes.styled_line import (
+    Line,
+    Span,
+    clip,
+    fit_middle,
+    justified,
+    text_of,
+    width_of,
+    wrap,
+)
 from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize
 
@@ -173,7 +183,13 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
     if state == "failed":
         message = entry.content or (entry.failure.message if entry.failure else "")
         style = "" if _loud(entry, context) else "muted"
-        return _text(message, width, _FOLDED_FAILURE, context.expanded, at_end=tool == "bash", style=style)
+        at_end = tool == "bash"
+        lines = _text(message, width, _FOLDED_FAILURE, context.expanded, at_end=at_end, style=style)
+        folded = bool(lines) and text_of(lines[0 if at_end else -1]).startswith("… ")
+        cause = headline(message) if folded and not context.expanded else ""
+        if not cause or any(cause[:_READABLE] in text_of(line) for line in lines):
+            return lines
+        return [clip((Span(cause, style),), width), *lines]
     if entry.diff:
         limit = None if context.expanded else FOLDED.get(tool, _FOLDED_OTHER)
         lines, left = draw_diff(entry.diff, width, limit)
