@@ -104,7 +104,9 @@ async def test_the_text_around_is_legible_on_its_real_ground() -> None:
         shown += await faint(console, "completion")
         diff = "@@ -1,4 +1,4 @@ class A:\n-def f(x): # a comment\n+async def f(x): # comment\n"
         diff += '-    return "text", 12\n+    raise ValueError(b"text", 12)\n @cached\n # a comment\n'
-        await console.app.push_screen(DiffScreen([file_diff(name, diff) for name in ("a.py", "b.py")]))
+        await console.app.push_screen(
+            DiffScreen([file_diff(name, diff) for name in ("a.py", "b.py")], "Changes")
+        )
         shown += await faint(console, "changes")
         await console.press("v")
         shown += await faint(console, "changes side by side")

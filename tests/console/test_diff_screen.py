@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from difflib import unified_diff
 from pathlib import Path
 
@@ -9,9 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.console.real_session import real_live
+from tests.console.waiting import picture, until
+from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.panes.diff import draw_sides, draw_unified, file_diff, files_of
 from tui_agent.console.panes.styled_line import text_of, width_of
+from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.diff import DiffScreen
+from tui_agent.console.screens.replay import ReplayScreen
 
 EDIT = {
     "calls": [
@@ -55,6 +60,30 @@ async def test_the_changes_of_tools_and_commands_are_shown_file_by_file(tmp_path
         await console.command("/diff")
         await console.opens(DiffScreen)
         await console.until(lambda: "10 + 10" in " ".join(console.shown().split()))
+
+
+async def test_a_replay_shows_what_commands_changed_too_where_checkpoints_tell(tmp_path: Path) -> None:
+    async with real_live(tmp_path, [EDIT, COMMAND, FINISH], files=FILES) as console:
+        await console.run("change it")
+        session_id = console.session.id
+    (tmp_path / "workspace" / "later.txt").write_text("after the run")
+    app = ConsoleApp(ConsoleArguments(overrides={"state_dir": tmp_path / "state"}, replay=session_id))
+    async with app.run_test(size=(100, 30)) as pilot:
+        screen = app.shown
+        assert isinstance(screen, ReplayScreen)
+        await until(pilot, lambda: screen.player is not None and screen.player.there)
+        screen.action_edge(1)
+        await until(pilot, lambda: screen.state is not None and screen.state.run.outcome is not None)
+        screen.run_command("diff")
+        await until(pilot, lambda: isinstance(app.screen, DiffScreen) and "by hand.md" in picture(app))
+        assert "Changes of this run" in picture(app)
+        assert "later.txt" not in picture(app)
+        await pilot.press("escape")
+        shutil.rmtree(tmp_path / "state" / "checkpoints")
+        screen.run_command("diff")
+        await until(pilot, lambda: isinstance(app.screen, DiffScreen) and "cart.py" in picture(app))
+        assert "Changes by the file tools (not by commands)" in picture(app)
+        assert "by hand.md" not in picture(app)
 
 
 LINES = st.lists(

@@ -71,6 +71,10 @@ def _rows(rows: Iterable[tuple[str, str]], width: int) -> list[Line]:
     return lines
 
 
+BY_TOOLS = "Changes by the file tools (not by commands)"
+"""Over what `changed_files` gives, where no checkpoint tells the rest."""
+
+
 def changed_files(state: RunState) -> list[FileDiff]:
     """What the tools of the newest run say that they changed, by the files' names, in the order of the changes."""
     files: dict[str, list[str]] = {}

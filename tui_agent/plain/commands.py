@@ -231,10 +231,12 @@ class PlainCommands:
 
     async def diff(self, _: str) -> None:
         from tui_agent.console.panes.diff import draw_unified, files_of
-        from tui_agent.console.reports import changed_files
+        from tui_agent.console.reports import BY_TOOLS, changed_files
 
         patch = await self._session.changes()
         files = changed_files(self._state) if patch is None else files_of(patch)
+        if files and patch is None:
+            self._say(f"{BY_TOOLS}:")
         for file in files:
             self._say(f"{one_line(file.name, 400)}: {file.added} added, {file.removed} removed")
             self._paper.lines(text_of(draw_unified(file, WIDE)))

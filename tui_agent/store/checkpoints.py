@@ -106,12 +106,14 @@ class Checkpoints:
             await asyncio.to_thread(self._spare_repositories, changes)
             return changes
 
-    async def patch(self, ref: str) -> str:
-        """What has changed in the workspace since `ref`, as a patch in git's form."""
+    async def patch(self, ref: str, to: str = "") -> str:
+        """What has changed in the workspace since `ref`, or from there to the checkpoint `to`, as git's patch."""
         self._check()
         async with self._git.locked():
             await self._known(ref)
-            tree, _ = await self._tree()
+            if to:
+                await self._known(to)
+            tree = to or (await self._tree())[0]
             options = ("-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
             out = await self._git.run("-c", "core.quotePath=false", "diff-tree", *options, ref, tree)
         return out.decode("utf-8", "replace")

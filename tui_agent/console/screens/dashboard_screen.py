@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.dashboard import Dashboard
     from tui_agent.console.panes import ConversationPane, StatusLine
-    from tui_agent.console.panes.diff import FileDiff
     from tui_agent.console.panes.pane import Asked
     from tui_agent.console.panes.styled_line import Line
     from tui_agent.console.session_app import SessionApp
@@ -433,20 +432,23 @@ class DashboardScreen(Tab):
     @work(group="changes", exclusive=True)
     async def action_diff(self) -> None:
         """What the run changed, file by file."""
+        from tui_agent.console.panes.diff import files_of
+        from tui_agent.console.reports import BY_TOOLS, changed_files
         from tui_agent.console.screens.diff import DiffScreen
 
-        files = await self.changes()
+        patch, state = await self.patch(), self.shown_state()
+        if patch is not None:
+            files = await asyncio.to_thread(files_of, patch)
+        else:
+            files = [] if state is None else changed_files(state)
         if files:
-            await self.ask(DiffScreen(files))
+            await self.ask(DiffScreen(files, "Changes of this run" if patch is not None else BY_TOOLS))
         else:
             self.say("This run has changed no file.")
 
-    async def changes(self) -> Sequence[FileDiff]:
-        """What the run that is shown changed, as its tools say."""
-        from tui_agent.console.reports import changed_files
-
-        state = self.shown_state()
-        return [] if state is None else changed_files(state)
+    async def patch(self) -> str | None:
+        """What the run that is shown changed, by tools or commands; None: only its file tools can tell."""
+        raise NotImplementedError
 
     def _report(self, title: str, draw: Callable[[RunState, int], list[Line]]) -> None:
         from tui_agent.console.screens.report import ReportScreen

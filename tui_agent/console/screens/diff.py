@@ -136,7 +136,7 @@ def _nothing_to_show(file: FileDiff) -> str:
 
 
 class DiffScreen(ModalScreen[None]):
-    """`files` as they are when it is opened; at least one."""
+    """`files` as they are when it is opened, at least one; `title` says what they are."""
 
     DEFAULT_CSS = """
     DiffScreen {
@@ -156,8 +156,9 @@ class DiffScreen(ModalScreen[None]):
         Binding("v", "turn", "Side by side or not", show=False, priority=True),
     ]
 
-    def __init__(self, files: Sequence[FileDiff]) -> None:
+    def __init__(self, files: Sequence[FileDiff], title: str) -> None:
         super().__init__()
+        self._title = title
         self._list = FileList(files)
         self._list.display = len(files) > 1
         self._pane = FilePane(files[0])
@@ -165,7 +166,7 @@ class DiffScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             files = self._list.rows
-            box.border_title = Content("Changes of this run")
+            box.border_title = Content(self._title)
             added, removed = sum(file.added for file in files), sum(file.removed for file in files)
             about = one_line(files[0].name, 80) if len(files) == 1 else counted(len(files), "file")
             box.border_subtitle = Content(f"{about}  +{added} −{removed}")

@@ -109,6 +109,29 @@ class ReplayScreen(DashboardScreen):
             raise IndexError("the session is still being read")
         return explain(self.player.replay, seq, call_id)
 
+    async def patch(self) -> str | None:
+        """Up to the newest checkpoint before the position; None where the session's are not on this machine."""
+        from pathlib import Path
+
+        from tui_agent.store.checkpoints import Checkpoints
+        from tui_agent.store.errors import SessionError
+        from tui_agent.store.journal import SESSIONS_FOLDER
+        from tui_agent.store.provenance import is_foreign
+        from tui_agent.store.rewind import kept_before_run
+
+        state, settings = self.state, self.settings
+        if state is None or settings is None or self.recorded is None or not state.checkpoints:
+            return None
+        before, after, path = kept_before_run(state), state.checkpoints[-1].ref, self.recorded.path
+        folder = path if path.is_dir() else path.parent
+        if before in {"", after} or is_foreign(folder, settings.state_dir / SESSIONS_FOLDER):
+            return None
+        checkpoints = Checkpoints(settings.state_dir, Path(state.session.workspace), state.session.id)
+        try:
+            return await checkpoints.patch(before, after)
+        except SessionError:
+            return None
+
     def compose(self) -> ComposeResult:
         yield self.splash
         yield KeyHints(self.usual_hints())

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tui_agent.console.commands import Command
     from tui_agent.console.operator import AnyQuestion, ConsoleOperator
     from tui_agent.console.own_commands import OwnCommand, OwnCommands
-    from tui_agent.console.panes.diff import FileDiff
     from tui_agent.console.queued import Waiting
     from tui_agent.console.rewind_text import RewindChoice
     from tui_agent.console.tab import Standing
@@ -657,12 +656,8 @@ class SessionScreen(DashboardScreen):
         else:
             await self._rewind(session, choices, cursor)
 
-    async def changes(self) -> Sequence[FileDiff]:
-        """What the run changed, by tools and commands; what its tools say where nothing else tells."""
-        from tui_agent.console.panes.diff import files_of
-
-        patch = None if self.session is None else await self.session.changes()
-        return await super().changes() if patch is None else await asyncio.to_thread(files_of, patch)
+    async def patch(self) -> str | None:
+        return None if self.session is None else await self.session.changes()
 
     @work(group="commands")
     async def action_undo(self) -> None:
