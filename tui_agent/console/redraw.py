@@ -7,7 +7,9 @@ tick that moves elapsed times while a run goes on. A drawing that raises is repo
 from __future__ import annotations
 
 import logging
+from asyncio import Event, wait_for
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -59,13 +61,20 @@ class Redraw:
         self._interval = INTERVAL
         self._timer: TimerHandle | None = None
         self._tick: Timer | None = None
+        self._on_screen = Event()
 
     def request(self) -> None:
         """Draw soon: at once when the last drawing is long enough ago."""
+        self._on_screen.clear()
         if self._timer is not None or not self._owner.is_attached:
             return
         delay = max(0.0, self._drawn_at + self._interval - monotonic())
         self._timer = once(self._owner, delay, self._fire)
+
+    async def on_screen(self, patience: float) -> None:
+        """Wait until what was requested last is painted, or for so many seconds."""
+        with suppress(TimeoutError):
+            await wait_for(self._on_screen.wait(), patience)
 
     def hold(self) -> None:
         """Paint the echo of a typed key first."""
@@ -107,5 +116,6 @@ class Redraw:
         self.request()
 
     def _painted(self, began: float) -> None:
+        self._on_screen.set()
         cost = monotonic() - began
         self._interval = min(LONGEST, max(INTERVAL, (1 + SHARE) * cost))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from tui_agent.console.arguments import ConsoleArguments, Newest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from tui_agent.config.settings import Settings
     from tui_agent.core.state import RunState
@@ -100,7 +100,7 @@ class Opened:
 async def open_live(
     arguments: ConsoleArguments,
     operator: Operator,
-    look: Callable[[RunState], None] = lambda state: None,
+    look: Callable[[RunState], Awaitable[None]] | None = None,
 ) -> Opened:
     """An open session for these arguments. Raises `ConfigError`, `SessionError`, `ScenarioError`.
 
@@ -120,9 +120,8 @@ async def open_live(
     folder = None
     if arguments.resume is not None:
         folder = await asyncio.to_thread(_find, arguments.resume, settings)
-        seen = await asyncio.to_thread(latest, folder)
-        if seen is not None:
-            look(seen)
+        if look is not None and (seen := await asyncio.to_thread(latest, folder)) is not None:
+            await look(seen)
     else:
         require_workspace(settings)
         require_model(settings)

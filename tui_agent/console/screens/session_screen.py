@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from tui_agent.tools.mcp.servers import Row
 
 
+PAINTED = 0.5
+"""Longest time in seconds that reading a session waits for the first look at its end."""
+
 COMMAND_TRUST_FILE = "command-trust.json"
 """Which commands of which checkout the operator agreed to send."""
 
@@ -65,10 +68,11 @@ class SessionScreen(DashboardScreen):
 
         return ConsoleOperator()
 
-    def show_end(self, state: RunState) -> None:
-        """Show the conversation of the newest runs until the session is open."""
+    async def show_end(self, state: RunState) -> None:
+        """Show the conversation of the newest runs until the session is open; done when it is painted."""
         self.end_seen = state
         self.redraw()
+        await self.redrawing.on_screen(PAINTED)
 
     async def attach(self, session: Session) -> None:
         """Show this session from now on, and do what was asked for before it was open."""
