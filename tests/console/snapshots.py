@@ -59,6 +59,21 @@ async def in_every_theme(app: App[Any], pilot: Pilot[Any]) -> str:
     return "\n".join([text, *(f"--- {theme}\n{styles[theme]}" for theme in THEMES)]) + "\n"
 
 
+async def at_every_size(app: App[Any], pilot: Pilot[Any]) -> str:
+    """The rows at the smallest and at a usual size; at the one between, where it was opened, the styles as well."""
+    app.animation_level = "none"
+    size = app.size
+    parts = []
+    for other in ((60, 20), (120, 40)):
+        await pilot.resize_terminal(*other)
+        await until(pilot, lambda other=other: app.screen.size == other)  # type: ignore[misc]
+        rows, _ = await _settled(app, pilot)
+        parts.append("\n".join(rows))
+    await pilot.resize_terminal(*size)
+    await until(pilot, lambda: app.screen.size == size)
+    return "\n".join([*parts, await in_every_theme(app, pilot)])
+
+
 async def _settled(app: App[Any], pilot: Pilot[Any]) -> tuple[list[str], str]:
     """What is drawn once two looks see the same."""
     for field in app.screen.query("TextArea, Input"):

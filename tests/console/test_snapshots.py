@@ -10,11 +10,13 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
+from textual.widgets import Input
 
 from tests.console.live_harness import LiveSession, live
 from tests.console.panes.stories import DIFF, START, STORIES, Story, troubled
@@ -24,19 +26,34 @@ from tests.console.snapshots import (
     THEMES,
     EmptyScrollBar,
     ScreenExtension,
+    at_every_size,
     in_every_theme,
 )
-from tests.console.waiting import until
+from tests.console.test_first_start import SOMETHING
+from tests.console.waiting import picture, until
 from tests.store.session_events import write_session
+from tui_agent.config.settings import Settings
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.player import Player
 from tui_agent.console.program import ConsoleApp
+from tui_agent.console.rewind_text import RewindChoice
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
+from tui_agent.console.screens.pick import PickScreen
 from tui_agent.console.screens.replay import ReplayScreen
-from tui_agent.core.events import Mode, ModeChanged
+from tui_agent.console.screens.rewind import RewindScreen
+from tui_agent.console.screens.settings import SettingsScreen
+from tui_agent.console.welcome import welcome
+from tui_agent.core.events import BackgroundStarted, Mode, ModeChanged, ParentPoint, ToolSucceeded
 from tui_agent.core.names import Decision
+from tui_agent.core.state import RunState
+from tui_agent.models import discovery
+from tui_agent.models.discovery import Discovery
 from tui_agent.permissions.rules import Rule, parse_rule
+from tui_agent.store.checkpoints import FileChange
 from tui_agent.store.replay import Replay
+from tui_agent.store.rewind import RewindPlan, RewindPoint
+from tui_agent.store.summary import SessionRow
+from tui_agent.tools.skills import BadSkill, Skill, Skills
 
 pytestmark = pytest.mark.skipif(not SAME_TEXTUAL, reason=f"the pictures were drawn by Textual {DRAWN_BY}")
 
@@ -169,6 +186,247 @@ async def test_cards_look_as_before(
             await console.until(lambda: console.app.screen is console.screen)
 
 
+# --- what is rarer: one picture each, with the rows at three sizes -------------------------------------------------
+
+
+async def _greeting(console: LiveSession) -> None:
+    settings = Settings(workspace=Path("/home/ada/stats"), model="openai/gpt-5-mini")
+    earlier = SessionRow(
+        "s",
+        title="Make the tests green.",
+        outcome="answered",
+        failures=3,
+        recovered_same_call=3,
+        ended_at=40.0,
+    )
+    assert console.screen.dashboard is not None
+    console.screen.dashboard.greet(welcome(settings, [earlier], lambda: 1_030.0))
+
+
+async def _completion(console: LiveSession) -> None:
+    console.session.start("Make the tests green.")
+    await console.type("/mo")
+
+
+async def _queue(console: LiveSession) -> None:
+    await console.say("Look at the README as well.")
+    await console.say(
+        "And when you are done, write an entry of the changelog that says what changed, and why."
+    )
+
+
+async def _queue_chosen(console: LiveSession) -> None:
+    await console.press("up")
+
+
+async def _remarks(console: LiveSession) -> None:
+    for message in console.screen.queue:
+        console.screen.unqueue(message.id)
+    console.screen.say("The next call goes to openai/gpt-5-mini.")
+    console.screen.say(
+        "There is no policy nonsense. The policies are forge, gigi, funnelcanary, hpd.", "warning"
+    )
+    console.screen.say("The session was not exported: the disk is full.", "error")
+
+
+async def _paste(console: LiveSession) -> None:
+    console.screen.prompt.take_paste("a line\n" * 40)
+
+
+async def _vim(console: LiveSession) -> None:
+    console.screen.prompt.use_vim(True)
+    await console.type("hello")
+    await console.press("escape")
+
+
+async def _arguments(console: LiveSession) -> None:
+    console.screen.prompt.use_vim(False)
+    await _file_approval(console)
+    await _focused(console, "e")
+
+
+async def _reason(console: LiveSession) -> None:
+    await _approval(console)
+    await _focused(console, "n")
+
+
+async def _note(console: LiveSession) -> None:
+    await _gate(console)
+    await console.card_appears()
+    await console.press("f4")
+
+
+async def _form(console: LiveSession) -> None:
+    await _elicitation(console)
+    await _focused(console, "y")
+
+
+async def _budget(console: LiveSession) -> None:
+    console.escalate(source="budget", tool="", question="$1.00 of $1.00 is used up.", options=("$2.00",))
+    await _focused(console)
+
+
+async def _model(console: LiveSession) -> None:
+    console.escalate(
+        source="model", tool="", question="openai/gpt-5-mini cannot be used: the key is refused."
+    )
+    await _focused(console)
+
+
+async def _focused(console: LiveSession, *keys: str) -> None:
+    """A card that waits for keys, and gets these."""
+    await console.card_appears()
+    await console.grace_passes()
+    await console.press(*keys)
+
+
+async def _inbox(console: LiveSession) -> None:
+    await _file_approval(console)
+    console.escalate()
+    await console.card_appears()
+    console.screen.action_inbox()
+
+
+async def _leave(console: LiveSession) -> None:
+    await console.press("ctrl+q")
+
+
+async def _settings(console: LiveSession) -> None:
+    console.screen.action_settings()
+    await console.until(
+        lambda: isinstance(console.app.screen, SettingsScreen) and console.app.screen.list.rows
+    )
+    console.app.screen.query_one(Input).value = "cost"
+
+
+async def _setting(console: LiveSession) -> None:
+    await _settings(console)
+    await console.until(lambda: "max_cost" in console.shown())
+    await console.press("enter")
+
+
+async def _key(console: LiveSession) -> None:
+    await _opened(console.app, console.pilot, console.screen, "keys")
+    await console.press("enter")
+
+
+async def _rule(console: LiveSession) -> None:
+    await _opened(console.app, console.pilot, console.screen, "permissions")
+    await console.press("ctrl+n")
+
+
+async def _models(console: LiveSession) -> None:
+    console.screen.opened.settings = console.session.settings  # type: ignore[union-attr,misc]
+    console.screen.action_model()
+    await console.until(lambda: isinstance(console.app.screen, PickScreen))
+    console.app.clear_notifications()
+
+
+async def _skills(console: LiveSession) -> None:
+    good = Skill("release", "How a release is made.", Path("/w"), ".agents/skills/release", False)
+    console.session.skills = Skills((good,), (BadSkill(".agents/skills/x", "it has no description"),))
+    console.screen.action_skills()
+
+
+async def _background(console: LiveSession) -> None:
+    console.session.record(BackgroundStarted(id="b1", command="python -m http.server"))
+    console.screen.action_background()
+
+
+async def _rewind(console: LiveSession) -> None:
+    point = RewindPoint(4, 1_000.0, "after step 2: stats.py", "ref")
+    points = [point, RewindPoint(1, 900.0, "before: Make the tests green.")]
+    plan = RewindPlan("both", point, 3, 2, (FileChange("change", "stats.py"), FileChange("delete", "new.py")))
+    session: Any = RewindSession(console.session.state, plan)
+    choices = [RewindChoice(each, each.label, each.at) for each in points]
+    console.app.push_screen(RewindScreen(session, choices, 0))
+    await console.until(lambda: "stats.py" in console.shown())
+
+
+@dataclass(frozen=True)
+class RewindSession:
+    """What the rewind screen asks of a session."""
+
+    state: RunState
+    plan: RewindPlan
+
+    async def plan_rewind(self, *_: object) -> RewindPlan:
+        return self.plan
+
+
+async def _plan(console: LiveSession) -> None:
+    steps = (
+        ("Read the module", "completed"),
+        ("Mend the median", "in_progress"),
+        ("Run the tests", "pending"),
+    )
+    plan = [{"step": step, "status": status} for step, status in steps]
+    console.session.record(ToolSucceeded(call_id="1", tool="update_plan", input={"plan": plan}))
+    await console.until(lambda: "Plan 1/3" in console.shown())
+    await console.press("f7")
+
+
+async def _tabs(console: LiveSession) -> None:
+    console.app.open_tab(ConsoleArguments())
+    await console.until(lambda: len(console.app.tabs) == 2 and console.app.shown is console.app.tabs[1])
+
+
+RARER: dict[str, Callable[[LiveSession], Awaitable[None]]] = {
+    "first-screen": _greeting,
+    "completion": _completion,
+    "queue": _queue,
+    "queue-chosen": _queue_chosen,
+    "remarks": _remarks,
+    "paste": _paste,
+    "vim": _vim,
+    "card-arguments": _arguments,
+    "card-reason": _reason,
+    "card-note": _note,
+    "card-form": _form,
+    "card-budget": _budget,
+    "card-model": _model,
+    "inbox": _inbox,
+    "leave": _leave,
+    "settings": _settings,
+    "setting": _setting,
+    "key": _key,
+    "rule": _rule,
+    "models": _models,
+    "skills": _skills,
+    "background": _background,
+    "rewind": _rewind,
+    "plan": _plan,
+    "tabs": _tabs,
+}
+
+
+async def test_rarer_screens_look_as_before(
+    snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def discover(*_: object) -> Discovery:
+        return SOMETHING
+
+    monkeypatch.setattr("time.time", lambda: 1_030.0)
+    monkeypatch.setattr(discovery, "discover", discover)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with live((80, 24)) as console:
+        await console.until(lambda: set(THEMES) <= set(console.app.theme_names))
+        _give_rules(console.session)
+        for name, show in RARER.items():
+            await show(console)
+            assert await at_every_size(console.app, console.pilot) == snapshot(name=name)
+            for task in console.tasks:
+                task.cancel()
+            await asyncio.gather(*console.tasks, return_exceptions=True)
+            console.app.clear_notifications()
+            while console.app.screen.is_modal:
+                await console.press("escape")
+            console.screen.prompt.put("")
+            console.session.record(ModeChanged(mode=Mode.AUTO))
+            await console.until(lambda: console.card is None)
+            console.screen.prompt.focus()
+
+
 # --- everything else, over saved runs ----------------------------------------------------------------------------
 
 
@@ -180,6 +438,8 @@ def _play(screen: ReplayScreen, story: Story) -> None:
 
 
 SAVED = ("help", "theme", "context", "status", "cost", "diff", "why", "jump", "fork", "sessions")
+FURTHER = {"diff": ("v", "+"), "sessions": ("upper", "upper middle")}
+"""What is typed on a screen, and what appears."""
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
@@ -189,6 +449,9 @@ async def test_panes_and_screens_look_as_before(
     monkeypatch.setattr("time.time", lambda: START + 600)
     for name, story in STORIES.items():
         write_session(tmp_path / "sessions" / name, story().events, stamped=True)
+    first, *rest = troubled().events
+    forked = first.model_copy(update={"parent": ParentPoint(session_id="troubled", seq=12)})
+    write_session(tmp_path / "sessions" / "forked", [forked, *rest], stamped=True)
     app = ConsoleApp(
         ConsoleArguments(overrides={"state_dir": tmp_path}, replay=str(tmp_path / "sessions" / "troubled"))
     )
@@ -209,5 +472,10 @@ async def test_panes_and_screens_look_as_before(
                 app.theme = THEMES[0]  # the list marks it
             await _opened(app, pilot, screen, command)
             assert await in_every_theme(app, pilot) == snapshot(name=f"screen-{command}")
+            if command in FURTHER:
+                keys, appears = FURTHER[command]
+                await pilot.press(*keys)
+                await until(pilot, lambda appears=appears: appears in picture(app))  # type: ignore[misc]
+                assert await in_every_theme(app, pilot) == snapshot(name=f"screen-{command}-{keys}")
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is screen)

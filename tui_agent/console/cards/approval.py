@@ -65,7 +65,7 @@ class ApprovalCard(Card):
         yield CardBody(list(subject(asked.preview, asked.input)), list(self._remarks()))
         left_out = LASTING | {"other"} if not asked.rules else set() if asked.others else {"other"}
         yield Choices([choice for choice in CHOICES if choice.value not in left_out])
-        yield LineField(placeholder="Why not? The model reads it. Enter denies, Esc goes back.", compact=True)
+        yield LineField(placeholder="Why not? The model reads it. Enter denies.", compact=True)
         yield ArgumentsEditor(asked.input)
 
     def _remarks(self) -> Iterable[Passage]:

@@ -15,6 +15,7 @@ from textual.message import Message
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
+from tui_agent.console.hints import key_line
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
@@ -31,7 +32,7 @@ TIGHT = 16
 BARE = 7
 """Rows below which a card goes without its frame, and the choices without words."""
 
-WAY_BACK = "Esc prompt · ^C interrupts"
+WAY_BACK = key_line(("Esc", "prompt"), ("^C", "interrupt"))
 
 
 class Card(Vertical):
@@ -82,7 +83,7 @@ class Card(Vertical):
         self.question = question
         self.armed = False
         self._title = title
-        self._hint = ""
+        self._hint = Content("")
         self._rule = one_line(rule, 60)
 
     def place(self, position: int, count: int) -> None:
@@ -101,15 +102,17 @@ class Card(Vertical):
         self.armed = False
         self.remove_class("-armed")
 
-    def hint(self, text: str) -> None:
-        """Show at the lower edge how to get to the card."""
-        self._hint = text
+    def hint(self, keys: Content) -> None:
+        """Show at the lower edge how to get to the card, or out of it."""
+        self._hint = keys
         self._show_hint()
 
     def _show_hint(self) -> None:
         left = next((body.unseen for body in self.query(CardBody) if body.display), 0)
-        more = f"↓ {counted(left, 'more line')}: PgDn, End" if left else ""
-        self.border_subtitle = Content(more or self._hint) or None
+        more = Content.styled(f"↓ {counted(left, 'more line')}  ", "$muted") + key_line(
+            ("PgDn", "read on"), ("End", "last")
+        )
+        self.border_subtitle = more if left else self._hint or None
 
     def on_card_body_scrolled(self) -> None:
         self._show_hint()

@@ -14,6 +14,7 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from tui_agent.console.cards.card import WAY_BACK, Card
+from tui_agent.console.hints import key_line
 from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ KEPT = 2
 LOW = 10
 """where the frame has more rows than these."""
 
-ENTER_HINT = "F8 or Enter answers"
+ENTER_HINT = key_line(("F8", "answer"))
 
 
 class CardHost(Vertical):

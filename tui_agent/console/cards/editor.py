@@ -15,9 +15,10 @@ from textual.message import Message
 from textual.widgets import Label, Static, TextArea
 
 from tui_agent.console.fields import TextField
+from tui_agent.console.hints import key_line
 from tui_agent.terminal_text import is_safe, one_line
 
-KEYS = "Ctrl+S runs it so · Esc leaves it as it was · Ctrl+E all as JSON"
+KEYS = key_line(("^S", "run it so"), ("Esc", "leave it as it was"), ("^E", "all as JSON"))
 
 
 class ArgumentsError(ValueError):
@@ -114,7 +115,7 @@ class ArgumentsEditor(Vertical):
 
     def compose(self) -> ComposeResult:
         yield VerticalScroll(can_focus=False)
-        yield Static(Content(KEYS))
+        yield Static(KEYS)
 
     def open(self) -> None:
         """Show the arguments as they were asked about, and take the focus."""
@@ -142,9 +143,9 @@ class ArgumentsEditor(Vertical):
         await scroll.mount(*fields)
         self.entrance().focus()
 
-    def _say(self, text: str, *, wrong: bool = False) -> None:
+    def _say(self, text: Content, *, wrong: bool = False) -> None:
         line = self.query(Static).last()
-        line.update(Content(text))
+        line.update(text)
         line.set_class(wrong, "-wrong")
 
     def _edited(self) -> dict[str, Any]:
@@ -157,7 +158,7 @@ class ArgumentsEditor(Vertical):
         try:
             arguments = self._edited()
         except ArgumentsError as error:
-            self._say(f"{error} Correct it, or press Esc.", wrong=True)
+            self._say(Content(f"{error} Correct it, or press Esc."), wrong=True)
             return
         self.display = False
         self.post_message(self.Accepted(arguments))
@@ -172,4 +173,4 @@ class ArgumentsEditor(Vertical):
         try:
             await self._show(self._edited(), as_json=not self._as_json)
         except ArgumentsError as error:
-            self._say(f"{error} Correct it, or press Esc.", wrong=True)
+            self._say(Content(f"{error} Correct it, or press Esc."), wrong=True)

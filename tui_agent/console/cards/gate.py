@@ -19,6 +19,7 @@ from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.commands import shown_key
 from tui_agent.console.fields import TextField
+from tui_agent.console.hints import key_line
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import reveal
 
@@ -105,7 +106,7 @@ class GateCard(Card):
     def edit(self) -> None:
         """Open the note for editing."""
         self.add_class("-editing")
-        self.hint("Ctrl+S keeps it · Esc leaves it as it was · empty drops it")
+        self.hint(key_line(("^S", "keep it, empty: none"), ("Esc", "leave it as it was")))
         self.query_one(TextArea).focus()
 
     def entrance(self) -> Widget:
@@ -141,7 +142,7 @@ class GateCard(Card):
 
     def _close(self) -> None:
         self.remove_class("-editing")
-        self.hint("")
+        self.hint(Content(""))
         self.query_one(Choices).focus()
 
 
@@ -154,6 +155,6 @@ def outline_line(outline: RequestOutline) -> Content:
         f"~{outline.tokens:,} tokens",
     ]
     if outline.dropped_groups:
-        parts.append(f"{counted(outline.dropped_groups, 'older group')} left out")
+        parts.append(f"{counted(outline.dropped_groups, 'earlier step')} left out")
     parts.append(counted(len(outline.tools), "tool"))
     return Content(" · ".join(reveal(part) for part in parts))

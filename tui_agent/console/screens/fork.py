@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 HINTS = (
     Hint("Enter", "fork and go over", "enter"),
-    Hint("Esc", "leave", "escape"),
+    Hint("Esc", "cancel", "escape"),
     Hint("Tab", "next field", "tab"),
     Hint("←→", "policy", "right"),
     Hint("⇧Enter", "new line", "shift+enter"),

@@ -195,8 +195,9 @@ class HelpPane(LinePane):
             lines += [(Span(title, "accent bold"),)]
             for key, meaning in rows:
                 meant = wrap(meaning, width - left)
-                beside = meant.pop(0) if len(key) < left else ""
-                lines.append((Span(pad(fit(key, width), left), "bold"), Span(beside)))
+                short = len(key) < left
+                head = pad(key, left) if short else fit(key, width)
+                lines.append((Span(head, "bold"), Span(meant.pop(0) if short else "")))
                 lines += [(Span(" " * left), Span(line)) for line in meant]
             lines.append(())
         return lines[:-1]

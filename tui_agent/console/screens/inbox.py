@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HINTS = (
     Hint("Enter", "go to its card", "enter"),
     Hint("↑↓", "choose", "down"),
-    Hint("Esc", "back", "escape"),
+    Hint("Esc", "close", "escape"),
 )
 
 

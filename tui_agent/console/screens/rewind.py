@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HINTS = (
     Hint("Enter", "go back", "enter"),
-    Hint("Esc", "leave", "escape"),
+    Hint("Esc", "cancel", "escape"),
     Hint("↑↓", "point", "down"),
     Hint("←→", "what", "right"),
     Hint("PgUp PgDn", "read on", "pagedown"),

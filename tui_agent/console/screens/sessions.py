@@ -51,7 +51,7 @@ HINTS = (
     Hint("F2", "rename", "f2"),
     Hint("^E", "export", "ctrl+e"),
     Hint("^D", "delete", "ctrl+d"),
-    Hint("Esc", "back", "escape"),
+    Hint("Esc", "close", "escape"),
     Hint("↑↓", "choose", "down"),
 )
 PAUSE = 0.08

@@ -142,9 +142,7 @@ class SettingsScreen(Catalog[SettingRow]):
             except SettingError as error:
                 return Judged(reveal(str(error)), right=False)
             if value is None:
-                return Judged(
-                    f"Taken out of the file: {short(row.default) or 'nothing'}, the default, holds."
-                )
+                return Judged(f"The default holds: {short(row.default) or 'none'}.")
             return Judged("")
 
         async def take(values: Values) -> str:
