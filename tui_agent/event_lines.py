@@ -9,7 +9,7 @@ from tui_agent.core import events
 from tui_agent.core.projections.background import in_words
 from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
 from tui_agent.quantities import counted
-from tui_agent.terminal_text import one_line
+from tui_agent.terminal_text import one_line, revealed_line
 
 
 class Signs(NamedTuple):
@@ -44,7 +44,7 @@ def call_words(event: events.ToolResult | events.ToolStarted, limit: int = 100) 
     if event.tool == UPDATE_PLAN:
         return one_line(f"plan {plan_of(event.input).summary}", limit)
     about = next((event.input[name] for name in _SHOWN_ARGUMENT if name in event.input), "")
-    return one_line(f"{event.tool} {about}".strip(), limit)
+    return revealed_line(f"{event.tool} {about}".strip(), limit)
 
 
 def _refused(event: events.ToolRefused, signs: Signs) -> str:
@@ -106,7 +106,7 @@ _MAKERS: dict[type[events.Event], Callable[[Any, Signs], str]] = {
     events.VerdictReached: _verdict,
     events.Notice: lambda event, signs: f"{signs.notice} {one_line(event.text)}",
     events.HookReported: _hook,
-    events.BackgroundEnded: lambda event, signs: one_line(
+    events.BackgroundEnded: lambda event, signs: revealed_line(
         f"{signs.background} {event.id} {in_words(event)}: {event.command}", 200
     ),
     events.ServerChanged: lambda event, signs: f"{signs.notice} {one_line(event.in_words)}",

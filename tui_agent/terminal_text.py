@@ -128,6 +128,12 @@ def one_line(text: str, limit: int = 400) -> str:
     return " ".join(sanitize(cut).split())
 
 
+def revealed_line(text: str, limit: int = 400) -> str:
+    """As `one_line`, with nothing hidden (`reveal`): for what runs, ran or is allowed."""
+    cut = text if len(text) <= limit else text[:limit] + "…"
+    return " ".join(reveal(cut).split())
+
+
 def is_safe(text: str) -> bool:
     """Whether nothing in `text` would be changed by `sanitize`."""
     return _UNSAFE.search(text) is None

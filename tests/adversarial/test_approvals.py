@@ -134,6 +134,21 @@ async def test_long_tails(tmp_path: Path) -> None:
 
 
 @attack(
+    "A command that would overwrite its own line: in the lines of `run`, in the audit, in `permissions explain`",
+    "Each shows all of it",
+    fell="they showed what stands behind the carriage return: `ls -la`",
+)
+def test_overwritten_in_lines(cli: CommandLine) -> None:
+    command = "touch PWNED #\rls -la"
+    turn = f"[[turns]]\ncalls = [{{tool = 'bash', args = {{command = {json.dumps(command)}}}}}]\n"
+    done = cli("run", "go", "--model", cli.scenario(turn + '[[turns]]\ntext = "done"\n'), "--approve", "all")
+    (session,) = (path.name for path in (cli.state / "sessions").iterdir())
+    audit = cli("sessions", "audit", session)
+    for said in (done.err, audit.out, cli("permissions", "explain", command).out):
+        assert "touch PWNED #␍ls -la" in said
+
+
+@attack(
     "Two replies whose calls have the same ids and other commands, the first of them allowed",
     "Each is asked for; what was allowed runs once",
 )

@@ -156,7 +156,7 @@ def _explain(settings: Settings, namespace: argparse.Namespace) -> int:
 
 
 def _in_words(judgement: Judgement, would: Sequence[str]) -> str:
-    from tui_agent.terminal_text import one_line, visible
+    from tui_agent.terminal_text import revealed_line, visible
 
     meaning = {
         "allow": "it runs unasked",
@@ -165,7 +165,7 @@ def _in_words(judgement: Judgement, would: Sequence[str]) -> str:
     }
     lines = [f"{judgement.decision}: {meaning[judgement.decision]}", ""]
     for one in judgement.findings:
-        lines.append(f"  {one.decision:<5}  {one_line(one.subject, 90)}")
+        lines.append(f"  {one.decision:<5}  {revealed_line(one.subject, 90)}")
         lines.append(f"         by {visible(one.words())}")
     if would:
         lines += ["", f"It would run unasked with: allow = {json.dumps(list(would), ensure_ascii=False)}"]

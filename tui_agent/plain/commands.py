@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from tui_agent.console.commands import COMMANDS, Command
 from tui_agent.core.names import APPROVALS
 from tui_agent.plain import dialogues
-from tui_agent.terminal_text import one_line, sanitize
+from tui_agent.terminal_text import one_line, revealed_line, sanitize
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -250,10 +250,12 @@ class PlainCommands:
         settings = self._session.settings
         rules = SessionRules(self._session, UserFile(settings.user_file, self._console.arguments.overrides))
         if argument:
-            self._say(one_line(await rules.by_words(argument), 400))
+            self._say(revealed_line(await rules.by_words(argument), 400))
             return
         listed = await asyncio.to_thread(rules.listed)
-        self._paper.lines(f"{number}. {one_line(str(each.rule))}" for number, each in enumerate(listed, 1))
+        self._paper.lines(
+            f"{number}. {revealed_line(str(each.rule))}" for number, each in enumerate(listed, 1)
+        )
         self._say(
             "Deny comes before ask, ask before allow; `agent-tui permissions explain COMMAND` says which rule applies."
             if listed
@@ -342,7 +344,8 @@ class PlainCommands:
         running = self._state.background.running.values()
         now = time.time()
         lines = [
-            f"{one.id}, {seconds(max(0.0, now - one.at))}: {one_line(one.command, 300)}" for one in running
+            f"{one.id}, {seconds(max(0.0, now - one.at))}: {revealed_line(one.command, 300)}"
+            for one in running
         ]
         self._paper.lines(lines or ["Nothing runs in the background."])
         if lines:

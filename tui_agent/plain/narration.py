@@ -14,7 +14,7 @@ from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
 from tui_agent.core.state import ASK_OPERATOR
 from tui_agent.event_lines import WORDS, call_words, event_line
 from tui_agent.quantities import counted, ordinal
-from tui_agent.terminal_text import one_line, sanitize
+from tui_agent.terminal_text import one_line, revealed_line, sanitize
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
@@ -249,7 +249,7 @@ def _settings_line(event: events.Event) -> str:
         case events.BreakerSet():
             return f"breaker: {one_line(event.tool)} {'opened' if event.open else 'closed'}"
         case events.BackgroundStarted():
-            return f"background: {event.id} runs: {one_line(event.command, 200)}"
+            return f"background: {event.id} runs: {revealed_line(event.command, 200)}"
         case events.NotePrepared(edited=True):
             return "note: changed" if event.text else "note: dropped"
         case events.TitleChanged():

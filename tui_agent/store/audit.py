@@ -11,7 +11,7 @@ from typing import Any
 from tui_agent.core import events
 from tui_agent.permissions.rules import Rule
 from tui_agent.store.journal import read_journal
-from tui_agent.terminal_text import one_line
+from tui_agent.terminal_text import revealed_line
 
 Effect = dict[str, Any]
 """`seq`, `at` (seconds since 1970), `kind`, `run`, and what the kind has; plain values for JSON.
@@ -115,9 +115,11 @@ def in_words(effects: Iterable[Effect]) -> list[str]:
             run = effect["run"]
             lines += [*([""] if lines else []), f"run {run}" if run else "before the first run"]
         clock = time.strftime("%H:%M:%S", time.gmtime(effect["at"]))
-        lines.append(f"  {clock}  {effect['seq']:>5}  {effect['kind']:<10}  {one_line(_said(effect), 160)}")
+        lines.append(
+            f"  {clock}  {effect['seq']:>5}  {effect['kind']:<10}  {revealed_line(_said(effect), 160)}"
+        )
         if effect.get("allowed_by"):
-            lines.append(f"  {'':<8}  {'':<5}  {'':<10}  let by {one_line(effect['allowed_by'], 160)}")
+            lines.append(f"  {'':<8}  {'':<5}  {'':<10}  let by {revealed_line(effect['allowed_by'], 160)}")
     return lines or ["It did nothing."]
 
 

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.quantities import seconds
-from tui_agent.terminal_text import one_line
+from tui_agent.terminal_text import revealed_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ class BackgroundScreen(ModalScreen[str]):
                 line = Content.assemble(
                     (f"⚙ {one.id} ", "$accent"),
                     (f"{seconds(max(0.0, self._now - one.at))}  ", "$muted"),
-                    one_line(one.command, 400),
+                    revealed_line(one.command, 400),
                 )
                 yield Static(line)
             stops = [

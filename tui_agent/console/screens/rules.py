@@ -26,7 +26,7 @@ from tui_agent.permissions.offers import in_words
 from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.quantities import counted
 from tui_agent.store.session_rules import PlacedRule, SessionRules
-from tui_agent.terminal_text import one_line, reveal
+from tui_agent.terminal_text import one_line, reveal, revealed_line
 
 if TYPE_CHECKING:
     from tui_agent.config.user_file import UserFile
@@ -78,7 +78,7 @@ class RuleList(CursorList[RuleRow]):
         return (
             Span("▌ " if current else "▸ " if row.speaks else "  ", f"accent{ground}"),
             Span(pad(str(row.rule.decision), 6), f"{role}{ground}"),
-            Span(pad(fit(one_line(row.rule.text), room), room), ("bold" if row.speaks else "") + ground),
+            Span(pad(fit(revealed_line(row.rule.text), room), room), ("bold" if row.speaks else "") + ground),
             Span(" " + pad(fit(row.origin, origin - 2), origin - 1), f"muted{ground}"),
             Span(uses.rjust(5), f"muted{ground}"),
             Span("", ground.strip()),
@@ -160,7 +160,7 @@ class RulesScreen(Catalog[RuleRow]):
         if not row.placed.scope:
             where += " It is changed where it stands."
         return Content.assemble(
-            (one_line(row.rule.text, 400), "bold"), f": {words}\n", (used + where, "$muted")
+            (revealed_line(row.rule.text, 400), "bold"), f": {words}\n", (used + where, "$muted")
         )
 
     def action_take(self) -> None:
@@ -222,7 +222,7 @@ class RulesScreen(Catalog[RuleRow]):
         except (ConfigError, ValueError, OSError) as error:
             self.notify(str(error), severity="error", markup=False)
         else:
-            self.notify(f"Taken back: {row.rule.decision} {one_line(row.rule.text, 80)}", markup=False)
+            self.notify(f"Taken back: {row.rule.decision} {revealed_line(row.rule.text, 80)}", markup=False)
         self._list()
 
 
@@ -253,8 +253,8 @@ def judgement_in_words(judgement: Judgement) -> Content:
     parts += [
         Content.assemble(
             (f"{one.decision:<5} ", colours[one.decision]),
-            one_line(one.subject, 90),
-            (f"  by {one_line(short(one.words()), 200)}", "$muted"),
+            revealed_line(one.subject, 90),
+            (f"  by {revealed_line(short(one.words()), 200)}", "$muted"),
         )
         for one in findings(judgement)
     ]

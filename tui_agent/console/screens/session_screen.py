@@ -154,7 +154,7 @@ class SessionScreen(DashboardScreen):
     @work(group="own-command")
     async def run_own_command(self, command: str) -> None:
         """Run the operator's own command; what it printed goes to the model with the next message."""
-        from tui_agent.terminal_text import one_line
+        from tui_agent.terminal_text import revealed_line
 
         session = self.session
         if session is None or not command:
@@ -162,7 +162,9 @@ class SessionScreen(DashboardScreen):
                 "Write !COMMAND to run a command of your own." if session else "The session is being opened."
             )
             return
-        self.say(f"Runs: {one_line(command, 80)}. The model reads what it prints with your next message.")
+        self.say(
+            f"Runs: {revealed_line(command, 80)}. The model reads what it prints with your next message."
+        )
         printed = await session.run_own_command(command)
         self._printed.append(f"I ran `{command}` myself. It printed:\n{printed}")
 
@@ -468,10 +470,10 @@ class SessionScreen(DashboardScreen):
             await self.ask(RulesScreen(session, file))
             return
         from tui_agent.store.session_rules import SessionRules
-        from tui_agent.terminal_text import one_line
+        from tui_agent.terminal_text import one_line, revealed_line
 
         try:
-            self.say(one_line(await SessionRules(session, file).by_words(argument), 400))
+            self.say(revealed_line(await SessionRules(session, file).by_words(argument), 400))
         except ValueError as error:
             self.say(one_line(str(error), 400), "warning")
 
