@@ -35,6 +35,8 @@ HISTORY = 100
 """Messages of the history when measuring begins: two an iteration."""
 MEASURED = 20
 """Iterations measured in a session, so that the history stays near that size."""
+LATE = 2_000
+"""An iteration of a long session that may cost no more than an early one."""
 BUDGET_MS = 0.5
 RATIO = 20
 """The budget in bare loops, as it was on the machine that it was set on: what holds on slower and busier ones."""
@@ -109,15 +111,17 @@ class Clock:
             self._before = at if event.iteration >= self._first else None
 
 
-async def engine(folder: Path, profile: cProfile.Profile | None = None) -> list[Spent]:
-    """Times of `MEASURED` iterations of one session."""
+async def engine(
+    folder: Path, profile: cProfile.Profile | None = None, measured: int = MEASURED
+) -> list[Spent]:
+    """Times of `measured` iterations of one session."""
     warm = HISTORY // 2
     clock = Clock(warm)
     settings = Settings(model="instant", workspace=folder, state_dir=folder / "state", max_iterations=10_000)
     usual = default_tools()
     tools = ToolRegistry([*(tool for name in usual.names if (tool := usual.get(name))), Nothing()])
     session = await open_session(
-        settings, HeadlessOperator(), Instant(warm + MEASURED), tools=tools, environment={}, listener=clock
+        settings, HeadlessOperator(), Instant(warm + measured), tools=tools, environment={}, listener=clock
     )
     if profile is not None:
         profile.enable()
@@ -127,7 +131,7 @@ async def engine(folder: Path, profile: cProfile.Profile | None = None) -> list[
         profile.disable()
     assert session.state.run.outcome is events.Outcome.ANSWERED, session.state.run.reason
     await session.close()
-    return clock.times[:MEASURED]
+    return clock.times[:measured]
 
 
 async def bare(folder: Path) -> list[Spent]:
@@ -160,6 +164,7 @@ async def main() -> int:
     """Measure, print, and say by the exit code whether the budget is kept."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--sessions", type=int, default=30, help="sessions to measure (default 30)")
+    parser.add_argument("--long", type=int, default=3, help=f"sessions of {LATE:,} iterations (default 3)")
     parser.add_argument("--profile", action="store_true", help="also show where the time goes")
     options = parser.parse_args()
     ours: list[Spent] = []
@@ -177,6 +182,14 @@ async def main() -> int:
             folder = Path(temporary) / "profiled"
             folder.mkdir()
             await engine(folder, profile)
+        early: list[Spent] = []
+        late: list[Spent] = []
+        for number in range(options.long):
+            folder = Path(temporary) / f"long-{number}"
+            folder.mkdir()
+            session = await engine(folder, measured=LATE)
+            early += session[: 5 * MEASURED]
+            late += session[-5 * MEASURED :]
     median, base = (statistics.median(spent.wall for spent in times) for times in (ours, theirs))
     cpu, base_cpu = (statistics.median(spent.cpu for spent in times) for times in (ours, theirs))
     p95 = statistics.quantiles([spent.wall for spent in ours], n=20)[-1]
@@ -186,6 +199,11 @@ async def main() -> int:
         f"(about {RATIO} where the budget was set)"
     )
     print(f"overhead   median {median - base:.3f} ms on the clock, {cpu - base_cpu:.3f} ms of processor time")
+    if late:
+        growth = statistics.median(spent.cpu for spent in late) / statistics.median(
+            spent.cpu for spent in early
+        )
+        print(f"iteration {LATE:,}: {growth:.2f} times the processor time of iteration {HISTORY // 2}")
     kept = median - base < BUDGET_MS
     print(f"budget {BUDGET_MS} ms: {'kept' if kept else 'MISSED'}")
     if profile is not None:

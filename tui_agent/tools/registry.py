@@ -200,7 +200,7 @@ def _read_arguments(raw: str) -> tuple[dict[str, Any], str]:
             "several steps."
         )
     try:
-        value = json.loads(raw, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+        value = _DECODER.decode(raw)
     except json.JSONDecodeError as error:
         return {}, _broken_json(raw, error)
     except RecursionError:
@@ -260,6 +260,9 @@ def _finite(text: str) -> float:
     if value in (float("inf"), float("-inf")):
         raise _RefusedJSONError(f"the number {text[:40]} is too large")
     return value
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
 
 
 def _depth(value: Any) -> int:

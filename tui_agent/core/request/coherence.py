@@ -8,7 +8,7 @@ read again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from tui_agent.core.projections.history import Group, Message
 from tui_agent.core.recovery.rules import Rule
@@ -68,8 +68,8 @@ class Validator:
         self._messages: list[Message] = []
         self._repairs: Counter[str] = Counter()
 
-    def messages(self, groups: list[Group]) -> tuple[list[Message], dict[str, int]]:
-        """The groups' messages made coherent, and the repairs by rule."""
+    def messages(self, groups: list[Group]) -> tuple[Sequence[Message], dict[str, int]]:
+        """The groups' messages made coherent, until it is asked again, and the repairs by rule."""
         known = len(self._groups)
         if groups[:known] != self._groups:
             known, self._messages, self._repairs = 0, [], Counter()
@@ -78,4 +78,4 @@ class Validator:
             self._messages += map(self._outgoing, coherent)
             self._repairs.update(repairs)
         self._groups = groups
-        return self._messages.copy(), dict(self._repairs)
+        return self._messages, dict(self._repairs)
