@@ -12,7 +12,7 @@ from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.incident import next_words
 from tui_agent.core import events
 from tui_agent.core.recovery.signature import failure_signature, normalise
-from tui_agent.core.recovery.verdict import ATTEMPTS, BREAKER, COGNITION, FORM, RING, STREAK
+from tui_agent.core.recovery.verdict import ATTEMPTS, BREAKER, COGNITION, FORM, RING, STREAK, silent
 from tui_agent.rule_book import Section, book_path, read_book
 
 if TYPE_CHECKING:
@@ -245,7 +245,10 @@ def _counts(
     recovery: RecoveryState, verdict: events.VerdictReached | None, key: str, tool: str
 ) -> Iterator[Count]:
     """Each detector with its count and limit, and what it said in the verdict."""
-    said = {} if verdict is None else {record.detector: record for record in verdict.verdicts}
+    said: dict[str, events.VerdictRecord] = {}
+    if verdict is not None:  # which holds those that had something to say
+        said = {record.detector: silent(record.detector) for record in recovery.verdicts()}
+        said |= {record.detector: record for record in verdict.verdicts}
     policy, cognition = recovery.policy, recovery.cognition
     entry = recovery.attempts.entries.get(key) or next(iter(recovery.attempts.newest_first()), None)
     stands = {

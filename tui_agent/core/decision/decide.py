@@ -81,7 +81,7 @@ def _verdict(state: RunState) -> events.VerdictReached:
         detector=strongest.detector,
         reason=strongest.reason,
         rule=strongest.rule,
-        verdicts=recovery.last_verdicts,
+        verdicts=tuple(record for record in recovery.last_verdicts if record.reason),
     )
 
 

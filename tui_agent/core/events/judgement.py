@@ -12,7 +12,7 @@ from tui_agent.core.names import Level
 
 
 class VerdictReached(Event):
-    """The strongest verdict after an iteration, and every detector's own."""
+    """The strongest verdict after an iteration, and that of every detector that had something to say."""
 
     type: Literal["verdict_reached"] = "verdict_reached"
     iteration: int

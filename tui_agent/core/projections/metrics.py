@@ -167,17 +167,16 @@ def _iteration_started(metrics: Metrics, event: events.IterationStarted) -> Metr
     return evolve(metrics, open_point=point, working_since=event.at, in_iteration=True)
 
 
-def _rested(metrics: Metrics, at: float) -> Metrics:
+def _rest(metrics: Metrics, at: float) -> dict[str, Any]:
     """The open stretch of work ends."""
     if metrics.working_since is None:
-        return metrics
+        return {}
     seconds = max(0.0, at - metrics.working_since)
-    return evolve(
-        metrics,
-        worked=metrics.worked + seconds,
-        session_worked=metrics.session_worked + seconds,
-        working_since=None,
-    )
+    return {
+        "worked": metrics.worked + seconds,
+        "session_worked": metrics.session_worked + seconds,
+        "working_since": None,
+    }
 
 
 def _session_resumed(metrics: Metrics, event: events.SessionResumed) -> Metrics:
@@ -241,7 +240,7 @@ def _tool_failed(metrics: Metrics, event: events.ToolFailed) -> Metrics:
 
 def _asked(metrics: Metrics, event: events.ApprovalAsked | events.EscalationRaised) -> Metrics:
     began = metrics.asked_at if metrics.questions else event.at
-    return evolve(_rested(metrics, event.at), questions=metrics.questions + 1, asked_at=began)
+    return evolve(metrics, **_rest(metrics, event.at), questions=metrics.questions + 1, asked_at=began)
 
 
 def _answered(metrics: Metrics, event: events.ApprovalAnswered | events.EscalationAnswered) -> Metrics:
@@ -256,13 +255,14 @@ def _no_questions(metrics: Metrics, at: float) -> dict[str, Any]:
 
 
 def _iteration_finished(metrics: Metrics, event: events.IterationFinished) -> Metrics:
-    metrics = evolve(_rested(metrics, event.at), in_iteration=False)
     point = metrics.open_point
     point = evolve(point, failures=metrics.failures - point.failures)
     completed = metrics.replied and not event.cancelled
     return evolve(
         metrics,
+        **_rest(metrics, event.at),
         **_no_questions(metrics, event.at),
+        in_iteration=False,
         replied=False,
         completed_iterations=metrics.completed_iterations + completed,
         course=metrics.course.append(point) if completed else metrics.course,

@@ -187,9 +187,10 @@ class RecoveryState:
     # --- joining ---------------------------------------------------------------------------------------------
 
     def _judged(self) -> RecoveryState:
-        return evolve(self, last_verdicts=tuple(self._verdicts()))
+        return evolve(self, last_verdicts=tuple(self.verdicts()))
 
-    def _verdicts(self) -> Iterator[events.VerdictRecord]:
+    def verdicts(self) -> Iterator[events.VerdictRecord]:
+        """What each detector that the policy uses says now."""
         policy, present = self.policy, self.operator_present
         if policy.attempts != "off":
             yield self.attempts.verdict(policy)
