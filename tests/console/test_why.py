@@ -60,11 +60,11 @@ async def test_a_failure_is_told_from_its_error_to_what_became_of_it(
     assert counts["attempts"].stands.startswith("read_file: 2 of 3 failures of this call")
     assert (counts["attempts"].level, counts["attempts"].rule) == ("guide", "attempts.guide")
     assert counts["streak"].stands == "2 of 3 failing turns in a row"
-    assert (counts["ring"].level, counts["ring"].reason) == ("continue", ""), (
-        "it is used, and has nothing to say"
-    )
+    assert (counts["form"].level, counts["form"].reason) == ("continue", ""), "used, and nothing to say"
     (judged,) = (event for event in events if isinstance(event, VerdictReached) and event.iteration == 2)
-    assert [record.detector for record in judged.verdicts] == ["attempts"], "a verdict holds those that spoke"
+    assert [record.detector for record in judged.verdicts] == ["attempts", "ring", "streak"], (
+        "those that spoke"
+    )
     assert "missing.py" in why.read
     assert "attempt 2/3" in why.note
     assert why.rule == "attempts.guide"
