@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -186,6 +187,21 @@ def test_what_cannot_be_saved_is_not(tmp_path: Path):
     save(tmp_path / "missing", state, mark)
     assert [file.name for file in sorted(folder.iterdir())] == [JOURNAL_NAME, STATE_NAME]
     assert (folder / STATE_NAME).read_bytes() == before
+
+
+@pytest.mark.parametrize("name", [STATE_NAME, f"{STATE_NAME}.part"])
+def test_a_pipe_holds_nobody_up_and_a_link_is_not_followed(tmp_path: Path, name: str):
+    events = [start(), *a_run()]
+    write_session(tmp_path, events)
+    os.mkfifo(tmp_path / name)
+    assert load(tmp_path) is NOTHING
+    assert saved(tmp_path, events) == load(tmp_path).state
+    other = tmp_path / "other"
+    other.write_text("mine")
+    (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / name).symlink_to(other)
+    saved(tmp_path, events)
+    assert other.read_text() == "mine"
 
 
 def test_a_short_journal_has_no_saved_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

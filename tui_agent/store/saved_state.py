@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -133,11 +134,13 @@ def save(folder: Path, state: RunState, mark: Mark) -> None:
             journal=mark.digest.hexdigest(),
             state=hashlib.sha256(body).hexdigest(),
         )
-        with open(unfinished, "wb", opener=private) as file:
-            file.write(head.model_dump_json().encode() + b"\n" + body)
+        unfinished.unlink(missing_ok=True)  # a link or a pipe is not written to
+        with open(unfinished, "xb", opener=private) as file:
+            file.writelines([head.model_dump_json().encode(), b"\n", body])
         unfinished.replace(folder / STATE_NAME)
     except (OSError, ValueError, RecursionError):
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink()
 
 
 def load(folder: Path) -> SavedState:
