@@ -209,9 +209,10 @@ class Dashboard(Vertical):
             raise ExceptionGroup("panes could not be drawn", faults)
 
     def show_end(self, state: RunState) -> None:
-        """Show a conversation of which the beginning is to come, and in which nobody is at work."""
+        """Draw all panes for a session of which the beginning is to come, and in which nobody is at work."""
         if self._conversation is not None:
             self._conversation.show_end(state)
+        self.show(state, state.at, still=True)
 
     def pane(self, name: str) -> LinePane | None:
         """Make a pane visible and return it; None before the panes are mounted."""
