@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tui_agent.console.cards.gate import GateCard
     from tui_agent.console.file_index import FileIndex
     from tui_agent.console.operator import AnyQuestion
+    from tui_agent.console.own_run import OwnOutput
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.queued import QueuedMessages
     from tui_agent.core.state import RunState
@@ -74,6 +75,7 @@ class LiveScreen(SessionScreen):
         self.prompt = Prompt(self._completions)
         self.card_host: CardHost | None = None
         self._queued: QueuedMessages | None = None
+        self._own_output: OwnOutput | None = None
         self._files: FileIndex | None = None
         self._reading_files = False
         self._hinted: object = None
@@ -96,12 +98,14 @@ class LiveScreen(SessionScreen):
     async def complete(self) -> None:
         """Mount what the first paint went without."""
         from tui_agent.console.cards.card_host import CardHost
+        from tui_agent.console.own_run import OwnOutput
         from tui_agent.console.queued import QueuedMessages
 
         self.card_host = CardHost(self._prompt_busy, self.app.clock)
         self._queued = QueuedMessages()
+        self._own_output = OwnOutput()
         await self.raise_dashboard(self.card_host)
-        await self.mount(self._queued, self._completions, before=self.prompt)
+        await self.mount(self._own_output, self._queued, self._completions, before=self.prompt)
 
     def use(self, remembered: Mapping[str, str]) -> None:
         """Take up what was remembered of earlier starts."""
@@ -225,7 +229,9 @@ class LiveScreen(SessionScreen):
         if hinted != self._hinted:
             self._hinted = hinted
             self.show_hints()
-        self.redrawing.tick(self.running or state.compacting is not None)
+        if self._own_output is not None:
+            self._own_output.show(self.own_run)
+        self.redrawing.tick(self.running or state.compacting is not None or self.own_run is not None)
         self._draw_cards(state)
 
     def _draw_cards(self, state: RunState) -> None:
@@ -253,7 +259,9 @@ class LiveScreen(SessionScreen):
         """Esc: close what is open, else interrupt the call or tool that runs; a question is never withdrawn by it."""
         if self._close_small_things():
             return
-        if self.operator.questions:
+        if self.own_run is not None:
+            self.own_run.interrupt()
+        elif self.operator.questions:
             self.say("A question waits: F8 or Enter goes to it, Ctrl+C interrupts the run.")
         else:
             self.interrupt()
@@ -264,6 +272,8 @@ class LiveScreen(SessionScreen):
         chosen = getattr(focused, "selected_text", "") or self.get_selected_text()
         if chosen:
             self.app.copy(chosen, "the selection")
+        elif self.own_run is not None:
+            self.own_run.interrupt()
         elif self.running:
             self.interrupt()
         else:

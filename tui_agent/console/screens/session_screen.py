@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tui_agent.console.commands import Command
     from tui_agent.console.operator import AnyQuestion, ConsoleOperator
     from tui_agent.console.own_commands import OwnCommand, OwnCommands
+    from tui_agent.console.own_run import OwnRun
     from tui_agent.console.queued import Waiting
     from tui_agent.console.rewind_text import RewindChoice
     from tui_agent.console.tab import Standing
@@ -58,6 +59,8 @@ class SessionScreen(DashboardScreen):
         """The mode that an interrupt of the operator's ended; empty: there was none since."""
         self.own_commands: OwnCommands | None = None
         """As they were last read; None: never."""
+        self.own_run: OwnRun | None = None
+        """The operator's own command that runs."""
         self._printed: list[str] = []
         """What the operator's own commands printed since the last message."""
 
@@ -154,7 +157,7 @@ class SessionScreen(DashboardScreen):
     @work(group="own-command")
     async def run_own_command(self, command: str) -> None:
         """Run the operator's own command; what it printed goes to the model with the next message."""
-        from tui_agent.terminal_text import revealed_line
+        from tui_agent.console.own_run import OwnRun
 
         session = self.session
         if session is None or not command:
@@ -162,10 +165,19 @@ class SessionScreen(DashboardScreen):
                 "Write !COMMAND to run a command of your own." if session else "The session is being opened."
             )
             return
-        self.say(
-            f"Runs: {revealed_line(command, 80)}. The model reads what it prints with your next message."
-        )
-        printed = await session.run_own_command(command)
+        if self.own_run is not None:
+            self.put_in_prompt(f"!{command}")
+            self.say(
+                f"{shown_key('interrupt')} interrupts the command of yours that runs; then send this one."
+            )
+            return
+        self.own_run = OwnRun(command, session)
+        self.redraw()
+        try:
+            printed = await self.own_run.finish()
+        finally:
+            self.own_run = None
+            self.redraw()
         self._printed.append(f"I ran `{command}` myself. It printed:\n{printed}")
 
     async def submit(

@@ -1,0 +1,84 @@
+"""A command of the operator's own (`!COMMAND`) while it runs: what it printed last, above the prompt."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_agent.console.panes.glyphs import spinner
+from tui_agent.quantities import whole_seconds
+from tui_agent.terminal_text import revealed_line, sanitize
+
+if TYPE_CHECKING:
+    from tui_agent.store.session import Session
+
+SHOWN = 5
+"""Lines of its output."""
+
+TAIL = 4_000
+"""Characters of its output that are kept for the screen."""
+
+
+class OwnRun:
+    """The command under way. `printed` is the end of what it wrote."""
+
+    def __init__(self, command: str, session: Session) -> None:
+        self.command = command
+        self.began = monotonic()
+        self.printed = ""
+        self._session = session
+        self._task: asyncio.Task[str] | None = None
+
+    async def finish(self) -> str:
+        """What it printed, as the model would read it; of one that was interrupted the end, and that it was."""
+        self._task = asyncio.ensure_future(self._session.run_own_command(self.command, self._add))
+        try:
+            await asyncio.wait({self._task})
+        finally:
+            self._task.cancel()
+        if not self._task.cancelled():
+            return self._task.result()
+        printed = f"{self.printed.rstrip()}\n(interrupted)".lstrip()
+        self._session.show_own_command(self.command, printed)
+        return printed
+
+    def interrupt(self) -> None:
+        """End it, with everything it started."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _add(self, piece: str) -> None:
+        self.printed = (self.printed + piece)[-TAIL:]
+
+
+class OwnOutput(Static):
+    """The command, for how long it runs, and the last lines of its output; nothing while none runs."""
+
+    DEFAULT_CSS = """
+    OwnOutput { display: none; height: auto; padding: 0 1; background: $panel; }
+    OwnOutput.-running { display: block; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False, id="own-output")
+
+    def show(self, run: OwnRun | None) -> None:
+        self.set_class(run is not None, "-running")
+        if run is None:
+            return
+        turning = None if self.app.animation_level == "none" else monotonic()
+        head = f"{spinner(turning)} $ {revealed_line(run.command, 60)}  {whole_seconds(monotonic() - run.began)}"
+        lines = [line for line in sanitize(run.printed).split("\n") if line.strip()][-SHOWN:]
+        width = max(1, self.content_region.width or self.app.size.width - 2)
+        self.update(
+            Content("\n").join(
+                [
+                    Content.assemble((head, "$text-accent"), ("  Esc interrupts it", "$text-muted")),
+                    *(Content(line).truncate(width, ellipsis=True) for line in lines),
+                ]
+            )
+        )
