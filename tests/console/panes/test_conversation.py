@@ -332,6 +332,21 @@ async def test_a_note_stands_where_it_acted_with_what_the_model_did_next() -> No
         assert text.index("── step 2") < text.index("→ note") < text.index("The import is wrong.")
 
 
+async def test_a_plan_that_is_brought_up_to_date_is_no_other_approach() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("edit_file", {"path": "a.py", "old": "x", "new": "y"}))
+    story.fail(call, "not found").judge()
+    story.ask_model("edit_file failed: not found")
+    story.reply(
+        "",
+        ("update_plan", {"plan": [{"step": "mend", "status": "pending"}]}),
+        ("edit_file", {"path": "a.py", "old": "z", "new": "y"}),
+    )
+    async with Stage(ConversationPane).run_test(size=(90, 60)) as pilot:
+        assert "↳ changed the call: edit_file a.py" in text_of_pane(await shown(pilot, story))
+
+
 async def test_the_tries_of_one_model_call_are_one_block() -> None:
     story = backing_off()
     story.ask_model(attempt=3)

@@ -14,6 +14,7 @@ from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.prose import Prose
 from tui_agent.console.panes.styled_line import Line, Span, clip, wrap, wrap_spans
+from tui_agent.core.projections.plan import UPDATE_PLAN
 from tui_agent.quantities import compact, counted, dollars, seconds
 from tui_agent.terminal_text import one_line, sanitize
 
@@ -296,10 +297,12 @@ def what_next(entry: conversation.NoteEntry) -> str:
     keys = {key for _, key in entry.failed if key}
     if any(call.key in keys for call in entry.calls):
         return "tried the same call again"
-    call = entry.calls[0]
+    tools = dict.fromkeys(tool for tool, _ in entry.failed)
+    # A plan that is brought up to date is no other approach.
+    acting = [call for call in entry.calls if call.name != UPDATE_PLAN] or entry.calls
+    call = next((call for call in acting if call.name in tools), acting[0])
     if not entry.failed:
         return f"went on with {_named(call.name, call.arguments)}"
-    tools = dict.fromkeys(tool for tool, _ in entry.failed)
     if call.name in tools:
         return f"changed the call: {_named(call.name, call.arguments)}"
     return f"changed approach: {', '.join(map(one_line, tools))} → {_named(call.name, call.arguments)}"
