@@ -263,6 +263,21 @@ async def test_slash_commands_reach_the_session_with_their_arguments() -> None:
             await console.until(lambda done=done: done in console.session.done)
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("/approve all", "Nothing asks you first any more"),
+        ("/title A new name", "now named A new name"),
+        ("/step", "every request waits for you"),
+        ("/pause", "waits before its first request"),
+    ],
+)
+async def test_a_change_that_shows_nowhere_else_is_said(line: str, says: str) -> None:
+    async with live() as console:
+        await console.say(line)
+        await console.until(lambda: says in console.remarks())
+
+
 async def test_context_shows_what_fills_the_window_and_closes() -> None:
     async with live() as console:
         console.session.start("a task of some words")

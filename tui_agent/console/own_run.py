@@ -71,7 +71,9 @@ class OwnOutput(Static):
         if run is None:
             return
         turning = None if self.app.animation_level == "none" else monotonic()
-        head = f"{spinner(turning)} $ {revealed_line(run.command, 60)}  {whole_seconds(monotonic() - run.began)}"
+        head = (
+            f"{spinner(turning)} $ {revealed_line(run.command, 60)}  {whole_seconds(monotonic() - run.began)}"
+        )
         lines = [line for line in sanitize(run.printed).split("\n") if line.strip()][-SHOWN:]
         width = max(1, self.content_region.width or self.app.size.width - 2)
         self.update(

@@ -332,6 +332,18 @@ async def test_a_note_stands_where_it_acted_with_what_the_model_did_next() -> No
         assert text.index("── step 2") < text.index("→ note") < text.index("The import is wrong.")
 
 
+async def test_a_question_of_the_agent_waits_for_the_operator_and_takes_no_time() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("ask_operator", {"question": "Which?"}))
+    story.add(events.ToolStarted(call_id=call, tool="ask_operator", input={"question": "Which?"}))
+    async with Stage(ConversationPane).run_test(size=(90, 60)) as pilot:
+        text = text_of_pane(await shown(pilot, story))
+        assert "? ask_operator" in text
+        assert "waiting for you" in text
+        assert "running" not in text
+
+
 async def test_a_plan_that_is_brought_up_to_date_is_no_other_approach() -> None:
     story = Story().run("Go.")
     story.ask_model()

@@ -24,6 +24,8 @@ from tui_agent.console.panes.styled_line import (
     width_of,
     wrap,
 )
+from tui_agent.core.projections.plan import UPDATE_PLAN
+from tui_agent.core.state import ASK_OPERATOR
 from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize
 
@@ -45,13 +47,15 @@ _FOLDED_PROGRESS = 5
 OPENED = 2_000
 """Lines of an opened block; the rest is in the session's files."""
 _BANNER = re.compile(r"([=\-_*#~─═━])\1{7,}")
-_QUIET_TOOLS = frozenset({"finish", "ask_operator", "update_plan"})
+_QUIET_TOOLS = frozenset({"finish", ASK_OPERATOR, UPDATE_PLAN})
 """Tools whose content stands elsewhere on the screen."""
 
 
 def draw_call(entry: CallEntry, width: int, context: BlockContext) -> list[Line]:
     """The block's lines."""
     state = str(entry.state)
+    if entry.tool == ASK_OPERATOR and state == "running":
+        state = "waiting"
     lines = [_headline(entry, width, context, state)]
     if context.expanded:
         lines.extend(_input(entry, width))
@@ -107,11 +111,10 @@ def _meta(
     parts: list[tuple[str, str]] = []
     sign = CALL_STATES.get(state, CALL_STATES["requested"])
     word = entry.refusal if state == "blocked" and entry.refusal else sign.word
-    counted = (
-        f" {entry.attempt}/{context.limit}"
-        if context.limit and state in ("failed", "running", "waiting")
-        else ""
-    )
+    counted = ""
+    if context.limit and state in ("failed", "running", "waiting"):
+        times = "" if state == "running" else " times"
+        counted = f" {entry.attempt}{times if entry.attempt > context.limit else f'/{context.limit}'}"
     if state == "failed":
         wrong = _wrong_call(entry)
         parts.append((wrong or f"failed{counted}", f"{role} bold"))
@@ -129,7 +132,7 @@ def _meta(
     passed = entry.duration
     if state == "running" and entry.started is not None:
         passed = max(0.0, context.now - entry.started)
-    if passed or state in ("running", "succeeded", "failed"):
+    if passed or (state in ("running", "succeeded", "failed") and entry.tool != ASK_OPERATOR):
         parts.append((seconds(passed) if passed else "0 s", "muted"))
     spans: list[Span] = []
     for number, (text, style) in enumerate(parts):

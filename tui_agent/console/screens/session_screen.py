@@ -44,6 +44,19 @@ COMMAND_TRUST_FILE = "command-trust.json"
 """Which commands of which checkout the operator agreed to send."""
 
 
+_ASKS_FIRST = {
+    "ask": "Writes and commands ask you first.",
+    "writes": "File edits run; commands ask you first.",
+    "all": "Nothing asks you first any more, but for what a permission rule says.",
+}
+_NEXT_TASK = {
+    "AUTO": "The next task goes on by itself.",
+    "STEP": "In the next task every request waits for you.",
+    "PAUSED": "The next task waits before its first request.",
+}
+"""What a mode means while no run is under way."""
+
+
 class SessionScreen(DashboardScreen):
     """A session that runs. `session` is None until it is open."""
 
@@ -315,12 +328,19 @@ class SessionScreen(DashboardScreen):
 
     def action_pause(self) -> None:
         """Pause after this iteration."""
-        self._with_session(lambda session: self._set_mode("PAUSED", session))
+
+        def act(session: Session) -> None:
+            self._set_mode("PAUSED", session)
+            if not session.running:
+                self.say(_NEXT_TASK["PAUSED"])
+
+        self._with_session(act)
 
     def _go(self, mode: str, session: Session) -> None:
         self._set_mode(mode, session)
-        if not self.operator.open_gate() and not session.running and session.go_on():
-            self.say("Going on with the run that was open.")
+        if self.operator.open_gate() or session.running:
+            return
+        self.say("Going on with the run that was open." if session.go_on() else _NEXT_TASK[mode])
 
     def _set_mode(self, mode: str, session: Session) -> None:
         from tui_agent.core.events import Mode
@@ -419,6 +439,7 @@ class SessionScreen(DashboardScreen):
             from tui_agent.core.events import Approval
 
             session.set_approve(Approval(mode))
+            self.say(_ASKS_FIRST[mode])
 
         self._with_session(act)
 
@@ -490,7 +511,11 @@ class SessionScreen(DashboardScreen):
             self.say(one_line(str(error), 400), "warning")
 
     def action_title(self, title: str) -> None:
-        self._with_session(lambda session: session.set_title(title))
+        def act(session: Session) -> None:
+            session.set_title(title)
+            self.say(f"This session is now named {session.state.session.title or title}.")
+
+        self._with_session(act)
 
     def action_skip_wait(self) -> None:
         """Call the model again now, where a failed call waits for its next try."""
