@@ -130,8 +130,10 @@ def page() -> str:
     keys = (
         "Keys of the console, by the name of their command; an empty text takes a key away. `/keys` lists all\n"
         "actions, takes another key by its being pressed, and says which cannot be had. What is left out keeps its\n"
-        "default; a default key that is given to another action is free.\n\n"
-        '    [keys]\n    diff = "f11"\n    step = "alt+s"\n    plan = ""'
+        "default; a default key that is given to another action is free. The replay's keys (`replay-play`,\n"
+        "`replay-error`, …) may be letters. Fixed are the keys of cards, so that no habit allows or denies something\n"
+        "else than it means, and those of lists, panes and texts, which are the same in all of them.\n\n"
+        '    [keys]\n    diff = "f11"\n    step = "alt+s"\n    plan = ""\n    replay-error = "n"'
     )
     parts += ["## `[keys]` †\n", keys + "\n"]
     parts += ["## `[web]` †\n", _table(WebSettings)]

@@ -62,7 +62,22 @@ def test_chosen_keys_outweigh_defaults_and_what_is_wrong_is_said() -> None:
     assert all(command.pressed == command.key for command in BINDABLE)
     pressed = [command.key for command in BINDABLE if command.key]
     assert len(pressed) == len(set(pressed))
-    assert all(not key_problem(key) for key in pressed)
+    assert all(not key_problem(command.key, command.name) for command in BINDABLE if command.key)
+
+
+@pytest.mark.parametrize(
+    ("action", "key", "why"),
+    [
+        ("replay-error", "n", ""), ("replay-error", "f11", ""), ("replay-play", "space", ""), ("replay-fork", "7", ""),
+        ("replay-error", "w", "panes"), ("replay-error", "enter", "texts"), ("replay-error", "left", "moves"),
+        ("status", "n", "what you type"), ("status", "space", "texts"),
+    ],
+)  # fmt: skip
+def test_a_key_of_the_replay_may_be_a_letter_that_its_panes_do_not_have(
+    action: str, key: str, why: str
+) -> None:
+    problem = key_problem(written(key), action)
+    assert (why in problem) if why else not problem
 
 
 def test_a_checkout_binds_no_keys_and_a_wrong_key_is_named(tmp_path: Path) -> None:

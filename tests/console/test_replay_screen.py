@@ -12,10 +12,13 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.console.waiting import goes_to, until
+from tui_agent.config.settings import user_config_file
 from tui_agent.console.arguments import ConsoleArguments
+from tui_agent.console.commands import use_keys
 from tui_agent.console.player import FRAME, SPEEDS, Player
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.fork import ForkScreen
+from tui_agent.console.screens.help import replay_rows
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.scrubber import column_of
 from tui_agent.core.events import (
@@ -350,3 +353,32 @@ async def test_a_file_that_is_no_session_is_reported_in_words(content: str, tmp_
     assert app.return_code == 2
     assert "x.jsonl" in app.exit_text
     assert "Traceback" not in app.exit_text
+
+
+async def test_the_keys_of_the_replay_are_the_operators(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    file = user_config_file()
+    file.parent.mkdir(parents=True)
+    file.write_text('[keys]\nreplay-error = "n"\nreplay-play = "y"\nreplay-fork = ""\n', "utf-8")
+    try:
+        async with replaying(saved, tmp_path / "state") as (screen, pilot):
+            player = screen.player
+            assert player is not None
+            await until(pilot, lambda: "n error" in shown(screen) and "y play" in shown(screen))
+            assert "f fork" not in shown(screen)
+            await pilot.press("e")
+            assert player.position == 1
+            await pilot.press("n")
+            await until(pilot, lambda: player.position > 1)
+            there = player.position
+            await pilot.press("n")
+            await until(pilot, lambda: player.position > there or "No error after" in remarks(screen))
+            await pilot.press("N")
+            await until(pilot, lambda: player.position <= there)
+            await pilot.press("y")
+            assert player.playing
+            assert ("n", "Next error; with Shift the one before") in replay_rows()
+    finally:
+        use_keys({})

@@ -30,6 +30,7 @@ _NEEDED: dict[str, str] = {
         ("up", "down", "left", "right", "home", "end", "pageup", "pagedown"), "moves in texts and lists"
     ),
 }
+_BRACKETS = ("left_square_bracket", "right_square_bracket")
 ESCAPE = "escape"
 MOST_F = 24
 
@@ -44,9 +45,19 @@ def written(key: str) -> str:
     )
 
 
-def key_problem(key: str) -> str:
+REPLAY = "replay-"
+"""How the actions of the replay begin, which has no prompt: any letter can be one of its keys,"""
+_PANES = frozenset("cgjksw")
+"""but for those of its panes."""
+
+
+def key_problem(key: str, action: str = "") -> str:
     """Why an action cannot have this key; "" where it can. The key is as `written` gives it."""
     *modifiers, name = key.split("+")
+    if action.startswith(REPLAY) and key in _PANES:
+        return f"{key} is a key of the panes"
+    if action.startswith(REPLAY) and (key in {"space", *_BRACKETS} or (len(key) == 1 and key.isprintable())):
+        return ""
     if not _FORM.fullmatch(key):
         return f"{key!r} is no key; write one as f11, ctrl+t or alt+x"
     if key in _SAME:

@@ -188,7 +188,7 @@ class Settings(BaseModel):
     def _are_keys(cls, value: dict[str, str]) -> dict[str, str]:
         keys = {name: written(key) if key.strip() else "" for name, key in value.items()}
         for name, key in keys.items():
-            if key and (problem := key_problem(key)):
+            if key and (problem := key_problem(key, name)):
                 raise ValueError(f"must give {name} another key: {problem}")
         return keys
 

@@ -28,6 +28,8 @@ class Command:
     """Textual's name of the key; shown by `key_label`."""
     replay: bool = False
     """Also makes sense over a saved session."""
+    slash: bool = True
+    """Can be written in the prompt; else it is a key's alone, of the replay."""
 
     @property
     def action(self) -> str:
@@ -43,6 +45,11 @@ class Command:
     def needs_argument(self) -> bool:
         """Without an argument the command means nothing."""
         return bool(self.argument) and not self.argument.startswith("[")
+
+    @property
+    def title(self) -> str:
+        """How it is called where keys are listed."""
+        return f"/{self.name}" if self.slash else self.name
 
     @property
     def usage(self) -> str:
@@ -178,7 +185,19 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 BY_NAME = {command.name: command for command in COMMANDS}
-BINDABLE = tuple(command for command in COMMANDS if not command.needs_argument)
+REPLAY_ACTIONS = (
+    Command("replay-play", "Replay: Play, or pause", key="space", slash=False),
+    Command("replay-error", "Replay: Next error; with Shift the one before", key="e", slash=False),
+    Command("replay-verdict", "Replay: Next verdict; with Shift the one before", key="v", slash=False),
+    Command("replay-escalation", "Replay: Next question; with Shift the one before", key="x", slash=False),
+    Command("replay-slower", "Replay: Slower", key="left_square_bracket", slash=False),
+    Command("replay-faster", "Replay: Faster", key="right_square_bracket", slash=False),
+    Command("replay-fork", "Replay: Fork from here", key="f", slash=False),
+)
+"""The replay has no prompt: its keys may be letters (`config.keys.key_problem`)."""
+BACKWARDS = ("replay-error-back", "replay-verdict-back", "replay-escalation-back")
+"""Bindings of the replay that have the key of their action with Shift."""
+BINDABLE = (*(command for command in COMMANDS if not command.needs_argument), *REPLAY_ACTIONS)
 """What a key can do."""
 
 
@@ -191,8 +210,7 @@ def use_keys(chosen: Mapping[str, str]) -> list[str]:
     remarks = []
     taken: dict[str, str] = {}
     for name, key in chosen.items():
-        command = BY_NAME.get(name)
-        if command is None or command.needs_argument:
+        if name not in {command.name for command in BINDABLE}:
             remarks.append(_no_action(name))
         elif key in taken:
             remarks.append(
@@ -201,7 +219,7 @@ def use_keys(chosen: Mapping[str, str]) -> list[str]:
         elif key:
             taken[key] = name
     _in_force.clear()
-    for command in COMMANDS:
+    for command in (*COMMANDS, *REPLAY_ACTIONS):
         given = command.name in chosen
         mine = next((key for key, name in taken.items() if name == command.name), "")
         free = "" if command.key in taken else command.key
@@ -216,16 +234,24 @@ def _no_action(name: str) -> str:
     return f"[keys]: there is no action {name} that a key can have{f'; did you mean {near[0]}?' if near else '.'}"
 
 
+def with_shift(key: str) -> str:
+    """The keys of Textual that are a letter with Shift; "" for what is no letter."""
+    return f"{key.upper()},shift+{key}" if len(key) == 1 and key.isalpha() else ""
+
+
 def shown_key(name: str) -> str:
     """The key of a command as it is written on the screen; without one, its slash command."""
     key = BY_NAME[name].pressed
     return key_label(key) if key else f"/{name}"
 
 
+_LABELS = {"escape": "Esc", "space": "Space", "left_square_bracket": "[", "right_square_bracket": "]"}
+
+
 def key_label(key: str) -> str:
     """How a key is written on the screen: `f10` is F10, `ctrl+p` is ^P."""
-    if key == "escape":
-        return "Esc"
+    if key in _LABELS:
+        return _LABELS[key]
     if key.startswith("ctrl+"):
         return "^" + key.removeprefix("ctrl+").upper()
     return key.upper() if key[:1] == "f" and key[1:].isdigit() else key

@@ -24,7 +24,7 @@ from textual.theme import BUILTIN_THEMES
 from tui_agent.console import toasts
 from tui_agent.console.arguments import in_browser, wanted_early
 from tui_agent.console.ascii_glyphs import ascii_glyphs
-from tui_agent.console.commands import BINDABLE, shown_key, use_keys
+from tui_agent.console.commands import BACKWARDS, BINDABLE, shown_key, use_keys, with_shift
 from tui_agent.console.screens.dashboard_screen import DashboardScreen, no_key
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.session_app import SessionApp
@@ -312,7 +312,9 @@ class ConsoleApp(SessionApp):
             self.notify(remark, severity="warning", markup=False)
         # Textual goes through the whole map at each key: only what is otherwise than by default stands in it.
         changed = [command for command in BINDABLE if command.pressed != command.key]
-        self.set_keymap({command.name: command.pressed or no_key(command) for command in changed})
+        keys = {command.name: command.pressed or no_key(command) for command in changed}
+        backwards = {f"{name}-back": with_shift(key) or "none" for name, key in keys.items()}
+        self.set_keymap({**keys, **{name: key for name, key in backwards.items() if name in BACKWARDS}})
         for tab in self.tabs:
             if isinstance(tab, DashboardScreen):
                 tab.show_hints()

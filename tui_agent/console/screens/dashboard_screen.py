@@ -61,7 +61,7 @@ def command_bindings(*, replay: bool) -> list[BindingType]:
             id=command.name,
         )
         for command in BINDABLE
-        if command.replay or not replay
+        if command.slash and (command.replay or not replay)
     ]
     bindings += [
         Binding(f"alt+{number}", f"tab('{number}')", "Tab", show=False, priority=True)

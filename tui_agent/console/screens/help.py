@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from tui_agent.console.commands import COMMANDS, key_label
+from tui_agent.console.commands import COMMANDS, REPLAY_ACTIONS, key_label
 from tui_agent.console.hints import key_line
 from tui_agent.console.panes.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
 from tui_agent.console.panes.incident import LADDER
@@ -139,15 +139,20 @@ SIGNS: Rows = tuple(
     for name, sign in table.items()
     if (meaning := sign.word or name)
 )
-REPLAY_KEYS: Rows = (
-    ("Space", "Play, pause"),
-    ("← →", "One event back, on"),
-    ("Shift+← Shift+→", "One step back, on"),
-    ("Home End", "Beginning, end"),
-    ("[ ]", "Slower, faster"),
-    ("e v x", "Next error, verdict, escalation; with Shift the one before"),
-    ("f", "Fork from here"),
-)
+
+
+def replay_rows() -> Rows:
+    """The keys of the replay, those that are in force."""
+    return [
+        ("← →", "One event back, on"),
+        ("Shift+← Shift+→", "One step back, on"),
+        ("Home End", "Beginning, end"),
+        *(
+            (key_label(action.pressed), action.help.removeprefix("Replay: "))
+            for action in REPLAY_ACTIONS
+            if action.pressed
+        ),
+    ]
 
 
 def sections(focused: str = "") -> list[tuple[str, Rows]]:
@@ -165,7 +170,7 @@ def sections(focused: str = "") -> list[tuple[str, Rows]]:
         ("The strip and its ladder", STRIP),
         ("Strategies", STRATEGIES),
         ("Signs", SIGNS),
-        ("Replay", REPLAY_KEYS),
+        ("Replay", replay_rows()),
     ]
 
 

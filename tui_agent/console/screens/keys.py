@@ -44,7 +44,7 @@ class KeyList(CursorList[Command]):
         return (
             Span("▌ " if current else "  ", f"accent{ground}"),
             Span(pad(key_label(row.pressed) or "–", key), ("accent bold" if own else "bold") + ground),
-            Span(pad(f"/{row.name}", name), ground.strip()),
+            Span(pad(fit(row.title, name - 1), name), ground.strip()),
             Span(fit(row.help, max(1, width - 2 - key - name)), f"muted{ground}"),
             Span("", ground.strip()),
         )
@@ -73,7 +73,7 @@ class KeyCapture(ModalScreen["str | None"]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = Content(f"A key for /{self._command.name}")
+            box.border_title = Content(f"A key for {self._command.title}")
             box.border_subtitle = key_line(("Esc", "cancel"))
             yield Static(Content(f"{self._command.help}.\nPress the key."), markup=False)
 
@@ -90,7 +90,7 @@ class KeyCapture(ModalScreen["str | None"]):
             self.dismiss(key)
             return
         self._pressed = key
-        again = f"\nPress {key_label(key)} again to give it to /{self._command.name}." if can else ""
+        again = f"\nPress {key_label(key)} again to give it to {self._command.title}." if can else ""
         line = self.query_one(Static)
         line.update(Content(f"{says}{again}"))
         line.add_class("-wrong")
@@ -110,7 +110,7 @@ class KeysScreen(Catalog[Command]):
         """`applied` lets the keys of changed settings be in force; `taken`: keys that are no action's."""
         super().__init__(
             "Keys",
-            "Look for an action",
+            "Look for an action; cards, lists and panes keep theirs",
             KeyList(),
             (
                 Hint("Enter", "another key", "enter"),
@@ -132,7 +132,7 @@ class KeysScreen(Catalog[Command]):
             for command in BINDABLE
             if all(
                 word
-                in f"/{command.name} {key_label(command.pressed)} {command.pressed} {command.help}".lower()
+                in f"{command.title} {key_label(command.pressed)} {command.pressed} {command.help}".lower()
                 for word in text.lower().split()
             )
         ]
@@ -141,22 +141,22 @@ class KeysScreen(Catalog[Command]):
     def about(self, row: Command) -> Content:
         default = f"default {key_label(row.key)}" if row.key else "no key by default"
         return Content.assemble(
-            (f"/{row.name}", "bold"),
+            (row.title, "bold"),
             f"  {row.help}.\n",
             (f"{key_label(row.pressed) or 'no key'} · {default}", "$muted"),
         )
 
     def check(self, command: Command, key: str) -> tuple[str, bool]:
         """What there is to say about a key for an action, and whether the action can have it."""
-        problem = key_problem(key)
+        problem = key_problem(key, command.name)
         if problem:
             return f"{problem[0].upper()}{problem[1:]}.", False
         if key in self._taken:
             return f"{key_label(key)} has a fixed meaning on this screen.", False
         other = next((each for each in BINDABLE if each.pressed == key and each is not command), None)
         if other is not None:
-            return f"{key_label(key)} is the key of /{other.name}, which would lose it.", True
-        if key in PROMPT_EDITS:
+            return f"{key_label(key)} is the key of {other.title}, which would lose it.", True
+        if key in PROMPT_EDITS and command.slash:
             return f"{key_label(key)} edits the prompt's text, and would not any more.", True
         return "", True
 

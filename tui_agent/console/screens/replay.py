@@ -9,6 +9,8 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from tui_agent.config.keys import REPLAY
+from tui_agent.console.commands import BACKWARDS, REPLAY_ACTIONS, key_label, with_shift
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.screens.dashboard_screen import DashboardScreen, command_bindings, key_hints
 from tui_agent.console.timers import once
@@ -32,16 +34,32 @@ if TYPE_CHECKING:
 READ_WAIT = 0.05
 """Seconds after which a player that ran ahead of the reading looks again."""
 
-HINTS = (
-    Hint("Space", "play", "space"),
-    Hint("←→", "event", "right"),
-    Hint("⇧←→", "step", "shift+right"),
-    Hint("e", "error", "e"),
-    Hint("v", "verdict", "v"),
-    Hint("x", "escalation", "x"),
-    Hint("[ ]", "speed", "right_square_bracket"),
-    Hint("f", "fork", "f"),
-)
+
+def own_hints() -> list[Hint]:
+    """The replay's own keys, those that are in force."""
+    keys = {action.name.removeprefix(REPLAY): action.pressed for action in REPLAY_ACTIONS}
+    speed = " ".join(key_label(keys[name]) for name in ("slower", "faster") if keys[name])
+    hints = [
+        Hint(key_label(keys["play"]), "play", keys["play"]),
+        Hint("←→", "event", "right"),
+        Hint("⇧←→", "step", "shift+right"),
+        *(Hint(key_label(keys[name]), name, keys[name]) for name in ("error", "verdict", "escalation")),
+        Hint(speed, "speed", keys["faster"] or keys["slower"]),
+        Hint(key_label(keys["fork"]), "fork", keys["fork"]),
+    ]
+    return [hint for hint in hints if hint.key]
+
+
+def _stop_bindings() -> list[BindingType]:
+    """The next place of a kind by its key, the one before with Shift."""
+    made: list[BindingType] = []
+    for action in REPLAY_ACTIONS:
+        kind = action.name.removeprefix(REPLAY)
+        if f"{action.name}-back" in BACKWARDS:
+            made.append(Binding(action.key, f"stop_at('{kind}')", action.help, id=action.name))
+            back = with_shift(action.key)
+            made.append(Binding(back, f"stop_at('{kind}', True)", action.help, id=f"{action.name}-back"))
+    return made
 
 
 class _LeftError(Exception):
@@ -64,22 +82,17 @@ class ReplayScreen(DashboardScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_bindings(replay=True),
-        Binding("space", "play", "Play, pause", priority=True),
+        Binding("space", "play", "Play, pause", priority=True, id="replay-play"),
         Binding("left", "event(-1)", "One event back", priority=True),
         Binding("right", "event(1)", "One event on", priority=True),
         Binding("shift+left", "stop_at('iteration', True)", "One step back", priority=True),
         Binding("shift+right", "stop_at('iteration')", "One step on", priority=True),
         Binding("home", "edge(0)", "Beginning", priority=True),
         Binding("end", "edge(1)", "End", priority=True),
-        Binding("left_square_bracket", "speed(-1)", "Slower", priority=True),
-        Binding("right_square_bracket", "speed(1)", "Faster", priority=True),
-        Binding("e", "stop_at('error')", "Next error"),
-        Binding("E,shift+e", "stop_at('error', True)", "Error before"),
-        Binding("v", "stop_at('verdict')", "Next verdict"),
-        Binding("V,shift+v", "stop_at('verdict', True)", "Verdict before"),
-        Binding("x", "stop_at('escalation')", "Next escalation"),
-        Binding("X,shift+x", "stop_at('escalation', True)", "Escalation before"),
-        Binding("f", "fork", "Fork from here"),
+        Binding("left_square_bracket", "speed(-1)", "Slower", priority=True, id="replay-slower"),
+        Binding("right_square_bracket", "speed(1)", "Faster", priority=True, id="replay-faster"),
+        *_stop_bindings(),
+        Binding("f", "fork", "Fork from here", id="replay-fork"),
     ]
 
     def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
@@ -308,7 +321,8 @@ class ReplayScreen(DashboardScreen):
         super().open_session(session_id, what, changed | {"policy", "run"}, at, words)
 
     def usual_hints(self) -> Sequence[Hint]:
-        return [*HINTS[:2], *key_hints("help", "quit"), *HINTS[2:], *key_hints("panes", "jump")]
+        own = own_hints()
+        return [*own[:2], *key_hints("help", "quit"), *own[2:], *key_hints("panes", "jump")]
 
     def standing(self) -> Standing:
         from tui_agent.console.tab import Standing
