@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tui_agent.models.hosted import HostedModel
@@ -23,8 +23,12 @@ class KeptHost(HostedModel):
         await super().close()
 
 
+NOWHERE = "http://127.0.0.1:9"
+"""The discard port stands where a proxy would: what is sent to a provider fails to connect, and says so."""
+
+
 def environment() -> dict[str, str]:
-    """A key for every provider but OpenAI, whose place servers on loopback take without one; and no proxy."""
+    """A key for every provider but OpenAI, whose place servers on loopback take without one; no way out of here."""
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "SYSTEMROOT")
     providers = ("ANTHROPIC", "GEMINI", "MISTRAL", "DEEPSEEK", "OPENROUTER", "AZURE")
     return {
@@ -32,13 +36,16 @@ def environment() -> dict[str, str]:
         **{f"{provider}_API_KEY": "sk-none-0123456789" for provider in providers},
         "GROQ_API_KEY": HIDDEN_KEY,
         "AZURE_API_VERSION": "2024-10-21",
+        "HTTPS_PROXY": NOWHERE,
+        "HTTP_PROXY": NOWHERE,
+        "NO_PROXY": "127.0.0.1,localhost",
     }
 
 
 @asynccontextmanager
-async def kept_host(variables: Mapping[str, str] | None = None) -> AsyncIterator[KeptHost]:
-    """A host with this environment, which ends with the block."""
-    model = KeptHost(environment=environment() if variables is None else variables)
+async def kept_host(**variables: str) -> AsyncIterator[KeptHost]:
+    """A host with these variables more in its environment, which ends with the block."""
+    model = KeptHost(environment={**environment(), **variables})
     try:
         yield model
     finally:

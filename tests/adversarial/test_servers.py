@@ -17,7 +17,7 @@ import pytest_asyncio
 
 from tests import openai_server as served
 from tests.adversarial.attack import Attack, attack, attacks
-from tests.kept_host import KeptHost, environment, kept_host
+from tests.kept_host import KeptHost, kept_host
 from tests.models.test_hosted import listen
 from tests.openai_server import DONE, Answer, OpenAIServer, Step, chunk
 from tui_agent.core.events import FaultKind
@@ -32,7 +32,7 @@ MEMORY = 1_500_000
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def host() -> AsyncIterator[KeptHost]:
-    async with kept_host({**environment(), "OPENAI_API_KEY": "sk-real-0123456789abcdef"}) as model:
+    async with kept_host(OPENAI_API_KEY="sk-real-0123456789abcdef") as model:
         yield model
 
 

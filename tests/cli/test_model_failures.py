@@ -12,34 +12,20 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import pytest
-import pytest_asyncio
 
 from tests import openai_server as server
 from tests.cli.conftest import CommandLine, Ended, failed_result
-from tests.kept_host import KeptHost, kept_host
 from tui_agent.config.settings import load_settings
 from tui_agent.headless import run_headless
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
+
+    from tests.kept_host import KeptHost
 
     Failed = Callable[..., Awaitable[dict[str, Any]]]
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-NOWHERE = "http://127.0.0.1:9"
-"""The discard port stands where a proxy would: what is sent to a provider would fail to connect, and say so."""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def host(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[KeptHost]:
-    """A host that has no provider's key."""
-    home = tmp_path_factory.mktemp("host")
-    environment = CommandLine(home, home).environ(
-        HTTPS_PROXY=NOWHERE, HTTP_PROXY=NOWHERE, NO_PROXY="127.0.0.1"
-    )
-    async with kept_host(environment) as model:
-        yield model
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.fixture
