@@ -40,15 +40,18 @@ class Terminal:
         self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
         self._fed = 0
+        self._picture = ""
         self._code: int | None = None
 
     @property
     def picture(self) -> str:
         """The text of the screen, a line a row."""
         data, self._fed = self.output[self._fed :], len(self.output)
-        # pyte prints the end of what it does not know: the key protocol's own sequences.
-        self._stream.feed(_KEY_PROTOCOL.sub(b"", data))
-        return "\n".join(self._screen.display)
+        if data:
+            # pyte prints the end of what it does not know: the key protocol's own sequences.
+            self._stream.feed(_KEY_PROTOCOL.sub(b"", data))
+            self._picture = "\n".join(self._screen.display)
+        return self._picture
 
     def shows(self, *texts: str) -> None:
         """Wait until the screen shows all of them."""
