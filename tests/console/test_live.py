@@ -391,6 +391,10 @@ async def test_jump_goes_to_a_pane_by_its_letter() -> None:
         )
         await console.press("ctrl+o", "p")
         await console.until(lambda: console.screen.focused is console.screen.prompt)
+        await console.press("ctrl+o")
+        await console.until(lambda: "t timeline" in console.shown())
+        await console.pilot.resize_terminal(80, 24)
+        await console.until(lambda: console.app.screen is console.screen)
 
 
 async def test_the_last_line_shows_the_keys_that_matter_now() -> None:

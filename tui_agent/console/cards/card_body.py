@@ -58,7 +58,10 @@ def diff_passages(text: str) -> Iterable[Passage]:
 
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_ROLES = {"+": "diff-add", "-": "diff-remove", "@": "muted"}
+_ROLES = {
+    "+": "diff-add on:diff-add-background",
+    "-": "diff-remove on:diff-remove-background",
+}
 
 
 def _diff_lines(text: str) -> Iterable[Passage]:
@@ -66,13 +69,14 @@ def _diff_lines(text: str) -> Iterable[Passage]:
     for line in text.split("\n"):
         sign = line[:1]
         hunk = _HUNK.match(line)
-        number = ""
+        number, role = "", "muted"
         if hunk is not None:
             old, new = int(hunk[1]), int(hunk[2])
         elif old or new:
+            role = _ROLES.get(sign, "code")
             number = str(old if sign == "-" else new) if sign in {"+", "-", " "} else ""
             old, new = old + (sign in {"-", " "}), new + (sign in {"+", " "})
-        yield Passage(line, _ROLES.get(sign, "code"), verbatim=True, number=number)
+        yield Passage(line, role, verbatim=True, number=number)
 
 
 _MOST_EMPTY = 4
@@ -203,10 +207,9 @@ def _laid_out(passages: Sequence[Passage], width: int) -> Iterable[Line]:
     for text, role, verbatim, indent, number in passages:
         before = margin + 1 if number else 0
         room = max(8, width - indent - before)
+        ground = role[at:] if (at := role.find("on:")) >= 0 else ""
         for source in text.split("\n"):
             for piece in _at_spaces(source, room) if verbatim else wrap(source, room):
-                spans = (Span(" " * indent + piece, role),)
-                yield (
-                    (Span(number.rjust(margin) + " " if before else "", "muted"), *spans) if before else spans
-                )
+                margins = (Span(number.rjust(margin) + " ", role if ground else "muted"),) if before else ()
+                yield (*margins, Span(" " * indent + piece, role), Span("", ground))
                 number = ""

@@ -87,6 +87,15 @@ class JumpScreen(ModalScreen["str | None"]):
             label.styles.offset = target.offset
             yield label
 
+    def on_mount(self) -> None:
+        """The letters are where the panes are now."""
+        self._drawn_for = self.app.size
+
+    def on_resize(self, event: events.Resize) -> None:
+        """In a terminal of another size they would stand elsewhere."""
+        if event.size != self._drawn_for:
+            self.dismiss(None)
+
     def on_key(self, event: events.Key) -> None:
         """A letter goes to its target; any other closes."""
         for target in self._targets:
