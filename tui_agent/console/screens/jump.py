@@ -93,7 +93,7 @@ class JumpScreen(ModalScreen["str | None"]):
 
     def on_resize(self, event: events.Resize) -> None:
         """In a terminal of another size they would stand elsewhere."""
-        if event.size != self._drawn_for:
+        if self.is_current and event.size != self._drawn_for:
             self.dismiss(None)
 
     def on_key(self, event: events.Key) -> None:
