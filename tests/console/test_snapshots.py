@@ -29,7 +29,7 @@ from tests.console.snapshots import (
     at_every_size,
     in_every_theme,
 )
-from tests.console.test_first_start import SOMETHING
+from tests.console.test_first_start import NOTHING, SOMETHING, first_start
 from tests.console.waiting import picture, until
 from tests.store.session_events import write_session
 from tui_agent.config.settings import Settings
@@ -42,6 +42,7 @@ from tui_agent.console.screens.pick import PickScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.screens.rewind import RewindScreen
 from tui_agent.console.screens.settings import SettingsScreen
+from tui_agent.console.themes import read_themes, theme_folders
 from tui_agent.console.welcome import welcome
 from tui_agent.core.events import BackgroundStarted, Mode, ModeChanged, ParentPoint, ToolSucceeded
 from tui_agent.core.names import Decision
@@ -425,6 +426,17 @@ async def test_rarer_screens_look_as_before(
             console.session.record(ModeChanged(mode=Mode.AUTO))
             await console.until(lambda: console.card is None)
             console.screen.prompt.focus()
+
+
+@pytest.mark.parametrize("found", [SOMETHING, NOTHING], ids=["something", "nothing"])
+async def test_a_first_start_looks_as_before(
+    found: Discovery, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with first_start(found, tmp_path, monkeypatch) as (app, pilot):
+        await pilot.resize_terminal(80, 24)
+        for theme in read_themes(theme_folders())[0].values():
+            app.register_theme(theme)
+        assert await at_every_size(app, pilot) == snapshot
 
 
 # --- everything else, over saved runs ----------------------------------------------------------------------------

@@ -245,7 +245,7 @@ class ConsoleApp(SessionApp):
         arguments = screen.arguments
         settings = await asyncio.to_thread(load_settings, arguments.overrides, arguments.config)
         found = list(offers(await discover(settings, os.environ)))
-        demo = Row("demo", "a scripted model with real tools in a throwaway folder: no key, no network", DEMO)
+        demo = Row("demo", "a scripted model, real tools: no key, no network", DEMO)
         remark = 'No model is chosen yet. Keep one with `model = "…"` in config.toml, or --model NAME.'
         if not found:
             remark = (

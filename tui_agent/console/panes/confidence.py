@@ -126,10 +126,11 @@ class ConfidencePane(LinePane):
         self._open: tuple[str, ...] = ()
         self._strategy = ""
         self._low, self._high = LOW, HIGH
-        self._known = True
+        self._known = False
         self._words = ""
         self._stall_limit, self._open_limit = 3, 5
-        self._stall = self._streak = self._streak_limit = 0
+        self._stall = self._streak = 0
+        self._streak_limit = 3
         self._breakers: list[tuple[str, str]] = []
 
     def show(self, state: RunState, now: float) -> None:
