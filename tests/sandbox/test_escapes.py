@@ -167,12 +167,16 @@ def test_a_folder_that_may_be_written_gives_no_secret_in_it_away(box: Box) -> No
 
 
 def test_what_others_run_later_is_not_written_where_the_mechanism_can_tell(box: Box) -> None:
+    attributes = box.workspace / ".git" / "info" / "attributes"
+    attributes.parent.mkdir()
+    attributes.write_text("* text\n")
     script = "echo x > .git/hooks/post-checkout; echo x >> .git/config; mv .git g; mv .git/config c; echo ok > .git/ok"
-    box.run(script)
+    box.run(f"{script}; mv .git/info .git/i; mkdir .git/info; echo x > .git/info/attributes")
     if box.sandbox.mechanism == "landlock":
         pytest.skip("Landlock cannot take a folder back from one that may be written")
     assert list((box.workspace / ".git" / "hooks").iterdir()) == []
     assert (box.workspace / ".git" / "config").read_text() == "[core]\n"
+    assert attributes.read_text() == "* text\n"
 
 
 @pytest.fixture

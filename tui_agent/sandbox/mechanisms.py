@@ -104,12 +104,11 @@ def _bubblewrap(walls: Walls) -> list[str]:
         argv += _hidden(path)
     for path in (*walls.writable, walls.workspace):
         argv += ["--bind", os.fspath(path), os.fspath(path)]
+    for path in walls.holding:
+        # A mount cannot be renamed.
+        argv += ["--bind", os.fspath(path), os.fspath(path)]
     for path in walls.hidden_within:
         argv += _hidden(path)
-    git = walls.workspace / ".git"
-    if git.is_dir() and not git.is_symlink():
-        # A mount cannot be renamed, so what is protected in it stays where it is.
-        argv += ["--bind", os.fspath(git), os.fspath(git)]
     for path in walls.protected:
         argv += ["--ro-bind", os.fspath(path), os.fspath(path)]
     return [*argv, "--chdir", os.fspath(walls.workspace), "--"]
@@ -146,11 +145,8 @@ def _sandbox_exec(walls: Walls) -> list[str]:
         f"(allow file-read* file-write* {inside})",
         *(f"(deny file-read* file-write* {paths('subpath', [path])})" for path in walls.hidden_within),
         *(f"(deny file-write* {paths('subpath', [path])})" for path in walls.protected),
+        *(f"(deny file-write-unlink {paths('literal', [path])})" for path in walls.holding),
     ]
-    fixed = (*walls.protected, *walls.hidden_within)
-    above = {folder for path in fixed for folder in path.parents if walls.within(folder)}
-    # Renamed, a folder would take what is protected in it along.
-    lines += [f"(deny file-write-unlink {paths('literal', [folder])})" for folder in sorted(above)]
     lines.append("(deny process-info* (target others))")
     lines.append("(deny signal (target others))(allow signal (target same-sandbox))")
     if not walls.network:

@@ -102,6 +102,13 @@ class Walls:
         """What is hidden in a place that may be written."""
         return tuple(filter(self.within, self.hidden))
 
+    @property
+    def holding(self) -> tuple[Path, ...]:
+        """Folders that may be written and hold what may not: renamed, they would take it out of its place."""
+        kept = (*self.protected, *self.hidden_within)
+        above = {folder for path in kept for folder in path.parents if self.within(folder)}
+        return tuple(sorted(folder for folder in above if not folder.is_symlink()))
+
     def within(self, path: Path) -> bool:
         """Whether a path is in the workspace, or in what may be written beside it."""
         return any(path.is_relative_to(place) for place in (self.workspace, *self.writable))
