@@ -68,7 +68,7 @@ async def test_two_processes(tmp_path: Path) -> None:
         "    try: journal = await Journal.open_to_append(Path(sys.argv[1]))\n"
         "    except SessionBusyError as busy: print('busy', busy.why); return\n"
         "    for number in range(200):\n"
-        "        journal.write(Notice(text='x').stamped(len(journal.take_contents().events) + 1 + number, 1.0))\n"
+        "        journal.write(Notice(text='x').stamped(len(journal.contents.events) + 1 + number, 1.0))\n"
         "    await journal.barrier(); await asyncio.sleep(0.5); await journal.close(); print('wrote')\n"
         "asyncio.run(main())\n"
     )

@@ -66,7 +66,7 @@ def test_a_fork_from_any_event_is_a_whole_session_and_leaves_its_parent_alone(pa
 async def test_a_session_can_be_forked_while_it_is_open(parent: Path):
     journal = await Journal.open_to_append(parent)
     events = forked(parent)
-    assert len(events) == len(journal.take_contents().events)
+    assert len(events) == len(journal.contents.events)
     child = await Journal.open_to_append(parent.parent / "child")
     await child.close()
     await journal.close()

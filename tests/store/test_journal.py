@@ -168,7 +168,7 @@ async def test_going_on_appends_behind_what_is_there(tmp_path: Path):
     events = notices(6)
     write_session(tmp_path / "s1", events[:4], stamped=True)
     journal = await Journal.open_to_append(tmp_path / "s1")
-    assert journal.take_contents().events == events[:4]
+    assert journal.contents.events == events[:4]
     for event in events[4:]:
         journal.write(event)
     await journal.close()
@@ -183,8 +183,7 @@ async def test_a_torn_last_line_is_dropped_counted_and_written_over_by_the_next_
         file.write(torn)
     assert read_journal(tmp_path / "s1").dropped_bytes == len(torn)
     journal = await Journal.open_to_append(tmp_path / "s1")
-    contents = journal.take_contents()
-    assert (contents.dropped_bytes, len(contents.events)) == (len(torn), 3)
+    assert (journal.contents.dropped_bytes, len(journal.contents.events)) == (len(torn), 3)
     journal.write(events[3])
     await journal.close()
     assert read_journal(tmp_path / "s1").events == events
@@ -199,7 +198,7 @@ def test_a_journal_cut_at_any_byte_opens_and_loses_at_most_the_torn_line(tmp_pat
 
     async def go_on(kept: int) -> None:
         journal = await Journal.open_to_append(path.parent)
-        assert journal.take_contents().events == events[:kept]
+        assert journal.contents.events == events[:kept]
         for event in events[kept:]:
             journal.write(event)
         await journal.close()

@@ -27,7 +27,7 @@ from tui_agent.core.events import (
     VerdictReached,
     VerdictRecord,
 )
-from tui_agent.core.state import RunState
+from tui_agent.core.fold import fold
 from tui_agent.secret_names import named_like_a_secret
 from tui_agent.store.journal import Journal
 from tui_agent.store.lines import decode, encode
@@ -307,9 +307,9 @@ async def test_a_session_that_goes_on_does_not_take_a_new_secret_for_an_old_one(
     for place, secret in enumerate(secrets):
         first = place == 0
         journal = await (Journal.create if first else Journal.open_to_append)(tmp_path / "s")
-        recorder = await SessionRecorder.going_on(
-            journal, RunState(), journal.take_contents().events, new_redactor()
-        )
+        redactor = new_redactor()
+        redactor.reserve(journal.path.read_text())
+        recorder = SessionRecorder(journal, redactor, fold(journal.contents.events))
         if first:
             recorder.record(SessionStarted(session_id="s", workspace="/", app_version="1"))
         recorder.record(Notice(severity="info", text=f"read {secret}"))

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -29,7 +30,7 @@ from tui_agent.core.fold import fold
 from tui_agent.core.state import RunState
 from tui_agent.store import saved_state
 from tui_agent.store.errors import JournalError
-from tui_agent.store.journal import JOURNAL_NAME, read_journal
+from tui_agent.store.journal import JOURNAL_NAME, JournalContents, read_journal
 from tui_agent.store.saved_state import NOTHING, STATE_NAME, load, save
 
 LOOKS = [{"calls": [{"tool": "list_dir", "args": {}}]}, "Done."]
@@ -84,18 +85,19 @@ async def test_a_closed_session_goes_on_from_its_saved_state(tmp_path: Path, mon
     folder = first.session.folder
     assert load(folder).state == first.session.state == replayed(first.session)
 
-    folded: list[int] = []
+    last = first.session.state.seq
+    marks: list[int] = []
 
-    def counting(events: list[Event], state: RunState) -> RunState:
-        folded.append(len(events))
-        return fold(events, state)
+    def reading(path: Path, **options: Any) -> JournalContents:
+        marks.append(options["after"].seq)
+        return read_journal(path, **options)
 
-    monkeypatch.setattr("tui_agent.store.recorder.fold", counting)
+    monkeypatch.setattr("tui_agent.store.journal.read_journal", reading)
     again = await start_session(tmp_path, LOOKS, resume=folder)
     await again.session.submit("look again")
     await again.session.wait()
     await again.close()
-    assert folded == [0]
+    assert marks == [last]
     assert load(folder).state == again.session.state == replayed(again.session)
     assert again.sent()[:3] == first.sent()[:3]
 

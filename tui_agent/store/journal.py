@@ -59,6 +59,7 @@ class JournalContents:
     """What a journal holds behind the mark from which it was read. `end` is behind the last whole event."""
 
     events: list[Event] = field(default_factory=list)
+    """Empty where `take` got them."""
     end: Mark = BEGINNING
     dropped_bytes: int = 0
     """Length of a torn last line, which is no part of `events`."""
@@ -73,14 +74,22 @@ def journal_path(path: Path) -> Path:
     return path / JOURNAL_NAME if path.is_dir() else path
 
 
-def read_journal(path: Path, *, salvage: bool = False, after: Mark = BEGINNING) -> JournalContents:
+def read_journal(
+    path: Path,
+    *,
+    salvage: bool = False,
+    after: Mark = BEGINNING,
+    take: Callable[[Event], object] | None = None,
+) -> JournalContents:
     """All events of a journal (a file, or a session's folder), or those behind a mark.
 
-    A torn last line is left out and counted. Anything else that is wrong raises `JournalError` with its line;
+    `take` gets each as it is read, and none is kept: together they take more memory than what they are folded into. A
+    torn last line is left out and counted. Anything else that is wrong raises `JournalError` with its line;
     with `salvage` the events before it are returned and the error is in `damage`.
     """
     path = journal_path(path)
     events: list[Event] = []
+    take = events.append if take is None else take
     number, size, digest = after.seq, after.size, after.digest.copy()
     torn = b""
     try:
@@ -90,20 +99,21 @@ def read_journal(path: Path, *, salvage: bool = False, after: Mark = BEGINNING) 
                 if not line.endswith(b"\n"):
                     torn = line
                     break
-                events.append(check_line(path, line, number + 1))
+                take(check_line(path, line, number + 1))
                 number, size = number + 1, size + len(line)
                 digest.update(line)
     except OSError as fault:
         raise disk_error("The session cannot be read", path, fault) from fault
     except JournalError as damage:
-        if salvage and events:
+        if salvage and number > after.seq:
             return JournalContents(events, Mark(number, size, digest), damage=damage)
         raise
     last = check_torn(path, torn, number + 1)
     if last is None:
         return JournalContents(events, Mark(number, size, digest), dropped_bytes=len(torn))
+    take(last)
     digest.update(torn)
-    return JournalContents([*events, last], Mark(number + 1, size + len(torn), digest), unterminated=True)
+    return JournalContents(events, Mark(number + 1, size + len(torn), digest), unterminated=True)
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
@@ -205,7 +215,8 @@ class Journal:
     ) -> None:
         self.folder = folder
         self.path = folder / JOURNAL_NAME
-        self._contents = contents
+        self.contents = contents
+        """What the journal held when it was opened."""
         self._lines = contents.end.seq - contents.unterminated
         self._size, self._digest = contents.end.size, contents.end.digest.copy()
         self.error: JournalError | None = None
@@ -251,8 +262,9 @@ class Journal:
         on_error: Callable[[JournalError], None] | None = None,
         *,
         after: Mark = BEGINNING,
+        take: Callable[[Event], object] | None = None,
     ) -> Journal:
-        """An existing journal, locked, read from a mark on (see `take_contents`) and rid of a torn last line.
+        """An existing journal, locked, read as by `read_journal` and rid of a torn last line.
 
         Raises `SessionBusyError`, or `JournalError` for what `read_journal` refuses; nothing is altered then.
         """
@@ -261,7 +273,7 @@ class Journal:
             raise disk_error("The session cannot be opened", path, FileNotFoundError(2, "missing"))
         lock = SessionLock.acquire(folder)
         try:
-            contents = await asyncio.to_thread(read_journal, path, after=after)
+            contents = await asyncio.to_thread(read_journal, path, after=after, take=take)
             file = await aiofiles.open(path, "ab", buffering=0, opener=private)
             if contents.dropped_bytes:
                 await file.truncate(contents.end.size)
@@ -277,11 +289,6 @@ class Journal:
         if contents.unterminated:
             journal._wrote(b"\n")
         return journal
-
-    def take_contents(self) -> JournalContents:
-        """What the journal held when it was opened; once, since it may be large and is not kept longer than needed."""
-        contents, self._contents = self._contents, JournalContents()
-        return contents
 
     @property
     def end(self) -> Mark:

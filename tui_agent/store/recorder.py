@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from tui_agent.core import events
-from tui_agent.core.fold import apply, fold
+from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
 from tui_agent.runtime.recorder import RecordingFailed
 from tui_agent.store import saved_state
@@ -70,25 +70,6 @@ class SessionRecorder:
         self._streaming = False
         self._progress: dict[str, StreamRedactor] = {}
         journal.on_error = self._journal_failed
-
-    @classmethod
-    async def going_on(
-        cls,
-        journal: Journal,
-        state: RunState,
-        recorded: Iterable[events.Event],
-        redactor: Redactor,
-        clock: Callable[[], float] = time.time,
-    ) -> SessionRecorder:
-        """Of a session that goes on from `state` and the events that were `recorded` after it."""
-
-        def whole() -> RunState:
-            with journal.path.open(encoding="utf-8", errors="replace") as lines:
-                for line in lines:
-                    redactor.reserve(line)
-            return fold(recorded, state)
-
-        return cls(journal, redactor, await asyncio.to_thread(whole), clock)
 
     @property
     def state(self) -> RunState:

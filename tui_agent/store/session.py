@@ -23,6 +23,7 @@ from tui_agent.config.sections import HookEvent, HookSettings
 from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.config.user_file import UserFile
 from tui_agent.core import events
+from tui_agent.core.fold import apply
 from tui_agent.core.names import BUDGET_KEYS, Decision
 from tui_agent.core.projections.background import lost
 from tui_agent.core.projections.history import estimate_tokens
@@ -170,10 +171,22 @@ async def _go_on(
     """The recorder of a saved session, and how many bytes its journal was rid of. What others saved is not used."""
     with no_collection():
         saved = saved_state.NOTHING if foreign else await asyncio.to_thread(saved_state.load, folder)
-        journal = await Journal.open_to_append(folder, after=saved.mark)
-        contents = journal.take_contents()
-        recorder = await SessionRecorder.going_on(journal, saved.state, contents.events, redactor, clock)
-    return recorder, contents.dropped_bytes
+        state = saved.state
+
+        def take(event: events.Event) -> None:
+            nonlocal state
+            state = apply(state, event)
+
+        journal = await Journal.open_to_append(folder, after=saved.mark, take=take)
+        await asyncio.to_thread(_reserve, redactor, journal.path)
+    return SessionRecorder(journal, redactor, state, clock), journal.contents.dropped_bytes
+
+
+def _reserve(redactor: Redactor, journal: Path) -> None:
+    """Keep the placeholders of a journal from standing for new secrets."""
+    with journal.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:  # one at a time, so that no other thread waits
+            redactor.reserve(line)
 
 
 NEXT_RUN = (

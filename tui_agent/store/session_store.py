@@ -162,9 +162,7 @@ class SessionStore:
         """Give a closed session another title, by an event in its journal. `SessionBusyError` for an open one."""
         journal = await Journal.open_to_append(self.folder(session_id))
         try:
-            event = events.TitleChanged(title=title.strip()).stamped(
-                len(journal.take_contents().events) + 1, at
-            )
+            event = events.TitleChanged(title=title.strip()).stamped(len(journal.contents.events) + 1, at)
             journal.write(event if redactor is None else redactor.redact(event))
         finally:
             await journal.close()
