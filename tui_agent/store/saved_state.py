@@ -7,13 +7,15 @@ it, by their digests; where one of them is another now, or the file is damaged, 
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, TypeAdapter
 
 from tui_agent import __version__, core
 from tui_agent.core.append_log import AppendLog
@@ -25,6 +27,9 @@ from tui_agent.core.state import RunState
 from tui_agent.store import lines, upgrade
 from tui_agent.store.journal import BEGINNING, JOURNAL_NAME, Mark
 from tui_agent.store.private import private, unblocked
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 STATE_NAME = "state.jsonl"
 
@@ -40,7 +45,7 @@ class _Head(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     code: str
-    size: int
+    size: NonNegativeInt
     """Bytes of the journal that the state comes from."""
     journal: str
     state: str
@@ -107,15 +112,24 @@ def _encoded(state: RunState) -> Iterator[bytes]:
         yield b"\n" + logs.model_dump_json(warnings="error").encode()
 
 
-def _decoded(body: bytes) -> RunState:
-    """Raises `ValueError` for what `_encoded` did not make."""
-    first, *parts = body.split(b"\n")
+def _decoded(encoded: Iterator[bytes]) -> RunState:
+    """The state of its lines. Raises `ValueError` for what `_encoded` did not make."""
+    first = next(encoded, b"")
     logs = _Logs(entries=[], groups=[], timeline=[])
-    for part in map(_Logs.model_validate_json, parts):
+    for part in map(_Logs.model_validate_json, encoded):
         logs.entries += part.entries
         logs.groups += part.groups
         logs.timeline += part.timeline
     return _with_logs(_state().validate_json(first), logs)
+
+
+def _digest(file: IO[bytes], size: int) -> _Hash:
+    """Of the next `size` bytes, or of fewer where the file ends."""
+    digest = hashlib.sha256()
+    while piece := file.read(min(size, _CHUNK)):
+        digest.update(piece)
+        size -= len(piece)
+    return digest
 
 
 def save(folder: Path, state: RunState, mark: Mark) -> None:
@@ -148,18 +162,15 @@ def load(folder: Path) -> SavedState:
     try:
         with open(folder / STATE_NAME, "rb", opener=unblocked) as file:
             head = _Head.model_validate_json(file.readline(_CHUNK))
-            body = file.read()
-        if head.code != _code() or hashlib.sha256(body).hexdigest() != head.state:
-            return NOTHING
-        digest = hashlib.sha256()
-        with open(folder / JOURNAL_NAME, "rb", opener=unblocked) as file:
-            rest = head.size
-            while piece := file.read(min(rest, _CHUNK)):
-                digest.update(piece)
-                rest -= len(piece)
-        if digest.hexdigest() != head.journal:
-            return NOTHING
-        state = _decoded(body)
+            start = file.tell()
+            if head.code != _code() or _digest(file, sys.maxsize).hexdigest() != head.state:
+                return NOTHING
+            with open(folder / JOURNAL_NAME, "rb", opener=unblocked) as journal:
+                digest = _digest(journal, head.size)
+            if digest.hexdigest() != head.journal:
+                return NOTHING
+            file.seek(start)
+            state = _decoded(file)
     except (OSError, ValueError, RecursionError):
         return NOTHING
     return SavedState(state, Mark(state.seq, head.size, digest))
