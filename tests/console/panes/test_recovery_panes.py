@@ -500,6 +500,12 @@ async def test_the_trends_have_a_row_for_each_figure() -> None:
         ("building\ncc: fatal error: no input\nexit code 1", "cc: fatal error: no input"),
         ("\x1b[31mError: red\x1b[0m", "Error: red"),
         ("---\n***\n", "--- ***"),
+        ("The command failed with exit code 1.\nbatch 1\nbatch 2", "batch 2"),
+        ("This call would not fit.\nthe closest line", "This call would not fit."),
+        (
+            "It failed with the following:\n\nbash: The command failed with exit code 7.\nsending\ncannot reach it",
+            "cannot reach it",
+        ),
     ],
 )
 def test_the_headline_of_a_message_is_the_line_that_says_what_is_wrong(message: str, expected: str) -> None:

@@ -25,7 +25,6 @@ from tui_agent.console.panes.styled_line import (
     wrap,
 )
 from tui_agent.core.projections.plan import UPDATE_PLAN
-from tui_agent.core.state import ASK_OPERATOR
 from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize
 
@@ -47,14 +46,17 @@ _FOLDED_PROGRESS = 5
 OPENED = 2_000
 """Lines of an opened block; the rest is in the session's files."""
 _BANNER = re.compile(r"([=\-_*#~─═━])\1{7,}")
-_QUIET_TOOLS = frozenset({"finish", ASK_OPERATOR, UPDATE_PLAN})
+_ASKS = "ask_operator"
+"""The tool that waits for the operator while it runs."""
+
+_QUIET_TOOLS = frozenset({"finish", _ASKS, UPDATE_PLAN})
 """Tools whose content stands elsewhere on the screen."""
 
 
 def draw_call(entry: CallEntry, width: int, context: BlockContext) -> list[Line]:
     """The block's lines."""
     state = str(entry.state)
-    if entry.tool == ASK_OPERATOR and state == "running":
+    if entry.tool == _ASKS and state == "running":
         state = "waiting"
     lines = [_headline(entry, width, context, state)]
     if context.expanded:
@@ -132,7 +134,7 @@ def _meta(
     passed = entry.duration
     if state == "running" and entry.started is not None:
         passed = max(0.0, context.now - entry.started)
-    if passed or (state in ("running", "succeeded", "failed") and entry.tool != ASK_OPERATOR):
+    if passed or (state in ("running", "succeeded", "failed") and entry.tool != _ASKS):
         parts.append((seconds(passed) if passed else "0 s", "muted"))
     spans: list[Span] = []
     for number, (text, style) in enumerate(parts):

@@ -14,8 +14,8 @@ _SAID = re.compile(
     r"\b(?:error|fatal|failed|failure|denied|not found|no such|cannot|unknown|timed out|panic)\b",
     re.IGNORECASE,
 )
-_SUMMARY = re.compile(r"^(?:The command failed with )?exit code -?\d+[.:]?\s*", re.IGNORECASE)
-"""How a tool begins: it says that something failed, and not why."""
+_SUMMARY = re.compile(r"^(?:\w+: )?(?:The command failed with )?exit code -?\d+[.:]?\s*", re.IGNORECASE)
+"""How a tool begins, in a note behind its name: it says that something failed, and not why."""
 _NOTHING = "(no output)"
 _WORD = re.compile(r"[^\W_]{2}")
 _DECORATION = re.compile(r"^(?:E\s{2,}|>\s+|[-=_*#~ ]{3,})")
@@ -34,5 +34,10 @@ def headline(message: str, limit: int = 400) -> str:
     if named:
         return one_line(_DECORATION.sub("", named[-1]), limit)
     why = [line for line in (_SUMMARY.sub("", line) for line in lines) if line and line != _NOTHING] or lines
-    said = next((line for line in why if _SAID.search(line[:400])), why[0])
+    # What ends in a colon announces, and output that names no error tells most at its end.
+    of_command = _SUMMARY.match(lines[0]) is not None
+    said = next(
+        (line for line in why if _SAID.search(line[:400]) and not line.endswith(":")),
+        why[-1 if of_command else 0],
+    )
     return one_line(_DECORATION.sub("", said), limit)
