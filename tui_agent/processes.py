@@ -39,13 +39,11 @@ def own_program(name: str, workspace: Path | None = None) -> str | None:
     a checkout may bring one of that name along.
     """
     root = os.path.realpath(workspace or os.sep)
-    folders = [
-        folder
-        for folder in os.environ.get("PATH", os.defpath).split(os.pathsep)
-        if Path(folder).is_absolute()
-        and (root == os.sep or not Path(os.path.realpath(folder)).is_relative_to(root))
-    ]
-    return shutil.which(name, path=os.pathsep.join(folders)) if folders else None
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        found = shutil.which(name, path=folder) if Path(folder).is_absolute() else None
+        if found and (root == os.sep or not Path(os.path.realpath(folder)).is_relative_to(root)):
+            return found
+    return None
 
 
 async def uncancelled(work: Coroutine[Any, Any, T]) -> T:
