@@ -477,6 +477,13 @@ async def test_the_strip_is_one_calm_line_when_all_is_well() -> None:
     assert text.startswith("✓ RECOVERED bash pytest -q · 1 failure, 1 recovered · next step ")
 
 
+async def test_the_strip_estimates_no_next_step_of_a_model_that_did_not_reply() -> None:
+    story = backing_off().add(events.RunFinished(outcome=events.Outcome.MODEL_FAILED))
+    text = await text_at(IncidentStrip, story, (120, 40))
+    assert text.startswith("○ 1 problem left open")
+    assert "likely" not in text
+
+
 async def test_the_strip_says_nothing_of_a_confidence_that_the_policy_does_not_go_by() -> None:
     story = Story("hpd").run("Go.")
     assert (await text_at(IncidentStrip, story, (120, 40))).strip() == "✓ all is well"

@@ -154,7 +154,10 @@ def _calm(state: RunState, width: int) -> Line:
     if incidents.failures:
         counts = f"{counted(incidents.failures, 'failure')}, {incidents.recoveries} recovered"
         parts.append((Span(counts, "muted"),))
-    if state.run.number and state.recovery.policy.cognition != "off":
+    cognition = state.recovery.policy.cognition
+    # The estimate is of steps that the model takes: it says nothing about a model that does not reply.
+    silent = cognition == "chance" and state.recovery.faults.last is not None
+    if state.run.number and cognition != "off" and not silent:
         parts.append(next_step(state))
         strategy = str(state.recovery.cognition.strategy).upper()
         if strategy != "CONTINUE":
