@@ -55,7 +55,7 @@ def key_problem(key: str, action: str = "") -> str:
     """Why an action cannot have this key; "" where it can. The key is as `written` gives it."""
     *modifiers, name = key.split("+")
     if action.startswith(REPLAY) and key in _PANES:
-        return f"{key} is a key of the panes"
+        return f"the panes have {key} for themselves"
     if action.startswith(REPLAY) and (key in {"space", *_BRACKETS} or (len(key) == 1 and key.isprintable())):
         return ""
     if not _FORM.fullmatch(key):
