@@ -23,7 +23,7 @@ async def test_a_remark_leaves_cards_prompt_and_screens_alone(size: tuple[int, i
             return [place.visible_region for place in found if place.visible_region.area]
 
         async def says(text: str) -> None:
-            console.app.notify(text, markup=False)
+            console.app.notify(text, markup=False, timeout=60)
             await console.until(toasts)
             await console.pilot.pause()
             await console.pilot.pause()

@@ -15,7 +15,7 @@ FEW = 6
 """Rows below which remarks go without padding."""
 
 CSS = """
-ToastRack { dock: top; align: right top; margin: 0; padding: 1 0 0 0; overflow: hidden; }
+ToastRack { dock: top; align: right top; margin: 0; padding: 1 0 0 0; overflow: hidden auto; scrollbar-size: 0 0; }
 ToastRack.-few { padding: 0; }
 ToastRack.-few Toast { width: auto; max-width: 100%; padding: 0 1; margin: 0; }
 ToastRack.-one Toast { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -28,17 +28,21 @@ def place(screen: Screen[object]) -> None:
         rack = screen.get_child_by_type(ToastRack)
     except NoMatches:
         return
+    if not rack.has_class("-followed") and rack.is_running:
+        # A remark that comes, a card and a resize lay the screen out anew.
+        rack.add_class("-followed")
+        screen.screen_layout_refresh_signal.subscribe(rack, place)
     if not rack.display or not screen.size.height:
         return
-    if not rack.has_class("-placed"):
-        rack.add_class("-placed")
-        screen.screen_layout_refresh_signal.subscribe(rack, place)
     rows = _rows(screen)
     rack.styles.max_height = rows
     rack.set_class(rows < FEW, "-few")
     rack.set_class(rows < 2, "-one")
-    for toast in rack.query(Toast):
+    toasts = [*rack.query(Toast)]
+    for toast in toasts:
         toast.styles.max_height = rows
+        # Where there is no room for several, the newest is shown.
+        toast.parent.display = rows >= FEW or toast is toasts[-1]
 
 
 def _rows(screen: Screen[object]) -> int:

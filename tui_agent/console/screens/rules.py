@@ -156,7 +156,9 @@ class RulesScreen(Catalog[RuleRow]):
     def about(self, row: RuleRow) -> Content:
         words = reveal(f"{in_words(row.rule)}.")
         used = f"Used {counted(row.uses, 'time')} in this session. " if row.uses else ""
-        where = f"From {short(row.rule.origin)}."
+        origin = row.rule.origin
+        own = row.placed.scope in {"session", "workspace"}
+        where = f"{origin[0].upper()}{origin[1:]}." if own else f"From {short(origin)}."
         if not row.placed.scope:
             where += " It is changed where it stands."
         return Content.assemble(
