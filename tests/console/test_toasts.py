@@ -19,7 +19,11 @@ async def test_a_remark_leaves_cards_prompt_and_screens_alone(size: tuple[int, i
     async with live(size) as console:
 
         def toasts() -> list[Region]:
-            found = [console.app.screen.find_widget(toast) for toast in console.app.screen.query(Toast)]
+            found = [
+                console.app.screen.find_widget(toast)
+                for toast in console.app.screen.query(Toast)
+                if toast.parent.display
+            ]
             return [place.visible_region for place in found if place.visible_region.area]
 
         async def says(text: str) -> None:
