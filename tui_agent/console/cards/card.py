@@ -33,6 +33,8 @@ BARE = 7
 """Rows below which a card goes without its frame, and the choices without words."""
 
 WAY_BACK = key_line(("Esc", "prompt"), ("^C", "interrupt"))
+_IN_A_FIELD = key_line(("^C", "interrupt"))
+"""Where Esc leaves a field of the card first, as the field says itself."""
 
 
 class Card(Vertical):
@@ -112,7 +114,11 @@ class Card(Vertical):
         more = Content.styled(f"↓ {counted(left, 'more line')}  ", "$muted") + key_line(
             ("PgDn", "read on"), ("End", "last")
         )
-        self.border_subtitle = more if left else self._hint or None
+        inside = self.has_class("-editing") or self.has_class("-denying")
+        self.border_subtitle = more if left else _IN_A_FIELD if inside else self._hint or None
+
+    def on_descendant_focus(self) -> None:
+        self._show_hint()
 
     def on_card_body_scrolled(self) -> None:
         self._show_hint()
