@@ -643,7 +643,7 @@ def test_what_was_tried_is_shown_by_the_line_that_says_what_is_wrong_and_the_las
     error = "The command failed with exit code 1.\nE\n=====\nModuleNotFoundError: No module named 'shop'"
     attempts = [
         Attempt("step 1", "other trouble\nmore"),
-        *[Attempt(f"step {n}", error) for n in (2, 3)],
+        *[Attempt(f"step {n}", f"{error}\nRan 1 test in 0.00{n}s") for n in (2, 3)],
     ]
     texts = [passage.text for passage in tried(attempts)]
     assert texts == [
@@ -653,7 +653,7 @@ def test_what_was_tried_is_shown_by_the_line_that_says_what_is_wrong_and_the_las
         "2. step 2: the same error as the next",
         "3. step 3",
         "ModuleNotFoundError: No module named 'shop'",
-        error,
+        f"{error}\nRan 1 test in 0.003s",
     ]
 
 

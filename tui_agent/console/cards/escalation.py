@@ -23,6 +23,7 @@ from tui_agent.console.commands import is_command
 from tui_agent.console.panes.calls import main_argument, short_input
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import Asked
+from tui_agent.core.recovery.signature import normalise
 
 if TYPE_CHECKING:
     from textual import events
@@ -241,7 +242,7 @@ def tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
     yield Passage("Tried:", "muted")
     last = len(attempts)
     for number, attempt in enumerate(attempts, 1):
-        same = number < last and attempt.error == attempts[number].error
+        same = number < last and normalise(attempt.error) == normalise(attempts[number].error)
         yield Passage(
             f"{number}. {attempt.what}{': the same error as the next' if same else ''}", "muted", indent=1
         )

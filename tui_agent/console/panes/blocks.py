@@ -13,7 +13,7 @@ from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.prose import Prose
-from tui_agent.console.panes.styled_line import Line, Span, clip, wrap, wrap_spans
+from tui_agent.console.panes.styled_line import Line, Span, clip, width_of, wrap, wrap_spans
 from tui_agent.core.projections.plan import UPDATE_PLAN
 from tui_agent.quantities import compact, counted, dollars, seconds
 from tui_agent.terminal_text import one_line, sanitize
@@ -376,13 +376,15 @@ def _outcome(entry: conversation.OutcomeEntry, width: int, context: BlockContext
     sign = OUTCOMES.get(str(entry.outcome), OUTCOMES["error"])
     loud = sign.role == "error"
     back = " on:error-background" if loud else ""
-    title = (
-        Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold{back}"),
-        *(Span(f" · {part}", f"muted{back}") for part in account(entry)),
-        Span(f"  {one_line(entry.rule, 60)}" if entry.rule else "", f"muted{back}"),
-    )
+    rows: list[Line] = [(Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold{back}"),)]
+    for part in (*account(entry), *([one_line(entry.rule, 60)] if entry.rule else [])):
+        added = (*rows[-1], Span(f" · {part}", f"muted{back}"))
+        if width_of(added) <= width:
+            rows[-1] = added
+        else:
+            rows.append((Span(part, f"muted{back}"),))
     lines: list[Line] = [(Span("━" * width, sign.role),)]
-    lines.extend((*line, Span("", back.strip())) for line in wrap_spans(title, width))
+    lines.extend((*line, Span("", back.strip())) for row in rows for line in wrap_spans(row, width))
     if entry.reason and str(entry.outcome) != "answered":
         lines.extend(
             (Span(text, f"{'' if loud else 'muted'}{back}".strip()), Span("", back.strip()))
