@@ -115,7 +115,8 @@ class Card(Vertical):
             ("PgDn", "read on"), ("End", "last")
         )
         inside = self.has_class("-editing") or self.has_class("-denying")
-        self.border_subtitle = more if left else _IN_A_FIELD if inside else self._hint or None
+        hint = _IN_A_FIELD if inside and self._hint is WAY_BACK else self._hint
+        self.border_subtitle = more if left else hint or None
 
     def on_descendant_focus(self) -> None:
         self._show_hint()
