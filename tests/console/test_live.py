@@ -56,7 +56,7 @@ async def test_page_keys_in_the_prompt_read_back_in_the_conversation_and_sending
         await console.say("fix it")
         console.session.record(ReplyDelta(text="\n".join(f"row {number}" for number in range(100))))
         pane = console.screen.query_one(ConversationPane)
-        await console.until(lambda: pane.scroll_offset.y > 50)
+        await console.until(lambda: 50 < pane.scroll_offset.y == pane.max_scroll_y)
         end = pane.scroll_offset.y
         await console.press("pageup", "pageup")
         await console.until(lambda: pane.scroll_offset.y < end - 10)
