@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.widgets import Static
 
+from tui_agent.console.commands import shown_key
+from tui_agent.console.hints import key_line
 from tui_agent.console.panes.glyphs import spinner
 from tui_agent.quantities import whole_seconds
 from tui_agent.terminal_text import revealed_line, sanitize
@@ -74,12 +76,13 @@ class OwnOutput(Static):
         head = (
             f"{spinner(turning)} $ {revealed_line(run.command, 60)}  {whole_seconds(monotonic() - run.began)}"
         )
+        interrupt = key_line((shown_key("interrupt"), "interrupt"))
         lines = [line for line in sanitize(run.printed).split("\n") if line.strip()][-SHOWN:]
         width = max(1, self.content_region.width or self.app.size.width - 2)
         self.update(
             Content("\n").join(
                 [
-                    Content.assemble((head, "$text-accent"), ("  Esc interrupts it", "$text-muted")),
+                    Content.assemble((head, "$text-accent"), "  ", interrupt),
                     *(Content(line).truncate(width, ellipsis=True) for line in lines),
                 ]
             )

@@ -15,9 +15,10 @@ from textual.widgets import Static, TextArea
 
 from tui_agent.config.user_file import TableError
 from tui_agent.console.fields import TextField
+from tui_agent.console.hints import key_line
 from tui_agent.terminal_text import reveal
 
-KEYS = "^S keeps it · Esc leaves it"
+KEYS = key_line(("^S", "keep it"), ("Esc", "cancel"))
 
 
 class TableScreen(ModalScreen[bool]):
@@ -51,7 +52,7 @@ class TableScreen(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = Content(KEYS)
+            box.border_subtitle = KEYS
             yield Static(Content(self._about))
             yield TextField(self._text, show_line_numbers=True, compact=True)
             yield self._message
