@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.widget import Widget
 from textual.widgets import Input
 
 from tests.console.real_session import real_live
 from tui_agent.config.errors import ConfigError
 from tui_agent.config.keys import key_problem, written
 from tui_agent.config.settings import load_settings, user_config_file
+from tui_agent.console import panes
 from tui_agent.console.commands import BINDABLE, BY_NAME, shown_key, use_keys
 from tui_agent.console.screens.help import HelpScreen, command_rows
 from tui_agent.console.screens.keys import KeyCapture, KeysScreen
@@ -78,6 +80,13 @@ def test_a_key_of_the_replay_may_be_a_letter_that_its_panes_do_not_have(
 ) -> None:
     problem = key_problem(written(key), action)
     assert (why in problem) if why else not problem
+
+
+@pytest.mark.parametrize("pane", (getattr(panes, name) for name in panes.__all__))
+def test_no_action_of_the_replay_takes_a_letter_of_a_pane(pane: type[Widget]) -> None:
+    bindings = [binding for each in pane.__mro__ for binding in vars(each).get("BINDINGS", ())]
+    letters = [key for binding in bindings for key in binding.key.split(",") if len(key) == 1]
+    assert not [key for key in letters if not key_problem(written(key), "replay-error")]
 
 
 def test_a_checkout_binds_no_keys_and_a_wrong_key_is_named(tmp_path: Path) -> None:

@@ -30,7 +30,6 @@ _NEEDED: dict[str, str] = {
         ("up", "down", "left", "right", "home", "end", "pageup", "pagedown"), "moves in texts and lists"
     ),
 }
-_BRACKETS = ("left_square_bracket", "right_square_bracket")
 ESCAPE = "escape"
 MOST_F = 24
 
@@ -46,17 +45,19 @@ def written(key: str) -> str:
 
 
 REPLAY = "replay-"
-"""How the actions of the replay begin, which has no prompt: any letter can be one of its keys,"""
-_PANES = frozenset("cgjksw")
-"""but for those of its panes."""
+"""How the names of the replay's actions begin. It has no prompt, so that its keys may be letters."""
+_REPLAY_KEYS = frozenset({"space", "left_square_bracket", "right_square_bracket"})
+"""Keys that are no letters and that only the replay may have."""
+_PANE_KEYS = frozenset("cgjksw")
+"""Letters that panes use, in the replay too."""
 
 
 def key_problem(key: str, action: str = "") -> str:
     """Why an action cannot have this key; "" where it can. The key is as `written` gives it."""
     *modifiers, name = key.split("+")
-    if action.startswith(REPLAY) and key in _PANES:
+    if action.startswith(REPLAY) and key in _PANE_KEYS:
         return f"the panes have {key} for themselves"
-    if action.startswith(REPLAY) and (key in {"space", *_BRACKETS} or (len(key) == 1 and key.isprintable())):
+    if action.startswith(REPLAY) and (key in _REPLAY_KEYS or (len(key) == 1 and key.isprintable())):
         return ""
     if not _FORM.fullmatch(key):
         return f"{key!r} is no key; write one as f11, ctrl+t or alt+x"
