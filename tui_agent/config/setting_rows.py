@@ -73,8 +73,8 @@ class SettingRow:
     default: str
     origin: str
     choices: tuple[str, ...] = ()
-    by_hand: str = ""
-    """Why it is not edited as a value; "" where it is."""
+    edited: str = ""
+    """How it is edited where not as a value."""
 
     @property
     def is_table(self) -> bool:
@@ -125,8 +125,8 @@ def setting_rows(settings: Settings) -> Iterator[SettingRow]:
         if _is_table(name) and name not in SECTIONS:
             value = getattr(settings, name)
             note = notes.get(name, "") or " ".join((type(value).__doc__ or "").split())
-            by_hand = ELSEWHERE.get(name, "a table, edited as TOML")
-            yield SettingRow(name, "tables", note, _counted(value), "", settings.origin(name), (), by_hand)
+            edited = ELSEWHERE.get(name, "a table, edited as TOML")
+            yield SettingRow(name, "tables", note, _counted(value), "", settings.origin(name), (), edited)
     hints, note = settings.recovery.hints, field_notes(RecoverySection)["hints"]
     yield SettingRow(
         "recovery.hints", "tables", note, ", ".join(each.pattern for each in hints), "",

@@ -30,7 +30,7 @@ class AppendLog(Sequence[T], Generic[T]):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """In JSON a log is the list of its items."""
-        items = handler(list[get_args(source)[0]])  # type: ignore[misc]
+        items = core_schema.list_schema(handler.generate_schema(get_args(source)[0]))
         listed = core_schema.wrap_serializer_function_ser_schema(lambda log, rest: rest(log[:]), schema=items)
         return core_schema.no_info_after_validator_function(cls, items, serialization=listed)
 

@@ -93,7 +93,7 @@ class RunFacts:
     model: str = ""
     system_prompt: str = ""
     system_tokens: int = 0
-    """Estimate for it; `tools_tokens` for what the tools take beside it."""
+    """Estimate for the system prompt."""
     tools: tuple[str, ...] = ()
     iteration: int = 0
     max_iterations: int = 50

@@ -26,11 +26,9 @@ logger = logging.getLogger(__name__)
 Listener = Callable[[events.Event, RunState], None]
 E = TypeVar("E", bound=events.Event)
 
-
-# Sets of types, since `isinstance` costs much on pydantic models.
+# Sets of types: `isinstance` is slow for pydantic models.
 _PIECES = frozenset({events.ReplyDelta, events.ToolProgress})
 """Text that comes in pieces, whose secrets may be split between two of them."""
-
 
 _MADE_FROM_STATE = frozenset(
     {

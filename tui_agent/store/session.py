@@ -145,7 +145,7 @@ async def open_session(
         gone = lost(recorder.state.background)
         for event in (*gone, *repair_events(recorder.state), *_chosen_now(settings, recorder.state)):
             recorder.record(event)
-        if not is_foreign(folder, sessions_folder(settings.state_dir)):
+        if not foreign:
             settings = _where_it_was(settings, recorder.state)
     background = BackgroundCommands(recorder.record, recorder.state.background.started)
     return Session(

@@ -87,8 +87,8 @@ def _headline(entry: CallEntry, width: int, context: BlockContext, state: str) -
     call = short_input(entry.tool, entry.input, entry.arguments)
     meta: tuple[Span, ...] = ()
     room = 0
-    for told in (3, 2, 1) if entry.recovered else (3,):
-        meta = _meta(entry, context, state, role, back, brief=width < _ROOMY, told=told)
+    for details in (3, 2, 1) if entry.recovered else (3,):
+        meta = _meta(entry, context, state, role, back, brief=width < _ROOMY, details=details)
         room = width - 2 - len(one_line(entry.tool)) - 2 - (width_of(meta) + 2 if meta else 0)
         if room >= min(len(call), _READABLE):
             break
@@ -107,9 +107,9 @@ def _headline(entry: CallEntry, width: int, context: BlockContext, state: str) -
 
 
 def _meta(
-    entry: CallEntry, context: BlockContext, state: str, role: str, back: str, *, brief: bool, told: int
+    entry: CallEntry, context: BlockContext, state: str, role: str, back: str, *, brief: bool, details: int
 ) -> tuple[Span, ...]:
-    """State in words, attempt and duration: the headline's right end. `told`: how much of a recovery is said."""
+    """State in words, attempt and duration: the headline's right end. `details`: how many of a recovery are said."""
     parts: list[tuple[str, str]] = []
     sign = CALL_STATES.get(state, CALL_STATES["requested"])
     word = entry.refusal if state == "blocked" and entry.refusal else sign.word
@@ -125,7 +125,7 @@ def _meta(
     elif state == "running":
         parts.append((f"try{counted}" if entry.attempt > 1 and counted else "running", role))
     elif entry.recovered:
-        parts.append((" · ".join(recovered_words(entry.recovered, brief=brief)[:told]), "ok bold"))
+        parts.append((" · ".join(recovered_words(entry.recovered, brief=brief)[:details]), "ok bold"))
     elif word:
         parts.append((word, f"{role} bold" if state in ("waiting", "blocked", "denied") else role))
     if entry.diff:

@@ -85,8 +85,8 @@ class ConversationPane(LinePane):
         self._conversation: Conversation | None = None
         self.still = False
         """Nobody works on it: a paused replay, a run that an earlier process left open."""
-        self._headless = False
-        """The beginning is to come."""
+        self._lacks_beginning = False
+        """`show` brings the beginning next."""
         self._phase = ""
         self._now = 0.0
         self._following = True
@@ -115,7 +115,7 @@ class ConversationPane(LinePane):
         policy = state.recovery.policy
         limit = 0 if policy.attempts == "off" else policy.attempts_limit
         first = self._conversation is None
-        begins_with = self._transcript.entry(0) if self._headless else None
+        begins_with = self._transcript.entry(0) if self._lacks_beginning else None
         self._conversation, self._phase, self._now = conversation, phase, now
         closed = self._transcript.update(conversation, limit, phase == "backoff")
         if begins_with is not None:
@@ -128,11 +128,11 @@ class ConversationPane(LinePane):
         """Show a conversation whose beginning comes with the next `show`, and in which nobody is at work."""
         self.still = True
         self.show(state, state.at)
-        self._headless = True
+        self._lacks_beginning = True
 
     def _make_room(self, seq: int) -> int:
         """The beginning has come: keep the place. Returns how many blocks stand before that of event `seq` now."""
-        self._headless = False
+        self._lacks_beginning = False
         before = self._transcript.find(seq) or 0
         self._anchor = (self._anchor[0] + before, self._anchor[1])
         if self._cursor is not None:

@@ -136,9 +136,8 @@ class LiveScreen(SessionScreen):
             now = key_hints("interrupt", "pause", "step")
         else:
             now = key_hints("auto", "step", "interrupt")
-        return [
-            *key_hints("help"), *now, *key_hints("panes", "quit"), Hint("^P", "palette", "ctrl+p"), *key_hints("jump"),
-        ]  # fmt: skip
+        palette = Hint("^P", "palette", "ctrl+p")
+        return [*key_hints("help"), *now, *key_hints("panes", "quit"), palette, *key_hints("jump")]
 
     def came_to_front(self) -> None:
         super().came_to_front()

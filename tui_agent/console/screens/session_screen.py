@@ -43,12 +43,12 @@ PAINTED = 0.5
 COMMAND_TRUST_FILE = "command-trust.json"
 """Which commands of which checkout the operator agreed to send."""
 
-
 _ASKS_FIRST = {
     "ask": "Writes and commands ask you first.",
     "writes": "File edits run; commands ask you first.",
     "all": "Nothing asks you first any more, but for what a permission rule says.",
 }
+"""What a form of approvals means."""
 _NEXT_TASK = {
     "AUTO": "The next task goes on by itself.",
     "STEP": "In the next task every request waits for you.",

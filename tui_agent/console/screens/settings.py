@@ -116,7 +116,7 @@ class SettingsScreen(Catalog[SettingRow]):
             parts.append(Content(f"One of {', '.join(row.choices)}."))
         origin = "not set" if not row.is_set else f"from {short(row.origin)}"
         default = f"default {short(row.default)}" if row.default else "no default"
-        last = " · ".join(part for part in (origin, default, row.by_hand) if part)
+        last = " · ".join(part for part in (origin, default, row.edited) if part)
         return Content("\n").join(
             [*(part for part in parts if part.plain), Content.assemble((last, "$muted"))]
         )

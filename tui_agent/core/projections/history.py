@@ -74,7 +74,7 @@ class History:
 
     groups: AppendLog[Group] = field(default_factory=AppendLog)
     totals: AppendLog[int] = field(default_factory=AppendLog)
-    """Tokens of all groups up to each."""
+    """For each group, the estimated tokens of all groups up to it."""
     words: AppendLog[int] = field(default_factory=AppendLog)
     """Places of the groups that are no exchange."""
     run: int = 0
@@ -115,7 +115,7 @@ class History:
                 yield str(group.messages[0]["content"])
 
     def tokens(self, start: int) -> int:
-        """Of the groups from place `start` on."""
+        """Estimate for the groups from place `start` on."""
         return self.totals[-1] - (self.totals[start - 1] if start else 0) if self.totals else 0
 
     def plus(self, group: Group, **changes: Any) -> History:
