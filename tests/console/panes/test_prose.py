@@ -43,6 +43,7 @@ MARKDOWN = st.lists(
             "[label](http://example.org/x)",
             "end",
             "    code\n",
+            "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n",
         ]
     ),
     max_size=25,
@@ -227,6 +228,15 @@ def test_lists_quotes_and_code_keep_their_place_in_each_other() -> None:
         "1. run",
         "   ▏ make",
     ]
+
+
+def test_a_patch_without_a_fence_keeps_its_signs_and_ends_where_words_follow() -> None:
+    patch = [
+        *("diff --git a/x.py b/x.py", "index 1..2 100644", "--- a/x.py", "+++ b/x.py", "@@ -1,3 +1,3 @@")
+    ]
+    patch += [" keep", "", "-    old", "+    new"]
+    lines = [text_of(line) for line in Prose(60).finish("\n".join(["The patch:", *patch, "Two `words`."]))]
+    assert lines == ["The patch:", *(f"▏ {line}".rstrip() + " " * (not line) for line in patch), "Two words."]
 
 
 def test_a_diff_is_coloured_by_what_it_adds_and_removes() -> None:

@@ -1,7 +1,8 @@
 """A reply's Markdown as lines, drawn while it comes in: each source line is wrapped once, each block parsed once.
 
-The block that still grows is drawn as plain text. It closes at an empty line before unindented text, at a heading and
-at a fence, and is then drawn again by `markdown`. So what closed never changes, and appending costs the same always.
+The block that still grows is drawn as plain text. It closes at an empty line before unindented text, at a heading, at
+a fence and at a patch, and is then drawn again by `markdown`. So what closed never changes, and appending costs the
+same always.
 """
 
 from __future__ import annotations
@@ -25,6 +26,13 @@ plain. Code may be as long as what is highlighted."""
 
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _HEADING = re.compile(r"#{1,6} ")
+
+_PATCH = "diff --git "
+_PATCH_FENCE = "~" * 40
+"""Around a patch that stands in the text bare: its signs are no bullets."""
+_IN_PATCH = re.compile(
+    r"[-+ @\\]|(diff|index|new|deleted|old|similarity|dissimilarity|rename|copy|Binary|GIT) "
+)
 
 
 class Prose:
@@ -109,6 +117,8 @@ class Prose:
     def _take(self, line: str) -> None:
         """Add a complete source line to the block that it belongs to, and draw it plainly."""
         fence = _FENCE.match(line)
+        if self._fence == _PATCH_FENCE and line and not _IN_PATCH.match(line):
+            self._close()
         if self._fence:
             self._keep(line)
             if fence is not None and line.strip() == fence[1] and fence[1].startswith(self._fence):
@@ -122,6 +132,9 @@ class Prose:
             self._blank = True
             return
         self._begin(line)
+        if line.startswith(_PATCH):
+            self._fence = _PATCH_FENCE
+            self._keep(f"{_PATCH_FENCE}diff")
         self._keep(line)
         if fence is not None:
             self._fence = fence[1]
@@ -134,7 +147,8 @@ class Prose:
         """Close the block before `line` where it begins another, and keep the empty line between them."""
         unindented = not line[0].isspace()
         long = self._size > SPLIT and not line.startswith("|")
-        if unindented and (self._blank or long or _FENCE.match(line) or _HEADING.match(line)):
+        starts = _FENCE.match(line) or _HEADING.match(line) or line.startswith(_PATCH)
+        if unindented and (self._blank or long or starts):
             self._close()
         if self._blank:
             self._blank = False
