@@ -106,6 +106,11 @@ class RecoveryState:
             case _:
                 return None
 
+    @property
+    def attempts_so_far(self) -> AttemptLedger:
+        """The ledger with what the open iteration's calls have come to."""
+        return self.attempts.apply(close(0, self.pending), self.policy) if self.pending else self.attempts
+
     def key(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """The identity of a call under the policy."""
         return call_key(tool, arguments, self.policy.attempts_key)
