@@ -18,7 +18,7 @@ from tui_agent.console.commands import use_keys
 from tui_agent.console.player import FRAME, SPEEDS, Player
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.fork import ForkScreen
-from tui_agent.console.screens.help import replay_rows
+from tui_agent.console.screens.help import HelpPane, HelpScreen, replay_rows, sections
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.scrubber import column_of
 from tui_agent.core.events import (
@@ -206,6 +206,16 @@ async def test_the_panes_and_the_scrubber_show_the_position(saved: Path, tmp_pat
         await pilot.press("end")
         await pilot.pause(0.1)
         assert "Built." in shown(screen)
+
+
+async def test_the_help_begins_with_the_keys_of_the_replay(saved: Path, tmp_path: Path) -> None:
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        screen.set_focus(None)
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(screen.app.screen, HelpScreen))
+        assert screen.app.screen.query_one(HelpPane)._sections[0] == ("Replay", replay_rows())
+    assert "Prompt" not in dict(sections(replay=True))
+    assert not any("/compact" in left for left, _ in dict(sections(replay=True))["Commands and their keys"])
 
 
 async def test_a_click_on_the_scrubber_goes_there(saved: Path, tmp_path: Path) -> None:

@@ -331,8 +331,8 @@ class DashboardScreen(Tab):
         """Keys, commands, panes."""
         from tui_agent.console.screens.help import HelpScreen
 
-        focused = self.focused
-        self.app.push_screen(HelpScreen("" if focused is None else focused.id or ""), mode=self.id)
+        focused = "" if self.focused is None else self.focused.id or ""
+        self.app.push_screen(HelpScreen(focused, replay=self.replays), mode=self.id)
 
     def action_context(self) -> None:
         """What fills the model's window now."""

@@ -101,7 +101,7 @@ PANES: dict[str, tuple[str, str]] = {
         "Confidence",
         (
             "The chance that the next step succeeds, estimated from recorded runs (or the policy's confidence), its "
-            "trend, the strategy, and what is unresolved. No progress: steps without a success. Failing turns: steps "
+            "trend, the strategy, and what is unresolved. No progress: steps without a success. Failing steps: those "
             "in a row in which all failed."
         ),
     ),
@@ -155,22 +155,22 @@ def replay_rows() -> Rows:
     ]
 
 
-def sections(focused: str = "") -> list[tuple[str, Rows]]:
-    """All sections; that of the pane with this id comes first."""
+def sections(focused: str = "", *, replay: bool = False) -> list[tuple[str, Rows]]:
+    """All sections, that of the pane with this id first; in a replay those that are of use there, its keys first."""
     here = PANES.get(focused)
     others = [words for name, words in PANES.items() if name != focused]
+    keys: list[tuple[str, Rows]] = [("Replay", replay_rows())]
+    commands: list[tuple[str, Rows]] = [("Commands and their keys", command_rows(replay=replay))]
+    prompt: list[tuple[str, Rows]] = [("Prompt", PROMPT_KEYS), ("Vim keys", VIM_KEYS), ("Cards", CARD_KEYS)]
     return [
         *([("This pane", (here,))] if here else []),
-        ("Commands and their keys", command_rows()),
-        ("Prompt", PROMPT_KEYS),
-        ("Vim keys", VIM_KEYS),
-        ("Cards", CARD_KEYS),
+        *(keys + commands if replay else commands + prompt),
         ("Tabs", TAB_KEYS),
         ("Panes", others),
         ("The strip and its ladder", STRIP),
         ("Strategies", STRATEGIES),
         ("Signs", SIGNS),
-        ("Replay", replay_rows()),
+        *([] if replay else keys),
     ]
 
 
@@ -186,9 +186,9 @@ class HelpPane(LinePane):
     }
     """
 
-    def __init__(self, focused: str = "") -> None:
+    def __init__(self, focused: str = "", *, replay: bool = False) -> None:
         super().__init__()
-        self._sections = sections(focused)
+        self._sections = sections(focused, replay=replay)
 
     def show(self, state: RunState, now: float) -> None:
         """The help is the same in every state."""
@@ -219,13 +219,13 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,f1,q", "dismiss(None)", "Back", show=False, priority=True),
     ]
 
-    def __init__(self, focused: str = "") -> None:
+    def __init__(self, focused: str = "", *, replay: bool = False) -> None:
         """`focused`: id of the pane that is explained first."""
         super().__init__()
-        self._focused_pane = focused
+        self._focused_pane, self._replay = focused, replay
 
     def compose(self) -> ComposeResult:
-        pane = HelpPane(self._focused_pane)
+        pane = HelpPane(self._focused_pane, replay=self._replay)
         pane.border_title = Content("Help")
         pane.border_subtitle = key_line(("↑↓", "scroll"), ("Esc", "close"))
         yield pane
@@ -235,9 +235,12 @@ class HelpScreen(ModalScreen[None]):
         self.query_one(HelpPane).focus()
 
 
-def command_rows() -> Rows:
+def command_rows(*, replay: bool = False) -> Rows:
+    """All commands; for a replay those that make sense there."""
     rows = []
     for command in COMMANDS:
+        if replay and not command.replay:
+            continue
         key = f"{key_label(command.pressed)} " if command.pressed else ""
         rows.append((f"{key:<4}{command.usage}", command.help))
     return rows
