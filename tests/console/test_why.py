@@ -59,7 +59,7 @@ async def test_a_failure_is_told_from_its_error_to_what_became_of_it(
     counts = {count.detector: count for count in why.counts}
     assert counts["attempts"].stands.startswith("read_file: 2 of 3 failures of this call")
     assert (counts["attempts"].level, counts["attempts"].rule) == ("guide", "attempts.guide")
-    assert counts["streak"].stands == "2 of 3 failing turns in a row"
+    assert counts["streak"].stands == "2 of 3 failing steps in a row"
     assert (counts["form"].level, counts["form"].reason) == ("continue", ""), "used, and nothing to say"
     (judged,) = (event for event in events if isinstance(event, VerdictReached) and event.iteration == 2)
     assert [record.detector for record in judged.verdicts] == ["attempts", "ring", "streak"], (

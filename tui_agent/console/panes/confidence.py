@@ -27,7 +27,7 @@ _WIDEST, _HIGHEST = 3, 4
 """Cells that one point of the course may take, and rows of the whole."""
 
 _COUNTERS = (
-    (("no progress", "failing turns", "unresolved"), " of "),
+    (("no progress", "failing steps", "unresolved"), " of "),
     (("no progress", "failing", "open"), "/"),
     (("idle", "failing", "open"), "/"),
 )

@@ -190,7 +190,7 @@ class CognitiveState:
         if not self.changed_last_iteration or self.strategy is Strategy.CONTINUE:
             return silent(COGNITION)
         value = f"{_NAMES[policy.cognition]} {self.shown(policy):.2f}"
-        stalled = f"{self.stall} iterations without a success"
+        stalled = f"{self.stall} steps without a success"
         match self.strategy:
             case Strategy.CONCLUDE:
                 reason = f"{value} and no open uncertainty: an answer is due"
