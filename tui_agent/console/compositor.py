@@ -1,16 +1,20 @@
-"""Textual's compositor, without the lines that nobody sees: what a container draws is covered by what it contains."""
+"""Painting a screen without what nobody sees: lines of a container that are covered by what it contains, and a frame
+that the next one of the same change replaces.
+"""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from textual._compositor import Compositor
 from textual.geometry import Region
+from textual.screen import Screen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from textual.geometry import Size
     from textual.strip import Strip
     from textual.widget import Widget
 
@@ -58,3 +62,38 @@ def _rendered(
             crop = Region(visible.x - region.x, top - region.y, visible.width, end - start)
             yield from enumerate(widget.render_lines(crop), top)
             start = end
+
+
+class SparingScreen(Screen[None]):
+    """Lays out once for a size, and paints once a frame."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._compositor = SparingCompositor()
+        self._laying_out = False
+        self._paint_due = False
+
+    def _screen_resized(self, size: Size) -> None:
+        """Lay out for another size; Textual tells a screen of each twice."""
+        if size != self._compositor.size:
+            super()._screen_resized(size)
+
+    def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
+        """Lay out; what has changed by that is painted with the frame, together with what the widgets draw anew."""
+        self._laying_out = self.app._dom_ready
+        super()._refresh_layout(size, scroll)
+        self._laying_out = False
+        if self._paint_due:
+            self._update_timer.resume()
+
+    def _compositor_refresh(self) -> None:
+        """Paint what has changed; right after a layout only say that there is something."""
+        self._paint_due = self._laying_out
+        if not self._laying_out:
+            super()._compositor_refresh()
+
+    def _on_timer_update(self) -> None:
+        """A frame: lay out and paint, each once at most."""
+        super()._on_timer_update()
+        if self._paint_due and self.is_current:
+            self._compositor_refresh()

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from textual.screen import Screen
-
-from tui_agent.console.compositor import SparingCompositor
+from tui_agent.console.compositor import SparingScreen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from textual.geometry import Size
 
     from tui_agent.config.settings import Settings
     from tui_agent.console.arguments import ConsoleArguments
@@ -28,44 +24,14 @@ class Standing(NamedTuple):
     waits: int = 0
 
 
-class Tab(Screen[None]):
+class Tab(SparingScreen):
     """The screen at the bottom of a mode; its id is the mode's name."""
 
     def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
         super().__init__(id=mode)
-        self._compositor = SparingCompositor()
-        self._laying_out = False
-        self._paint_due = False
         self.arguments = arguments
         self.opened: Opened | None = None
         """The live session of this tab, from when it is open until it is closed."""
-
-    # --- painting -------------------------------------------------------------------------------------------
-
-    def _screen_resized(self, size: Size) -> None:
-        """Lay out for another size; Textual tells a screen of each twice."""
-        if size != self._compositor.size:
-            super()._screen_resized(size)
-
-    def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
-        """Lay out; what has changed by that is painted with the frame, together with what the widgets draw anew."""
-        self._laying_out = self.app._dom_ready
-        super()._refresh_layout(size, scroll)
-        self._laying_out = False
-        if self._paint_due:
-            self._update_timer.resume()
-
-    def _compositor_refresh(self) -> None:
-        """Paint what has changed; right after a layout only say that there is something."""
-        self._paint_due = self._laying_out
-        if not self._laying_out:
-            super()._compositor_refresh()
-
-    def _on_timer_update(self) -> None:
-        """A frame: lay out and paint, each once at most."""
-        super()._on_timer_update()
-        if self._paint_due and self.is_current:
-            self._compositor_refresh()
 
     @property
     def settings(self) -> Settings | None:

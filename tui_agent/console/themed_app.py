@@ -43,11 +43,11 @@ class _Pace:
 
 
 class ThemedApp(App[None]):
-    """Parses the styles anew only for another theme, and applies them only to screens that do not wear it yet."""
+    """Parses the styles anew only for another theme, and applies them only to screens that do not have it yet."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._worn: WeakKeyDictionary[Screen[Any], Stylesheet] = WeakKeyDictionary()
+        self._styled_by: WeakKeyDictionary[Screen[Any], Stylesheet] = WeakKeyDictionary()
 
     def refresh_css(self, animate: bool = True) -> None:
         """Apply the styles: at once, or soon where they have to be parsed for another theme."""
@@ -58,21 +58,21 @@ class ThemedApp(App[None]):
             self._apply_styles(animate)
         else:
             self.theme_variables = variables
-            self.run_worker(self._wear(wanted), group="theme")
+            self.run_worker(self._take_up(wanted), group="theme")
 
     def _apply_styles(self, animate: bool) -> None:
         for screen in self.screen_stack:
-            if self._worn.get(screen) is not self.stylesheet:
+            if self._styled_by.get(screen) is not self.stylesheet:
                 self.stylesheet.update(screen, animate=animate)
                 screen.refresh(layout=True)
                 self._has_styled(screen)
 
     def _has_styled(self, screen: Screen[Any]) -> None:
-        self._worn[screen] = self.stylesheet
+        self._styled_by[screen] = self.stylesheet
         screen._css_update_count = self._css_update_count
 
-    async def _wear(self, variables: dict[str, str]) -> None:
-        """Take up a theme: nothing is drawn anew before all is styled."""
+    async def _take_up(self, variables: dict[str, str]) -> None:
+        """Style all for a theme; nothing is drawn anew before that is done."""
         pace = _Pace()
         self.stylesheet = await self._parsed(variables, pace)
         self.theme_variables = variables
