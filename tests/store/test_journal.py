@@ -382,6 +382,17 @@ async def test_a_full_disk_loses_nothing_and_is_reported_once(
     assert read_journal(tmp_path / "s1").events == events
 
 
+async def test_a_journal_that_is_closed_plans_no_more_writing(tmp_path: Path):
+    journal = await Journal.create(tmp_path / "s1")
+    journal.write(FIRST)
+    closing = asyncio.create_task(journal.close())
+    while not closing.done():
+        await asyncio.sleep(0)
+        journal.sync_soon()
+    assert journal._gathering is None
+    assert [task for task in asyncio.all_tasks() if task.get_name() == "journal"] == []
+
+
 async def test_closing_on_a_full_disk_says_so_and_frees_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

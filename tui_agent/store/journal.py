@@ -336,7 +336,7 @@ class Journal:
             raise self.error
 
     def _drain_soon(self) -> None:
-        if self._gathering is None and self._draining:
+        if self._gathering is None and self._draining and not self._closed:
             self._gathering = asyncio.get_running_loop().call_later(GATHERED, self._start_drain)
 
     def _start_drain(self) -> asyncio.Task[None]:
