@@ -285,3 +285,5 @@ def test_with_a_damaged_file_of_kept_rules_every_call_asks_and_nothing_is_overwr
     with pytest.raises(OSError, match="cannot be read"):
         kept.add(["bash(make)"])
     assert kept.path.read_bytes() == before
+    kept.path.write_text('{"allow": [{"rule": "bash(make)", "at": 1e999}]}')
+    assert [(rule.decision, rule.text) for rule in kept.rules()] == [(Decision.ASK, "*")]

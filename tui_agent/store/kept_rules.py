@@ -71,7 +71,7 @@ class KeptRules:
                 for decision, listed in self._entries().items()
                 for entry in listed
             )
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError) as error:
             return (parse_rule(Decision.ASK, "*", str(error)),)
 
     def _entries(self) -> Entries:
