@@ -464,6 +464,18 @@ async def test_a_call_that_was_wrong_itself_has_no_count(kind: events.FailureKin
         assert "1/3" not in text
 
 
+async def test_what_a_progress_bar_wrote_over_is_not_hidden() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (bash,) = story.reply("", ("bash", {"command": "x"}))
+    story.succeed(bash, "".join(f"\r{number:5} of 5000 " + "#" * 60 for number in range(5_001)))
+    story.judge()
+    async with Stage(ConversationPane).run_test(size=(80, 20)) as pilot:
+        text = text_of_pane(await shown(pilot, story))
+        assert "5000 of 5000" in text
+        assert "earlier" not in text
+
+
 async def test_one_endless_line_is_folded_like_many_lines_and_commands_keep_their_end() -> None:
     story = Story().run("Go.")
     story.ask_model()

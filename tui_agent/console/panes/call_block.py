@@ -230,10 +230,12 @@ def _text(
     room = 2 * OPENED if expanded else limit + 2
     groups: list[list[str]] = []
     cut = False
-    for source in reversed(kept) if at_end else kept:
+    for written in reversed(kept) if at_end else kept:
         if not room:
             cut = True
             break
+        # What a carriage return wrote over is not hidden: it is gone.
+        source = sanitize(written) if "\r" in written else written
         looked_at = source[-room * width * 2 :] if at_end else source[: room * width * 2]
         pieces = wrap(_squeezed(sanitize(looked_at), width), width)
         cut = cut or len(pieces) > room or len(looked_at) < len(source)
