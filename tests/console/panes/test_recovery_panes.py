@@ -137,6 +137,28 @@ async def test_a_call_that_the_operator_lets_run_once_more_is_not_shown_as_block
     assert "blocked" not in "".join(rows)
 
 
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ({"choice": "retry"}, "» retry once"),
+        ({"choice": "retry", "text": "with care"}, "» retry once: with care"),
+        ({"choice": "stop"}, "» stop the run"),
+        ({"choice": "skip"}, "» skip it"),
+        ({"choice": "answer", "text": "use 8080"}, "» use 8080"),
+        (
+            {"choice": "edit", "tool": "bash", "input": {"command": "make"}},
+            "» edited the call and retried it: bash make",
+        ),
+    ],
+)
+async def test_an_answer_stands_in_the_conversation_in_words(answer: dict[str, Any], shown: str) -> None:
+    story = Story().run("Go.")
+    story.add(events.EscalationRaised(id="q", question="What now?", source="attempts", tool="bash"))
+    story.add(events.EscalationAnswered.model_validate({"id": "q", **answer}))
+    rows = (await text_at(ConversationPane, story, (80, 20))).split("\n")
+    assert shown in [row.strip() for row in rows]
+
+
 async def test_denials_are_counted_apart_from_failures() -> None:
     story = Story().run("Go.")
     story.ask_model()

@@ -338,11 +338,9 @@ def _escalation(entry: conversation.EscalationEntry, width: int, context: BlockC
     lines = [head, *prefixed(asked, Span("  "), Span("  "))]
     back = "on:operator-background"
     answer = wrap(sanitize(entry.answer).strip("\n"), width - 3)
-    choice = "" if entry.choice in ("answer", "", entry.answer) else f"{entry.choice}: "
     for number, text in enumerate(answer or [""]):
         sign_span = Span("» " if not number else "  ", f"operator bold {back}")
-        label = Span(choice if not number else "", f"operator {back}")
-        lines.append((sign_span, label, Span(text, f"bold {back}"), Span("", back)))
+        lines.append((sign_span, Span(text, f"bold {back}"), Span("", back)))
     return [clip(line, width) for line in lines]
 
 

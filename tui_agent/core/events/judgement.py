@@ -98,6 +98,24 @@ class EscalationAnswered(Event):
     """The call it was about, or the edited one (`edit`)."""
     by: Literal["operator", "policy"] = "operator"
 
+    @property
+    def in_words(self) -> str:
+        """What was answered: the operator's own words, the choice, or both; an edited call with its main argument."""
+        if self.text and (self.choice == "answer" or self.by == "policy"):
+            return self.text
+        said = {
+            "retry": "retry once",
+            "edit": "edited the call and retried it",
+            "skip": "skip it",
+            "partial": "end with a partial answer",
+            "stop": "stop the run",
+            "continue": "go on",
+        }.get(self.choice, self.choice)
+        if self.choice == "edit" and self.tool:
+            texts = (value for value in (self.input or {}).values() if isinstance(value, str))
+            said += f": {self.tool} {next(texts, '').partition(chr(10))[0][:200]}".rstrip()
+        return f"{said}: {self.text}" if self.text else said
+
 
 class BreakerSet(Event):
     """The operator opened or closed a tool's breaker by hand."""

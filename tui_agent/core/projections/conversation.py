@@ -592,10 +592,9 @@ def _escalation_answered(
     asked = conversation.escalation
     question = asked.question if asked else ""
     source = asked.source if asked else ""
-    answer = event.text or event.choice
     rule = asked.rule if asked else ""
     entry = EscalationEntry(
-        event.seq, event.at, conversation.iteration, question, source, event.choice, answer, rule
+        event.seq, event.at, conversation.iteration, question, source, event.choice, event.in_words, rule
     )
     return conversation._closed(entry, escalation=None)
 
