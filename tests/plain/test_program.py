@@ -163,3 +163,20 @@ def test_each_line_of_a_pipe_meets_its_question_and_its_end_answers_the_rest(
     assert "nobody is here who could approve bash" in done.stdout
     assert "Answer: All is built." in done.stdout
     assert done.stdout.isascii()
+
+
+def test_an_own_command_prints_while_it_runs_and_ctrl_c_keeps_what_it_printed(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    said(terminal, "Type a task")
+    terminal.send("!echo fir''st; sleep 300\n")
+    said(terminal, "  first\r\n")
+    terminal.send("\x03")
+    said(terminal, "  (interrupted)\r\n")
+    assert b"Cancelled" not in terminal.output
+    assert terminal.output.count(b"  first\r\n") == 1
+    terminal.send("build it\n")
+    said(terminal, "Allow bash?")
+    journals = [path.read_text("utf-8") for path in (tmp_path / "state").rglob("*.jsonl")]
+    told = r"I ran `echo fir''st; sleep 300` myself. It printed:\nfirst\n(interrupted)\n\nbuild it"
+    assert any(told in journal for journal in journals)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -16,45 +15,10 @@ from tui_agent.quantities import whole_seconds
 from tui_agent.terminal_text import revealed_line, sanitize
 
 if TYPE_CHECKING:
-    from tui_agent.store.session import Session
+    from tui_agent.store.own_run import OwnRun
 
 SHOWN = 5
 """Lines of its output."""
-
-TAIL = 4_000
-"""Characters of its output that are kept for the screen."""
-
-
-class OwnRun:
-    """The command under way. `printed` is the end of what it wrote."""
-
-    def __init__(self, command: str, session: Session) -> None:
-        self.command = command
-        self.began = monotonic()
-        self.printed = ""
-        self._session = session
-        self._task: asyncio.Task[str] | None = None
-
-    async def finish(self) -> str:
-        """What it printed, as the model would read it; of one that was interrupted the end, and that it was."""
-        self._task = asyncio.ensure_future(self._session.run_own_command(self.command, self._add))
-        try:
-            await asyncio.wait({self._task})
-        finally:
-            self._task.cancel()
-        if not self._task.cancelled():
-            return self._task.result()
-        printed = f"{self.printed.rstrip()}\n(interrupted)".lstrip()
-        self._session.show_own_command(self.command, printed)
-        return printed
-
-    def interrupt(self) -> None:
-        """End it, with everything it started."""
-        if self._task is not None:
-            self._task.cancel()
-
-    def _add(self, piece: str) -> None:
-        self.printed = (self.printed + piece)[-TAIL:]
 
 
 class OwnOutput(Static):

@@ -50,6 +50,7 @@ from tui_agent.plain.paper import PROMPT, Paper
 from tui_agent.runtime.model_call import without_images
 from tui_agent.runtime.operator import GateReply
 from tui_agent.store.errors import JournalError, SessionError
+from tui_agent.store.own_run import OwnRun
 from tui_agent.store.retention import put_away
 from tui_agent.store.trust_file import TrustFile
 from tui_agent.terminal_text import one_line, reveal, sanitize
@@ -110,6 +111,7 @@ class PlainConsole:
         self._lines: deque[_Line] = deque()
         self._unfinished = ""
         self._draft = ""
+        self._own_run: OwnRun | None = None
         self._printed: list[str] = []
         self._conversations: list[_Open] = []
         """Dialogues that are open; the last one takes the next line."""
@@ -303,6 +305,8 @@ class PlainConsole:
         session = None if self._opened is None else self._opened.session
         if self._interrupts > 1 or session is None:
             self.leave(code=LEFT_BY_SIGNAL)
+        elif self._own_run is not None:
+            self._own_run.interrupt()
         elif self._work is not None:
             self._work.cancel()
             self.paper.line("Cancelled. Ctrl+C again leaves.")
@@ -437,9 +441,23 @@ class PlainConsole:
         if self._opened is None or not command:
             self.paper.line("Write !COMMAND to run a command of your own.")
             return
-        printed = await self._opened.session.run_own_command(command)
-        self.paper.lines(sanitize(printed).strip("\n").split("\n"), "  ")
-        self._printed.append(f"I ran `{command}` myself. It printed:\n{printed}")
+        unfinished, shown = "", {""}
+
+        def show(piece: str) -> None:
+            nonlocal unfinished
+            whole, _, unfinished = (unfinished + piece).rpartition("\n")
+            lines = sanitize(whole).split("\n")
+            self.paper.lines(lines if whole else (), "  ")
+            shown.update(lines)
+
+        run = self._own_run = OwnRun(command, self._opened.session, show)
+        try:
+            printed = await run.finish()
+        finally:
+            self._own_run = None
+        # How it ended, and what it did not end with a line feed.
+        self.paper.lines((line for line in sanitize(printed).split("\n") if line not in shown), "  ")
+        self._printed.append(run.told(printed))
 
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing in the next line."""

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tui_agent.console.commands import Command
     from tui_agent.console.operator import AnyQuestion, ConsoleOperator
     from tui_agent.console.own_commands import OwnCommand, OwnCommands
-    from tui_agent.console.own_run import OwnRun
     from tui_agent.console.queued import Waiting
     from tui_agent.console.rewind_text import RewindChoice
     from tui_agent.console.tab import Standing
     from tui_agent.console.why import Why
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
+    from tui_agent.store.own_run import OwnRun
     from tui_agent.store.session import Session
     from tui_agent.tools.mcp.servers import Row
 
@@ -170,7 +170,7 @@ class SessionScreen(DashboardScreen):
     @work(group="own-command")
     async def run_own_command(self, command: str) -> None:
         """Run the operator's own command; what it printed goes to the model with the next message."""
-        from tui_agent.console.own_run import OwnRun
+        from tui_agent.store.own_run import OwnRun
 
         session = self.session
         if session is None or not command:
@@ -184,14 +184,14 @@ class SessionScreen(DashboardScreen):
                 f"{shown_key('interrupt')} interrupts the command of yours that runs; then send this one."
             )
             return
-        self.own_run = OwnRun(command, session)
+        run = self.own_run = OwnRun(command, session)
         self.redraw()
         try:
-            printed = await self.own_run.finish()
+            printed = await run.finish()
         finally:
             self.own_run = None
             self.redraw()
-        self._printed.append(f"I ran `{command}` myself. It printed:\n{printed}")
+        self._printed.append(run.told(printed))
 
     async def submit(
         self, text: str, typed: str | None = None, *, model: str = "", line: str | None = None
