@@ -218,6 +218,17 @@ async def test_the_help_begins_with_the_keys_of_the_replay(saved: Path, tmp_path
     assert not any("/compact" in left for left, _ in dict(sections(replay=True))["Commands and their keys"])
 
 
+async def test_a_jump_that_finds_nothing_says_so_in_the_words_of_the_keys(
+    saved: Path, tmp_path: Path
+) -> None:
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        await pilot.press("end", "x")
+        await until(
+            pilot,
+            lambda: any(note.message == "No question after this." for note in screen.app._notifications),
+        )
+
+
 async def test_a_click_on_the_scrubber_goes_there(saved: Path, tmp_path: Path) -> None:
     async with replaying(saved, tmp_path / "state") as (screen, pilot):
         await pilot.click("#scrubber", offset=(118, 1))

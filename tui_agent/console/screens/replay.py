@@ -306,7 +306,8 @@ class ReplayScreen(DashboardScreen):
             if stop == "iteration":
                 self.action_edge(0 if back else 1)
                 return
-            self.say(f"No {stop} {'before' if back else 'after'} this.")
+            word = "question" if stop == "escalation" else stop
+            self.say(f"No {word} {'before' if back else 'after'} this.")
         self._plan(0.0)
 
     def open_session(
