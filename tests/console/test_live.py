@@ -177,6 +177,7 @@ async def test_a_message_after_an_interrupt_goes_at_once_and_after_a_pause_it_wa
         await console.until(lambda: "a message goes at once" in console.remarks())
         await console.say("like this")
         assert console.session.done[-2:] == [("submit", "like this"), ("mode", "AUTO")]
+        await console.until(lambda: "a message goes at once" not in console.remarks())
         await console.press("f6")
         await console.say("later")
         assert console.session.done[-1] == ("submit", "later")

@@ -345,6 +345,9 @@ class SessionScreen(DashboardScreen):
     def _set_mode(self, mode: str, session: Session) -> None:
         from tui_agent.core.events import Mode
 
+        if self._interrupted_in and not self.hidden:
+            # The remark on how to go on has been followed.
+            self.app.clear_notifications()
         self._interrupted_in = ""
         session.set_mode(Mode(mode))
 
