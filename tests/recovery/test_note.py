@@ -309,6 +309,8 @@ def test_a_partial_answer_says_why_what_was_done_tried_and_open_and_asks() -> No
         f"- read_file {path} (once): file not found: {path}" for path in "dcba"
     ]
     assert section(text, "Open problems:") == ["- Tool execution failed: read_file (file not found: d)"]
+    repeated = partial_answer.compose("read_file: file not found: d", player.whole)
+    assert section(repeated, "Open problems:") == ["- Tool execution failed: read_file"]
     assert section(text, "A question for you:") == ["Where is the file?"]
     assert section(text, "The agent's last words:") == ["I changed the file and look on."]
 

@@ -46,7 +46,7 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
     done += [f"Ran: {command}" for command in metrics.commands_succeeded]
     lines += _section("Done:", done)
     lines += _section("Tried without success:", list(_tried(state)))
-    lines += _section("Open problems:", list(_problems(state)))
+    lines += _section("Open problems:", list(_problems(state, reason)))
     if question:
         lines += ["", "A question for you:", _line(question)]
     text = meaningful_text(state)
@@ -88,7 +88,7 @@ def _tried(state: RunState) -> Iterator[str]:
             yield _line(f"{entry.tool} {what} ({times}): {entry.last_message}")
 
 
-def _problems(state: RunState) -> Iterator[str]:
+def _problems(state: RunState, reason: str) -> Iterator[str]:
     recovery = state.recovery
     newest = {entry.tool: entry.last_message for entry in recovery.attempts.entries.values()}
     newest |= {slot.tool: slot.message for slot in recovery.ring.slots if slot is not None}
@@ -97,7 +97,9 @@ def _problems(state: RunState) -> Iterator[str]:
         newest[fault.kind.value] = fault.message
     for problem in recovery.cognition.uncertainties[-PROBLEMS:]:
         message = newest.get(problem.rpartition(": ")[2], "")
-        yield _line(f"{problem} ({message})" if message else problem)
+        # The reason stands above already.
+        told = not message or message.rstrip(".") in reason
+        yield _line(problem if told else f"{problem} ({message})")
 
 
 def _line(text: str) -> str:

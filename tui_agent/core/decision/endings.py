@@ -59,8 +59,12 @@ def partial(
     unasked = {events.Outcome.INTERRUPTED, events.Outcome.ERROR, events.Outcome.MODEL_FAILED}
     if outcome not in unasked and rule != Rule.OPERATOR_STOP:
         asked = state.recovery.subject()
-        about = f" ({json.dumps(dict(asked.input), ensure_ascii=False)})" if asked is not None else ""
-        question = f"{reason.rstrip('.')}{about}. How should I go on?"
+        about = (
+            f" with {asked.tool} {json.dumps(dict(asked.input), ensure_ascii=False)}"
+            if asked is not None
+            else ""
+        )
+        question = f"How should I go on{about}?"
     return events.RunFinished(
         outcome=outcome,
         reason=reason,
