@@ -55,5 +55,5 @@ def _notice(state: RunState, lost: int) -> events.Notice:
     calls = {0: "", 1: " One call was running or waiting: its result is unknown."}.get(
         lost, f" {lost} calls were running or waiting: their results are unknown."
     )
-    text = f"The process of this session ended in the middle of step {state.run.iteration}.{calls}"
+    text = f"The session goes on from the middle of step {state.run.iteration}.{calls}"
     return events.Notice(severity="warning", text=text)

@@ -561,6 +561,7 @@ class Session:
                     self._warming.cancel()
                 if self._sandbox is not None:
                     self._sandbox.cancel()
+                    await asyncio.wait([self._sandbox])  # a program that tries the walls ends with it
                     await asyncio.to_thread(shutil.rmtree, self.folder / SCRATCH_FOLDER, True)
 
     def _start(self, work: Coroutine[Any, Any, events.RunFinished | None]) -> None:
