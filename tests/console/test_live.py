@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from tests.console.live_harness import HandSession, live
+from tests.console.live_harness import HandConsole, HandSession, LiveSession, live
 from tui_agent.console import commands
 from tui_agent.console.history import MAX_ENTRIES, PromptHistory
 from tui_agent.console.panes import ConversationPane
@@ -18,6 +19,7 @@ from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.screens.report import ReportPane, ReportScreen
 from tui_agent.console.splash import conversation_width
+from tui_agent.console.tab import Tab
 from tui_agent.core.events import Fault, Mode, ModeChanged, ModelFaulted, ReplyDelta, RunStarted
 from tui_agent.core.names import FaultKind
 from tui_agent.core.state import RunState
@@ -30,6 +32,26 @@ async def test_the_prompt_has_the_first_focus_and_enter_sends_what_stands_in_it(
         await console.press("enter")
         assert console.session.done == [("submit", "fix it")]
         assert console.prompt == ""
+
+
+async def test_what_is_asked_for_before_the_session_is_open_is_done_once_it_is() -> None:
+    class SlowlyOpened(HandConsole):
+        may_open = asyncio.Event()
+
+        async def _open(self, screen: Tab) -> None:
+            await self.may_open.wait()
+            await super()._open(screen)
+
+    app = SlowlyOpened(session := HandSession())
+    async with app.run_test() as pilot:
+        console = LiveSession(app, pilot, session)
+        for line in ("/model openai/other", "/policy nonsense", "/policy hpd", "fix it"):
+            await console.say(line)
+        assert session.done == []
+        app.may_open.set()
+        wanted = {("policy", "hpd"), ("model", "openai/other"), ("submit", "fix it")}
+        await console.until(lambda: wanted <= {*session.done})
+        assert "There is no policy nonsense." in console.remarks()
 
 
 @pytest.mark.parametrize("asked", ["", "approval", "escalation"])

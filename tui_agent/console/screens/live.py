@@ -1,6 +1,7 @@
 """The live screen: the dashboard, cards, the queue, the prompt, status and keys, over a session.
 
-It draws the session's state at most so often a second; what the operator can ask of the session is `SessionScreen`'s.
+It draws the session's state at most so often a second; what the operator can ask of the session is what `SessionScreen`
+and `SettingsCommands` do.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tui_agent.console.completion import Completions, Suggestion
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.prompt import Prompt
 from tui_agent.console.screens.dashboard_screen import command_bindings, key_hints
-from tui_agent.console.screens.session_screen import SessionScreen
+from tui_agent.console.screens.settings_commands import SettingsCommands
 from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def mentioned(typed: str) -> tuple[str, str] | None:
     return before, word
 
 
-class LiveScreen(SessionScreen):
+class LiveScreen(SettingsCommands):
     """The widgets of a live session."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

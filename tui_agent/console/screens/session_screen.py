@@ -1,4 +1,4 @@
-"""A live session on a screen: what the operator can ask of it, by key, slash command or palette.
+"""A live session on a screen: its messages, how its run goes on, going back in it; by key, slash command or palette.
 
 Each command calls the session. What is asked for before the session is open is done in order as soon as it is. Widgets
 are the live screen's.
@@ -7,18 +7,15 @@ are the live screen's.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from textual import work
-from textual.binding import Binding
 
 from tui_agent.console.commands import shown_key
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
-from tui_agent.core.names import APPROVALS
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
@@ -43,18 +40,36 @@ PAINTED = 0.5
 COMMAND_TRUST_FILE = "command-trust.json"
 """Which commands of which checkout the operator agreed to send."""
 
-_ASKS_FIRST = {
-    "ask": "Writes and commands ask you first.",
-    "writes": "File edits run; commands ask you first.",
-    "all": "Nothing asks you first any more, but for what a permission rule says.",
-}
-"""What a form of approvals means."""
 _NEXT_TASK = {
     "AUTO": "The next task goes on by itself.",
     "STEP": "In the next task every request waits for you.",
     "PAUSED": "The next task waits before its first request.",
 }
 """What a mode means while no run is under way."""
+
+Self = TypeVar("Self", bound="SessionScreen")
+Given = ParamSpec("Given")
+
+
+def on_session(
+    act: Callable[Concatenate[Self, Session, Given], object],
+) -> Callable[Concatenate[Self, Given], None]:
+    """A command that gets the session: done now, or as soon as it is open; what the session refuses is said."""
+
+    @wraps(act)
+    def command(screen: Self, /, *given: Given.args, **named: Given.kwargs) -> None:
+        def attempt(session: Session) -> None:
+            try:
+                act(screen, session, *given, **named)
+            except ValueError as error:
+                screen.say(str(error), "warning")
+
+        if screen.session is None:
+            screen.pending.append(attempt)
+        else:
+            attempt(screen.session)
+
+    return command
 
 
 class SessionScreen(DashboardScreen):
@@ -65,7 +80,8 @@ class SessionScreen(DashboardScreen):
         self.session: Session | None = None
         self.end_seen: RunState | None = None
         """The end of a long session, to be looked at while all of it is read."""
-        self._pending: list[Callable[[Session], None]] = []
+        self.pending: list[Callable[[Session], None]] = []
+        """Commands from before the session was open."""
         self._unsent: list[tuple[str, str]] = []
         """Messages from before the session was open, each with what was typed of it."""
         self._interrupted_in = ""
@@ -95,7 +111,7 @@ class SessionScreen(DashboardScreen):
         self.session, self.end_seen = session, None
         self.operator.bind(self.redraw, self._goes_by_itself)
         session.subscribe(self._recorded)
-        pending, self._pending = self._pending, []
+        pending, self.pending = self.pending, []
         for act in pending:
             act(session)
         unsent, self._unsent = self._unsent, []
@@ -167,16 +183,14 @@ class SessionScreen(DashboardScreen):
 
     # --- messages -------------------------------------------------------------------------------------------
 
+    @on_session
     @work(group="own-command")
-    async def run_own_command(self, command: str) -> None:
+    async def run_own_command(self, session: Session, command: str) -> None:
         """Run the operator's own command; what it printed goes to the model with the next message."""
         from tui_agent.store.own_run import OwnRun
 
-        session = self.session
-        if session is None or not command:
-            self.say(
-                "Write !COMMAND to run a command of your own." if session else "The session is being opened."
-            )
+        if not command:
+            self.say("Write !COMMAND to run a command of your own.")
             return
         if self.own_run is not None:
             self.put_in_prompt(f"!{command}")
@@ -236,14 +250,10 @@ class SessionScreen(DashboardScreen):
             await session.interrupt()
         self._go("AUTO" if mode == "PAUSED" else mode, session)
 
+    @on_session
     @work(group="commands")
-    async def send_own_command(self, line: str, otherwise: str) -> None:
+    async def send_own_command(self, session: Session, line: str, otherwise: str) -> None:
         """Send the text of a command of the operator's or the checkout's; `otherwise` is said where there is none."""
-        session = self.session
-        if session is None:
-            self.say("The session is still being opened.")
-            self.put_in_prompt(line)
-            return
         found = (await self.read_own_commands(session)).named(line)
         if found is None:
             self.say(otherwise, "warning")
@@ -318,23 +328,22 @@ class SessionScreen(DashboardScreen):
 
     # --- commands: how the run goes on ----------------------------------------------------------------------
 
-    def action_auto(self) -> None:
+    @on_session
+    def action_auto(self, session: Session) -> None:
         """Go on by itself; a request that waits goes out."""
-        self._with_session(lambda session: self._go("AUTO", session))
+        self._go("AUTO", session)
 
-    def action_step(self) -> None:
+    @on_session
+    def action_step(self, session: Session) -> None:
         """One iteration: the request that waits goes out, the next one waits."""
-        self._with_session(lambda session: self._go("STEP", session))
+        self._go("STEP", session)
 
-    def action_pause(self) -> None:
+    @on_session
+    def action_pause(self, session: Session) -> None:
         """Pause after this iteration."""
-
-        def act(session: Session) -> None:
-            self._set_mode("PAUSED", session)
-            if not session.running:
-                self.say(_NEXT_TASK["PAUSED"])
-
-        self._with_session(act)
+        self._set_mode("PAUSED", session)
+        if not session.running:
+            self.say(_NEXT_TASK["PAUSED"])
 
     def _go(self, mode: str, session: Session) -> None:
         self._set_mode(mode, session)
@@ -363,188 +372,50 @@ class SessionScreen(DashboardScreen):
                 "/stop ends the run."
             )
 
+    @on_session
     @work(group="commands")
-    async def action_stop(self) -> None:
+    async def action_stop(self, session: Session) -> None:
         """End the run with a partial answer."""
-        session = self.session
         # A run that an earlier process left open is taken up to be ended, before it does anything.
-        if session is None or not (session.running or session.go_on()):
+        if not (session.running or session.go_on()):
             self.say("No run is under way.")
         else:
             await session.stop()
 
-    # --- commands: settings ---------------------------------------------------------------------------------
+    # --- commands: what the session holds ---
 
-    def action_policy(self, name: str) -> None:
-        """Judge by another policy from the next run on."""
-        self._with_session(lambda session: session.set_policy(name))
-
-    @work(group="commands")
-    async def pick_model(self) -> None:
-        """Choose among the models that can be used now from this session."""
-        from tui_agent.console.model_offers import Offer, name_as_written, offers
-        from tui_agent.console.screens.pick import PickScreen
-        from tui_agent.models.discovery import discover
-
-        settings = self.settings
-        if settings is None:
-            self.say("The session is still being opened.")
-            return
-        self.say("Looking for models…")
-        found = await discover(settings, os.environ)
-        rows = [row for row in offers(found) if row.value.api_base in {"", settings.api_base}]
-        remark = (
-            ""
-            if rows
-            else "No profile, no server and no provider's key was found; a name that you write is taken."
-        )
-        chosen = await self.ask(PickScreen("Model of the next call", rows, remark, name_as_written))
-        if isinstance(chosen, Offer):
-            self.action_model(chosen.model)
-
-    def action_model(self, name: str = "") -> None:
-        """Call another model from the next call on, once its name was looked up; without a name, choose one."""
-        if not name:
-            self.pick_model()
-            return
-
-        def act(session: Session) -> None:
-            self.run_worker(self._choose_model(session, name), group="commands")
-
-        self._with_session(act)
-
-    async def _choose_model(self, session: Session, name: str) -> None:
-        from tui_agent.terminal_text import one_line
-
-        check = await session.check_model(name)
-        if check.usable:
-            try:
-                session.set_model(name)
-            except ValueError as error:
-                self.say(str(error), "warning")
-                return
-        if check.remark:
-            self.say(one_line(check.remark), "warning")
-        else:
-            self.say(f"The next call goes to {one_line(name)}.")
-
-    def action_profile(self, name: str) -> None:
-        """Call the model of a profile, with its parameters, from the next call on."""
-        self._with_session(lambda session: session.set_profile(name))
-
-    def action_approve(self, mode: str) -> None:
-        """Change what asks the operator first."""
-        if mode not in APPROVALS:
-            self.say(f"There is no mode {mode}. The modes are {', '.join(APPROVALS)}.", "warning")
-            return
-
-        def act(session: Session) -> None:
-            from tui_agent.core.events import Approval
-
-            session.set_approve(Approval(mode))
-            self.say(_ASKS_FIRST[mode])
-
-        self._with_session(act)
-
-    @work(group="commands")
-    async def action_settings(self) -> None:
-        """Show every setting."""
-        session = self.session
-        if session is None:
-            self.say("The session is still being opened.")
-            return
-        from tui_agent.console.screens.settings import SettingsScreen
-
-        screen = SettingsScreen(self.app.user_file(session.settings), self.apply_setting, self.run_command)
-        await self.ask(screen)
-
-    def apply_setting(self, key: str, settings: Settings) -> str:
-        """Take over a setting that was changed in the user's file; from when on it holds."""
-        session = self.session
-        if session is None:
-            return "from the next session on."
-        match key:
-            case "model" if settings.model:
-                self.action_model(settings.model)
-                return "from the next call of the model on."
-            case "approve":
-                session.set_approve(settings.approve)
-                return "from now on."
-            case "policy":
-                session.set_policy(settings.policy)
-                return "from the next run on."
-        if self.app.take_over(key, settings):
-            return "from now on."
-        return "from the next run on." if session.use(key, settings) else "from the next session on."
-
-    @work(group="commands")
-    async def action_keys(self) -> None:
-        """Show all actions with their keys."""
-        session = self.session
-        if session is None:
-            self.say("The session is still being opened.")
-            return
-        from tui_agent.console.screens.keys import KeysScreen
-
-        taken = [
-            binding.key for binding in type(self).BINDINGS if isinstance(binding, Binding) and not binding.id
-        ]
-        screen = KeysScreen(self.app.user_file(session.settings), self.apply_setting, frozenset(taken))
-        await self.app.push_screen_wait(screen)
-
-    @work(group="commands")
-    async def action_permissions(self, argument: str = "") -> None:
-        """Show the permission rules in force, or change one by words."""
-        session = self.session
-        if session is None:
-            self.say("The session is still being opened.")
-            return
-        file = self.app.user_file(session.settings)
-        if not argument:
-            from tui_agent.console.screens.rules import RulesScreen
-
-            await self.ask(RulesScreen(session, file))
-            return
-        from tui_agent.store.session_rules import SessionRules
-        from tui_agent.terminal_text import one_line, revealed_line
-
-        try:
-            self.say(revealed_line(await SessionRules(session, file).by_words(argument), 400))
-        except ValueError as error:
-            self.say(one_line(str(error), 400), "warning")
-
-    def action_title(self, title: str) -> None:
-        def act(session: Session) -> None:
-            session.set_title(title)
-            self.say(f"This session is now named {session.state.session.title or title}.")
-
-        self._with_session(act)
+    @on_session
+    def action_title(self, session: Session, title: str) -> None:
+        session.set_title(title)
+        self.say(f"This session is now named {session.state.session.title or title}.")
 
     def action_skip_wait(self) -> None:
         """Call the model again now, where a failed call waits for its next try."""
         if self.session is None or not self.session.skip_wait():
             self.say("No call of the model waits.")
 
-    def action_breaker(self, argument: str) -> None:
+    @on_session
+    def action_breaker(self, session: Session, argument: str) -> None:
         """`TOOL open` or `TOOL close`."""
         tool, _, what = argument.rpartition(" ")
         if what not in {"open", "close"} or not tool:
             self.say("Write /breaker TOOL open, or /breaker TOOL close.", "warning")
-            return
-        self._with_session(lambda session: session.set_breaker(tool.strip(), open=what == "open"))
+        else:
+            session.set_breaker(tool.strip(), open=what == "open")
 
-    def action_compact(self, instructions: str = "") -> None:
+    @on_session
+    def action_compact(self, session: Session, instructions: str = "") -> None:
         """Summarise the older part of the conversation: now, or before the next call of the run."""
-        if self.running and (self.state is None or self.state.compacting is None):
+        if session.running and session.state.compacting is None:
             self.say("The older part is summarised before the next call of the model.")
-        self._with_session(lambda session: session.compact(instructions))
+        session.compact(instructions)
 
+    @on_session
     @work(group="commands")
-    async def action_background(self, argument: str = "") -> None:
+    async def action_background(self, session: Session, argument: str = "") -> None:
         """Show what runs in the background; `stop ID` ends one of them."""
-        session = self.session
-        running = () if session is None else tuple(session.state.background.running.values())
-        if session is None or not (running or argument):
+        running = tuple(session.state.background.running.values())
+        if not (running or argument):
             self.say("Nothing runs in the background.")
             return
         what, _, name = argument.partition(" ")
@@ -563,25 +434,22 @@ class SessionScreen(DashboardScreen):
             except ValueError as error:
                 self.say(str(error), "warning")
 
-    def action_skills(self, name: str = "") -> None:
+    @on_session
+    def action_skills(self, session: Session, name: str = "") -> None:
         """Show the skills; with a name, begin a message that asks for one."""
+        from tui_agent.console.screens.report import ReportScreen
+        from tui_agent.console.screens.skills import skill_lines
 
-        def act(session: Session) -> None:
-            from tui_agent.console.screens.report import ReportScreen
-            from tui_agent.console.screens.skills import skill_lines
-
-            found = session.find_skills()
-            if not name:
-                self.app.push_screen(
-                    ReportScreen("Skills", lambda width: skill_lines(found, width)), mode=self.id
-                )
-            elif found.named(name) is None:
-                names = ", ".join(skill.name for skill in found.skills) or "none"
-                self.say(f"There is no skill {name}. There are: {names}.", "warning")
-            else:
-                self.put_in_prompt(f"Use the skill {name}: ")
-
-        self._with_session(act)
+        found = session.find_skills()
+        if not name:
+            self.app.push_screen(
+                ReportScreen("Skills", lambda width: skill_lines(found, width)), mode=self.id
+            )
+        elif found.named(name) is None:
+            names = ", ".join(skill.name for skill in found.skills) or "none"
+            self.say(f"There is no skill {name}. There are: {names}.", "warning")
+        else:
+            self.put_in_prompt(f"Use the skill {name}: ")
 
     def action_note(self, text: str = "") -> None:
         """Open the note of the request that waits, replace it, or drop it."""
@@ -594,10 +462,11 @@ class SessionScreen(DashboardScreen):
         else:
             self.edit_note()
 
-    def rewrite_note(self, note: str | None) -> None:
+    @on_session
+    def rewrite_note(self, session: Session, note: str | None) -> None:
         """Send this note with the next call, or none; the request that waits and the panes show it at once."""
         self.operator.rewrite_note(note)
-        self._with_session(lambda session: session.edit_note(note))
+        session.edit_note(note)
 
     def edit_note(self) -> None:
         """Open the note of the request that waits."""
@@ -624,28 +493,19 @@ class SessionScreen(DashboardScreen):
         servers = None if self.session is None else self.session.servers
         return () if servers is None else servers.rows()
 
+    @on_session
     @work(group="commands")
-    async def action_mcp(self, argument: str = "") -> None:
+    async def action_mcp(self, session: Session, argument: str = "") -> None:
         """Show the servers; trust one that came with the workspace; connect to one again."""
-        session = self.session
-        if session is None:
-            self.say("The session is still being opened.")
-            return
-        what, _, name = argument.partition(" ")
+        what, _, name = (part.strip() for part in argument.partition(" "))
         if not argument:
             from tui_agent.console.screens.servers import ServersScreen
 
             await self.ask(ServersScreen(lambda: self.server_rows))
-        elif what not in {"trust", "reconnect"} or not name.strip():
+        elif what not in {"trust", "reconnect"} or not name:
             self.say("Write /mcp, /mcp trust NAME, or /mcp reconnect NAME.", "warning")
-        else:
-            done = await (
-                session.trust_server(name.strip())
-                if what == "trust"
-                else session.reconnect_server(name.strip())
-            )
-            if not done:
-                self.say(f"There is no MCP server {name.strip()} for that; /mcp lists them.", "warning")
+        elif not await (session.trust_server(name) if what == "trust" else session.reconnect_server(name)):
+            self.say(f"There is no MCP server {name} for that; /mcp lists them.", "warning")
 
     @work(group="commands")
     async def ask_servers(self, text: str) -> None:
@@ -675,22 +535,19 @@ class SessionScreen(DashboardScreen):
 
     # --- commands: the session ------------------------------------------------------------------------------
 
+    @on_session
     @work(group="commands")
-    async def action_fork(self) -> None:
+    async def action_fork(self, session: Session) -> None:
         """Fork the session as it is now, and open the fork."""
-        if self.session is not None:
-            await self.fork_after(self.session.folder, self.session.state, None)
+        await self.fork_after(session.folder, session.state, None)
 
+    @on_session
     @work(group="commands")
-    async def action_rewind(self, argument: str = "") -> None:
+    async def action_rewind(self, session: Session, argument: str = "") -> None:
         """Go back to an earlier point, or take the newest rewind back; what changes is shown first."""
         from tui_agent.console.rewind_text import choices_of, first_choice
         from tui_agent.store.errors import SessionError
 
-        session = self.session
-        if session is None:
-            self.say("The session is still being opened.")
-            return
         if argument not in {"", "undo"}:
             self.say("Write /rewind, or /rewind undo.", "warning")
             return
@@ -705,16 +562,13 @@ class SessionScreen(DashboardScreen):
     async def patch(self) -> str | None:
         return None if self.session is None else await self.session.changes()
 
+    @on_session
     @work(group="commands")
-    async def action_undo(self) -> None:
+    async def action_undo(self, session: Session) -> None:
         """Take back what the last message led to, once it was shown; the message goes back into the prompt."""
         from tui_agent.console.rewind_text import RewindChoice
 
-        session = self.session
-        if session is None:
-            self.say("The session is still being opened.")
-            return
-        if self.running and not await self._end_run_first():
+        if session.running and not await self._end_run_first(session):
             return
         point = next((point for point in session.rewind_points() if point.text), None)
         if point is None:
@@ -722,7 +576,7 @@ class SessionScreen(DashboardScreen):
         elif await self._rewind(session, [RewindChoice(point, point.label, point.at)], 0):
             self.put_in_prompt(point.text)
 
-    async def _end_run_first(self) -> bool:
+    async def _end_run_first(self, session: Session) -> bool:
         from tui_agent.console.screens.ask import AskScreen
 
         question = AskScreen(
@@ -734,8 +588,7 @@ class SessionScreen(DashboardScreen):
         )
         if not await self.ask(question):
             return False
-        if self.session is not None:
-            await self.session.stop()
+        await session.stop()
         return True
 
     def action_redo(self) -> None:
@@ -760,10 +613,10 @@ class SessionScreen(DashboardScreen):
         self.redraw()
         return True
 
+    @on_session
     @work(group="commands")
-    async def action_export(self, argument: str = "") -> None:
-        if self.session is not None:
-            await self.export_to_file(self.session.folder, argument)
+    async def action_export(self, session: Session, argument: str = "") -> None:
+        await self.export_to_file(session.folder, argument)
 
     def values_of(self, command: Command) -> Sequence[str]:
         """What the command's argument can be; the breakers are those of the newest run's tools."""
@@ -780,17 +633,3 @@ class SessionScreen(DashboardScreen):
             return super().values_of(command)
         tools = () if self.state is None else self.state.run.tools
         return [f"{tool} {what}" for tool in tools for what in ("open", "close")]
-
-    def _with_session(self, act: Callable[[Session], None]) -> None:
-        """Do it now, or as soon as the session is open; what the session refuses is said."""
-
-        def attempt(session: Session) -> None:
-            try:
-                act(session)
-            except ValueError as error:
-                self.say(str(error), "warning")
-
-        if self.session is None:
-            self._pending.append(attempt)
-        else:
-            attempt(self.session)

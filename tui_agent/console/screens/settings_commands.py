@@ -1,0 +1,140 @@
+"""Commands that change how a live session works: policy, model, approvals, settings, keys, permission rules."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual import work
+from textual.binding import Binding
+
+from tui_agent.console.screens.session_screen import SessionScreen, on_session
+from tui_agent.core.names import APPROVALS
+
+if TYPE_CHECKING:
+    from tui_agent.config.settings import Settings
+    from tui_agent.store.session import Session
+
+_ASKS_FIRST = {
+    "ask": "Writes and commands ask you first.",
+    "writes": "File edits run; commands ask you first.",
+    "all": "Nothing asks you first any more, but for what a permission rule says.",
+}
+"""What a form of approvals means."""
+
+
+class SettingsCommands(SessionScreen):
+    """A session that can be set otherwise while it runs."""
+
+    @on_session
+    def action_policy(self, session: Session, name: str) -> None:
+        """Judge by another policy from the next run on."""
+        session.set_policy(name)
+
+    @on_session
+    @work(group="commands")
+    async def action_model(self, session: Session, name: str = "") -> None:
+        """Call another model from the next call on, once its name was looked up; without a name, choose one."""
+        from tui_agent.terminal_text import one_line
+
+        name = name or await self._picked_model(session)
+        if not name:
+            return
+        check = await session.check_model(name)
+        if check.usable:
+            try:
+                session.set_model(name)
+            except ValueError as error:
+                self.say(str(error), "warning")
+                return
+        if check.remark:
+            self.say(one_line(check.remark), "warning")
+        else:
+            self.say(f"The next call goes to {one_line(name)}.")
+
+    async def _picked_model(self, session: Session) -> str:
+        """One of the models that can be used now from this session; empty: none was chosen."""
+        from tui_agent.console.model_offers import Offer, name_as_written, offers
+        from tui_agent.console.screens.pick import PickScreen
+        from tui_agent.models.discovery import discover
+
+        self.say("Looking for models…")
+        found = await discover(session.settings, os.environ)
+        rows = [row for row in offers(found) if row.value.api_base in {"", session.settings.api_base}]
+        remark = (
+            ""
+            if rows
+            else "No profile, no server and no provider's key was found; a name that you write is taken."
+        )
+        chosen = await self.ask(PickScreen("Model of the next call", rows, remark, name_as_written))
+        return chosen.model if isinstance(chosen, Offer) else ""
+
+    @on_session
+    def action_profile(self, session: Session, name: str) -> None:
+        """Call the model of a profile, with its parameters, from the next call on."""
+        session.set_profile(name)
+
+    @on_session
+    def action_approve(self, session: Session, mode: str) -> None:
+        """Change what asks the operator first."""
+        if mode not in APPROVALS:
+            self.say(f"There is no mode {mode}. The modes are {', '.join(APPROVALS)}.", "warning")
+            return
+        from tui_agent.core.events import Approval
+
+        session.set_approve(Approval(mode))
+        self.say(_ASKS_FIRST[mode])
+
+    @on_session
+    @work(group="commands")
+    async def action_settings(self, session: Session) -> None:
+        """Show every setting."""
+        from tui_agent.console.screens.settings import SettingsScreen
+
+        file, applied = self.app.user_file(session.settings), partial(self._apply, session)
+        await self.ask(SettingsScreen(file, applied, self.run_command))
+
+    def _apply(self, session: Session, key: str, settings: Settings) -> str:
+        """Take over a setting that was changed in the user's file; from when on it holds."""
+        match key:
+            case "model" if settings.model:
+                self.action_model(settings.model)
+                return "from the next call of the model on."
+            case "approve":
+                session.set_approve(settings.approve)
+                return "from now on."
+            case "policy":
+                session.set_policy(settings.policy)
+                return "from the next run on."
+        if self.app.take_over(key, settings):
+            return "from now on."
+        return "from the next run on." if session.use(key, settings) else "from the next session on."
+
+    @on_session
+    @work(group="commands")
+    async def action_keys(self, session: Session) -> None:
+        """Show all actions with their keys."""
+        from tui_agent.console.screens.keys import KeysScreen
+
+        file, applied = self.app.user_file(session.settings), partial(self._apply, session)
+        own = (binding for binding in type(self).BINDINGS if isinstance(binding, Binding) and not binding.id)
+        await self.ask(KeysScreen(file, applied, frozenset(binding.key for binding in own)))
+
+    @on_session
+    @work(group="commands")
+    async def action_permissions(self, session: Session, argument: str = "") -> None:
+        """Show the permission rules in force, or change one by words."""
+        file = self.app.user_file(session.settings)
+        if not argument:
+            from tui_agent.console.screens.rules import RulesScreen
+
+            await self.ask(RulesScreen(session, file))
+            return
+        from tui_agent.store.session_rules import SessionRules
+        from tui_agent.terminal_text import one_line, revealed_line
+
+        try:
+            self.say(revealed_line(await SessionRules(session, file).by_words(argument), 400))
+        except ValueError as error:
+            self.say(one_line(str(error), 400), "warning")
