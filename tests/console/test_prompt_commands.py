@@ -41,19 +41,25 @@ async def test_an_earlier_prompt_is_found_by_its_letters(tmp_path: Path) -> None
         await console.until(lambda: console.screen.prompt.text == "fix the cart")
 
 
-async def test_an_own_command_is_run_shown_and_told_with_the_next_message(tmp_path: Path) -> None:
-    async with real_live(tmp_path, [FINISH]) as console:
-        await console.command("!echo three; pwd; exit 3")
-        await console.until(lambda: "three" in str(console.session.state.conversation.entries))
-        await console.until(lambda: console.screen._printed)
+async def test_an_own_command_is_run_shown_once_and_goes_with_the_next_message(tmp_path: Path) -> None:
+    async with real_live(tmp_path, [FINISH, FINISH]) as console:
+        await console.command("!echo thr''ee; pwd; exit 3")
+        await console.until(lambda: "three" in console.shown())
         assert console.session.state.run.number == 0
         await console.command("What is that?")
         await console.until(lambda: console.session.state.run.outcome is not None)
-        task = console.session.state.run.task
-        assert task.startswith("I ran `echo three; pwd; exit 3` myself.")
-        assert "exit code 3" in task
-        assert str(console.workspace) in task
-        assert task.endswith("What is that?")
+        read = str(console.session.state.history.groups[0].messages[0]["content"])
+        assert read.startswith("I ran `echo thr''ee; pwd; exit 3` myself. It printed:\n")
+        assert "exit code 3" in read
+        assert str(console.workspace) in read
+        assert read.endswith("\n\nWhat is that?")
+        assert console.session.state.run.task == "What is that?"
+        await console.until(lambda: "with the output of $ echo thr''ee; pwd; exit 3" in console.shown())
+        assert console.shown().count("three") == 1
+        await console.command("And now?")
+        await console.until(lambda: console.session.state.run.number == 2)
+        tasks = [group for group in console.session.state.history.groups if group.kind == "task"]
+        assert tasks[-1].messages[0]["content"] == "And now?"
 
 
 async def test_an_own_command_shows_what_it_prints_while_it_runs_and_esc_interrupts_it(
@@ -67,10 +73,10 @@ async def test_an_own_command_shows_what_it_prints_while_it_runs_and_esc_interru
         await console.until(lambda: console.screen.prompt.text == "!echo second")
         console.screen.prompt.put("")
         await console.press("escape")
-        await console.until(lambda: console.screen._printed)
-        assert console.screen._printed[0].endswith("first\nten\rtwenty\n(interrupted)")
         await console.until(lambda: "Esc interrupt" not in console.shown())
-        assert "(interrupted)" in str(console.session.state.conversation.entries)
+        [ran] = console.session.state.history.own_commands
+        assert ran.printed == "first\nten\rtwenty\n(interrupted)"
+        assert "(interrupted)" in console.shown()
 
 
 @pytest.mark.parametrize(

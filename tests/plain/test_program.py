@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.console.terminal import LIMIT, ROOT, Terminal
+from tui_agent.core.fold import fold
 from tui_agent.plain.program import GRACE
+from tui_agent.store.journal import read_journal
 
 SCENARIO = r"""
 title = "In lines"
@@ -177,6 +179,8 @@ def test_an_own_command_prints_while_it_runs_and_ctrl_c_keeps_what_it_printed(
     assert terminal.output.count(b"  first\r\n") == 1
     terminal.send("build it\n")
     said(terminal, "Allow bash?")
-    journals = [path.read_text("utf-8") for path in (tmp_path / "state").rglob("*.jsonl")]
-    told = r"I ran `echo fir''st; sleep 300` myself. It printed:\nfirst\n(interrupted)\n\nbuild it"
-    assert any(told in journal for journal in journals)
+    [session] = [path.parent for path in (tmp_path / "state").rglob("events.jsonl")]
+    [task] = fold(read_journal(session).events).history.groups
+    read = "I ran `echo fir''st; sleep 300` myself. It printed:\nfirst\n(interrupted)\n\nbuild it"
+    assert task.messages[0]["content"] == read
+    assert terminal.output.count(b"(interrupted)") == 1

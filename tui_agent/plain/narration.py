@@ -65,8 +65,8 @@ class Narration:
                 self._run(event, state)
             case events.EscalationRaised():
                 pass  # a dialogue asks it
-            case events.Notice(origin="operator"):
-                pass  # what the operator's own command printed
+            case events.OwnCommandEnded():
+                pass  # it was written as it ran
             case _:
                 self._say(_settings_line(event) or event_line(event, WORDS))
         self._tell_recovered(state)

@@ -112,7 +112,6 @@ class PlainConsole:
         self._unfinished = ""
         self._draft = ""
         self._own_run: OwnRun | None = None
-        self._printed: list[str] = []
         self._conversations: list[_Open] = []
         """Dialogues that are open; the last one takes the next line."""
         self._gate: GateQuestion | None = None
@@ -415,7 +414,7 @@ class PlainConsole:
         return servers is not None and names_a_server(text, servers.rows())
 
     async def submit(self, text: str, typed: str | None = None, model: str = "") -> None:
-        """Start a run, or queue a message; what own commands printed goes before it.
+        """Start a run, or queue a message.
 
         Images are sent where `typed`, what the operator wrote of it (None: all), names them. `model`: that of this run
         alone.
@@ -429,13 +428,10 @@ class PlainConsole:
             blind = await session.blind_model(typed)
             if blind:
                 self.paper.line(sanitize(without_images(blind, "gets")))
-            text = "\n\n".join([*self._printed, text])
             self._narration.typed.add(text)
             await session.submit(text, typed, model)
         except (PromptError, ToolError, SessionError) as error:
             self.paper.line(sanitize(str(error)))
-        else:
-            self._printed.clear()
 
     async def _own_command(self, command: str) -> None:
         if self._opened is None or not command:
@@ -457,7 +453,6 @@ class PlainConsole:
             self._own_run = None
         # How it ended, and what it did not end with a line feed.
         self.paper.lines((line for line in sanitize(printed).split("\n") if line not in shown), "  ")
-        self._printed.append(run.told(printed))
 
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing in the next line."""

@@ -29,7 +29,7 @@ class OwnRun:
         self._task: asyncio.Task[str] | None = None
 
     async def finish(self) -> str:
-        """What it printed, as the model would read it; of one that was interrupted the end, and that it was."""
+        """What it printed, as the model reads it; of one that was interrupted the end, and that it was."""
         self._task = asyncio.ensure_future(self._session.run_own_command(self.command, self._add))
         try:
             await asyncio.wait({self._task})
@@ -38,12 +38,8 @@ class OwnRun:
         if not self._task.cancelled():
             return self._task.result()
         printed = f"{self.printed.rstrip()}\n(interrupted)".lstrip()
-        self._session.show_own_command(self.command, printed)
+        self._session.record_own_command(self.command, printed)
         return printed
-
-    def told(self, printed: str) -> str:
-        """What the next message tells the model of it."""
-        return f"I ran `{self.command}` myself. It printed:\n{printed}"
 
     def interrupt(self) -> None:
         """End it, with everything it started."""

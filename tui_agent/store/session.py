@@ -588,9 +588,9 @@ class Session:
         return finished
 
     async def run_own_command(self, command: str, progress: Callable[[str], None] = lambda _: None) -> str:
-        """Run a command of the operator's in the workspace; what it printed, as the model would read it.
+        """Run a command of the operator's in the workspace; what it printed, as the model reads it.
 
-        It stands in the conversation and is no call: nothing judges it, and the model reads it only if it is passed on.
+        It stands in the conversation and is no call: nothing judges it. The model reads it with the next message.
         `progress` takes pieces of its output as they come. Cancellation ends it, and records nothing.
         """
         bash = Bash(timeout=OWN_COMMAND_TIMEOUT)
@@ -601,12 +601,12 @@ class Session:
             printed = (await bash.run({"command": command}, context)).content
         except ToolError as error:
             printed = error.message
-        self.show_own_command(command, printed)
+        self.record_own_command(command, printed)
         return printed
 
-    def show_own_command(self, command: str, printed: str) -> None:
+    def record_own_command(self, command: str, printed: str) -> None:
         """Put a command of the operator's into the conversation, with what it printed."""
-        self._recorder.record(events.Notice(text=f"$ {command}\n{printed}", origin="operator"))
+        self._recorder.record(events.OwnCommandEnded(command=command, printed=printed))
 
     def find_skills(self) -> Skills:
         """The skills that there are now, offered from now on; what is no good is said once."""

@@ -18,6 +18,7 @@ from tui_agent.core.events import (
     ModelFaulted,
     OperatorSpoke,
     Outcome,
+    OwnCommandEnded,
     ReplyFinished,
     RunFinished,
     RunStarted,
@@ -238,6 +239,8 @@ def _passages(event: Event) -> Iterator[Passage]:
             yield Passage(event.seq, "operator", event.task)
         case OperatorSpoke():
             yield Passage(event.seq, "operator", event.text)
+        case OwnCommandEnded():
+            yield Passage(event.seq, "operator", f"$ {event.command}\n{event.printed}")
         case EscalationAnswered() if event.text:
             yield Passage(event.seq, "operator", event.text)
         case ReplyFinished():
@@ -267,6 +270,7 @@ _READ = frozenset(
             "title_changed",
             "run_finished",
             "operator_spoke",
+            "own_command_ended",
         ),
         *("iteration_finished", "reply_finished", "tool_succeeded", "tool_failed", "model_faulted"),
         *("reply_rejected", "escalation_raised", "escalation_answered"),

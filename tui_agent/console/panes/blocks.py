@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tui_agent.console.panes.call_block import OPENED, draw_call, fold_line, with_rule
+from tui_agent.console.panes.call_block import FOLDED, OPENED, draw_call, draw_text, fold_line, with_rule
 from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.console.panes.headline import headline
@@ -16,7 +16,7 @@ from tui_agent.console.panes.prose import Prose
 from tui_agent.console.panes.styled_line import Line, Span, clip, width_of, wrap, wrap_spans
 from tui_agent.core.projections.plan import UPDATE_PLAN
 from tui_agent.quantities import compact, counted, dollars, seconds
-from tui_agent.terminal_text import one_line, sanitize
+from tui_agent.terminal_text import one_line, revealed_line, sanitize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -116,6 +116,7 @@ def _operator(entry: conversation.OperatorEntry, width: int, context: BlockConte
     if cut:
         more = max(0, entry.text.count("\n") - "\n".join(body[:keep]).count("\n"))
         lines.append(fold_line(more, width))
+    lines.extend(_ran(command, width) for command in entry.ran)
     for image in entry.images:
         named = Span(f" {one_line(image.name, 200)}", f"muted {back}")
         shown = (Span("  ", back), Span(f"[{image.in_words}]", f"operator {back}"), named)
@@ -125,6 +126,24 @@ def _operator(entry: conversation.OperatorEntry, width: int, context: BlockConte
         shown = (Span("  ", back), Span("for this run: ", f"muted {back}"), named)
         lines.append((*clip(shown, width), Span("", back)))
     return lines
+
+
+def _ran(command: str, width: int) -> Line:
+    """Says that a message brings the model what a command of the operator's own printed, which stands above."""
+    back = "on:operator-background"
+    named = Span(f"$ {revealed_line(command, 200)}", back)
+    return (
+        *clip((Span("  ", back), Span("with the output of ", f"muted {back}"), named), width),
+        Span("", back),
+    )
+
+
+def _own_command(entry: conversation.OwnCommandEntry, width: int, context: BlockContext) -> list[Line]:
+    head: Line = (Span("$ ", "operator bold"), Span(revealed_line(entry.command, 600), "bold"))
+    printed = draw_text(
+        entry.printed, width - 2, FOLDED["bash"], context.expanded, at_end=True, style="muted"
+    )
+    return [clip(head, width), *prefixed(printed, *_INDENT)]
 
 
 def draw_reply(
@@ -341,6 +360,7 @@ def _escalation(entry: conversation.EscalationEntry, width: int, context: BlockC
     for number, text in enumerate(answer or [""]):
         sign_span = Span("» " if not number else "  ", f"operator bold {back}")
         lines.append((sign_span, Span(text, f"bold {back}"), Span("", back)))
+    lines.extend(_ran(command, width) for command in entry.ran)
     return [clip(line, width) for line in lines]
 
 
@@ -421,6 +441,7 @@ def _plain(entry: conversation.Entry, width: int, context: BlockContext) -> list
 
 _DRAWERS: dict[str, Callable[[Any, int, BlockContext], list[Line]]] = {
     "OperatorEntry": _operator,
+    "OwnCommandEntry": _own_command,
     "ReplyEntry": _reply,
     "CallEntry": draw_call,
     "FaultEntry": _fault,

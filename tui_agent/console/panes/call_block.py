@@ -181,15 +181,17 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
     if state in ("requested", "waiting"):
         return []
     if state == "running":
-        return _text(entry.progress, width, _FOLDED_PROGRESS, context.expanded, at_end=True, style="muted")
+        return draw_text(
+            entry.progress, width, _FOLDED_PROGRESS, context.expanded, at_end=True, style="muted"
+        )
     if state in ("denied", "blocked", "cancelled"):
-        lines = _text(entry.reason or entry.content, width, 3, context.expanded, style="muted")
+        lines = draw_text(entry.reason or entry.content, width, 3, context.expanded, style="muted")
         return with_rule(lines, entry.rule, width)
     if state == "failed":
         message = entry.content or (entry.failure.message if entry.failure else "")
         style = "" if _loud(entry, context) else "muted"
         at_end = tool == "bash"
-        lines = _text(message, width, _FOLDED_FAILURE, context.expanded, at_end=at_end, style=style)
+        lines = draw_text(message, width, _FOLDED_FAILURE, context.expanded, at_end=at_end, style=style)
         folded = bool(lines) and text_of(lines[0 if at_end else -1]).startswith("… ")
         cause = headline(message) if folded and not context.expanded else ""
         if not cause or any(cause[:_READABLE] in text_of(line) for line in lines):
@@ -201,10 +203,10 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
         lines = [*lines, fold_line(left, width)] if left else lines
         # What formatters and checkers said stands below the first line.
         remarks = entry.content.partition("\n")[2]
-        return [*lines, *_text(remarks, width, _FOLDED_OTHER, context.expanded, style="warn")]
+        return [*lines, *draw_text(remarks, width, _FOLDED_OTHER, context.expanded, style="warn")]
     if tool in _QUIET_TOOLS and not context.expanded:
         return []
-    return _text(
+    return draw_text(
         entry.content,
         width,
         FOLDED.get(tool, _FOLDED_OTHER),
@@ -214,7 +216,7 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
     )
 
 
-def _text(
+def draw_text(
     text: str, width: int, limit: int, expanded: bool, *, at_end: bool = False, style: str = ""
 ) -> list[Line]:
     """Output, folded to `limit` source lines from its beginning or its end; only what is shown is looked at."""

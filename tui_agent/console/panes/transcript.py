@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from tui_agent.core.projections.conversation import CallEntry, Conversation, Entry, OpenReply
 
 _OPENING = frozenset(
-    {"CallEntry", "EscalationEntry", "FaultEntry", "NoteEntry", "OperatorEntry", "SummaryEntry"}
+    {
+        *("CallEntry", "EscalationEntry", "FaultEntry", "NoteEntry"),
+        *("OperatorEntry", "OwnCommandEntry", "SummaryEntry"),
+    }
 )
 
 KEPT = 300

@@ -90,7 +90,6 @@ class SessionScreen(DashboardScreen):
         """As they were last read; None: never."""
         self.own_run: OwnRun | None = None
         """The operator's own command that runs."""
-        self._printed: list[str] = []
         """What the operator's own commands printed since the last message."""
 
     @cached_property
@@ -201,23 +200,20 @@ class SessionScreen(DashboardScreen):
         run = self.own_run = OwnRun(command, session)
         self.redraw()
         try:
-            printed = await run.finish()
+            await run.finish()
         finally:
             self.own_run = None
             self.redraw()
-        self._printed.append(run.told(printed))
 
     async def submit(
         self, text: str, typed: str | None = None, *, model: str = "", line: str | None = None
     ) -> None:
-        """Start a run, or queue the message for the one under way; what own commands printed goes before it.
+        """Start a run, or queue the message for the one under way.
 
         Images that `typed` names go along: what the operator wrote of the text (None: all). `model` is for this run
         alone. `line` goes back into the prompt where the message cannot be sent (None: its text).
         """
         typed = text if typed is None else typed
-        text = "\n\n".join([*self._printed, text])
-        self._printed.clear()
         if self.session is None:
             self._unsent.append((text, typed))
         elif not await self._submit(self.session, text, typed, model):

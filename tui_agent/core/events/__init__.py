@@ -44,6 +44,7 @@ from tui_agent.core.events.run import (
     MessageQueued,
     MessageUnqueued,
     OperatorSpoke,
+    OwnCommandEnded,
     RunFinished,
     RunStarted,
     StopRequested,
@@ -129,6 +130,7 @@ __all__ = [
     "Notice",
     "OperatorSpoke",
     "Outcome",
+    "OwnCommandEnded",
     "ParentPoint",
     "ReplyDelta",
     "ReplyFinished",
@@ -175,6 +177,7 @@ AnyEvent = Annotated[
     | MessageQueued
     | MessageUnqueued
     | OperatorSpoke
+    | OwnCommandEnded
     | IterationStarted
     | IterationFinished
     | RunFinished

@@ -80,6 +80,19 @@ class OperatorSpoke(Event):
     images: tuple[Image, ...] = ()
 
 
+class OwnCommandEnded(Event):
+    """A command that the operator ran himself ended; the model reads it with his next message."""
+
+    type: Literal["own_command_ended"] = "own_command_ended"
+    command: str
+    printed: str = ""
+
+    @property
+    def said(self) -> str:
+        """What the model reads of it."""
+        return f"I ran `{self.command}` myself. It printed:\n{self.printed}"
+
+
 class IterationStarted(Event):
     """One model call and its tools begin. Counts from 1 in a run."""
 

@@ -45,12 +45,24 @@ class OperatorEntry(Entry):
     images: tuple[events.Image, ...] = ()
     model: str = ""
     """The model that was chosen for this message's run alone."""
+    ran: tuple[str, ...] = ()
+    """Commands of the operator's own whose output the model reads with it."""
     kind: Literal["operator"] = "operator"
 
     @property
     def said(self) -> str:
-        """The text with its images named."""
-        return events.with_images_named(self.text, self.images)
+        """The text, what goes along with it named."""
+        ran = (f"[with the output of $ {command}]" for command in self.ran)
+        return "\n".join([events.with_images_named(self.text, self.images), *ran])
+
+
+@dataclass(frozen=True)
+class OwnCommandEntry(Entry):
+    """A command that the operator ran himself, and what it printed."""
+
+    command: str
+    printed: str
+    kind: Literal["own_command"] = "own_command"
 
 
 @dataclass(frozen=True)
@@ -191,6 +203,8 @@ class EscalationEntry(Entry):
     choice: str
     answer: str
     rule: str = ""
+    ran: tuple[str, ...] = ()
+    """Commands of the operator's own whose output the model reads with the answer."""
     kind: Literal["escalation"] = "escalation"
 
 
@@ -212,6 +226,7 @@ class OutcomeEntry(Entry):
 
 AnyEntry = Annotated[
     OperatorEntry
+    | OwnCommandEntry
     | ReplyEntry
     | CallEntry
     | NoteEntry
@@ -288,7 +303,15 @@ class Conversation:
 
 def _run_started(conversation: Conversation, event: events.RunStarted, _: Surroundings) -> Conversation:
     only_here = event.model if event.session_model else ""
-    entry = OperatorEntry(event.seq, event.at, 0, event.task, images=event.images, model=only_here)
+    entry = OperatorEntry(
+        event.seq,
+        event.at,
+        0,
+        event.task,
+        images=event.images,
+        model=only_here,
+        ran=_ran_before(conversation),
+    )
     plan = conversation.plan
     if plan is not None and plan.finished:
         conversation = evolve(conversation, plans=conversation.plans.append(Plan(seq=event.seq)))
@@ -306,8 +329,34 @@ def _run_started(conversation: Conversation, event: events.RunStarted, _: Surrou
 
 
 def _operator_spoke(conversation: Conversation, event: events.OperatorSpoke, _: Surroundings) -> Conversation:
-    entry = OperatorEntry(event.seq, event.at, conversation.iteration, event.text, images=event.images)
+    entry = OperatorEntry(
+        event.seq,
+        event.at,
+        conversation.iteration,
+        event.text,
+        images=event.images,
+        ran=_ran_before(conversation),
+    )
     return conversation._closed(entry)
+
+
+def _own_command_ended(
+    conversation: Conversation, event: events.OwnCommandEnded, _: Surroundings
+) -> Conversation:
+    entry = OwnCommandEntry(event.seq, event.at, conversation.iteration, event.command, event.printed)
+    return conversation._closed(entry)
+
+
+def _ran_before(conversation: Conversation) -> tuple[str, ...]:
+    """What the operator ran himself since his last message."""
+    ran: list[str] = []
+    for place in range(len(conversation.entries) - 1, -1, -1):
+        entry = conversation.entries[place]
+        if type(entry) is OwnCommandEntry:
+            ran.append(entry.command)
+        elif type(entry) is OperatorEntry or (type(entry) is EscalationEntry and entry.ran):
+            break
+    return tuple(reversed(ran))
 
 
 def _iteration_started(
@@ -594,7 +643,15 @@ def _escalation_answered(
     source = asked.source if asked else ""
     rule = asked.rule if asked else ""
     entry = EscalationEntry(
-        event.seq, event.at, conversation.iteration, question, source, event.choice, event.in_words, rule
+        event.seq,
+        event.at,
+        conversation.iteration,
+        question,
+        source,
+        event.choice,
+        event.in_words,
+        rule,
+        _ran_before(conversation) if event.message else (),
     )
     return conversation._closed(entry, escalation=None)
 
@@ -676,6 +733,7 @@ def _rewind_notice(event: events.Rewound, text: str) -> NoticeEntry:
 _HANDLERS: dict[type[events.Event], Callable[[Conversation, Any, Surroundings], Conversation]] = {
     events.RunStarted: _run_started,
     events.OperatorSpoke: _operator_spoke,
+    events.OwnCommandEnded: _own_command_ended,
     events.IterationStarted: _iteration_started,
     events.IterationFinished: _iteration_finished,
     events.ModelCallStarted: _model_call_started,

@@ -80,6 +80,8 @@ class History:
     run: int = 0
     reply: events.ReplyFinished | None = None
     results: tuple[AnyResult, ...] = ()
+    own_commands: tuple[events.OwnCommandEnded, ...] = ()
+    """Those of the operator; the model reads them with his next message."""
     news: tuple[str, ...] = ()
     """What happened beside the exchange that is under way; the model reads it after it."""
     cut: events.WindowCut | None = None
@@ -131,6 +133,15 @@ class History:
             return []
         answered = {result.call_id for result in self.results}
         return [(index, call) for index, call in enumerate(self.reply.calls) if call.id not in answered]
+
+    def _spoken(
+        self, kind: Literal["task", "operator"], text: str, seq: int, images: tuple[events.Image, ...] = ()
+    ) -> History:
+        """A message of the operator, behind what he ran himself since the one before."""
+        before = (self.groups[place] for place in reversed(self.words))
+        since = next((group.seq for group in before if group.kind in {"task", "operator"}), 0)
+        ran = (command.said for command in self.own_commands if command.seq > since)
+        return self._said(kind, "\n\n".join([*ran, text]), seq, images)
 
     def _said(self, kind: GroupKind, text: str, seq: int, images: tuple[events.Image, ...] = ()) -> History:
         message: Message = {"role": "user", "content": text}
@@ -191,15 +202,19 @@ def _function(call: events.ToolCall) -> Message:
 
 def _run_started(history: History, event: events.RunStarted) -> History:
     started = evolve(history, run=event.run, reply=None, results=(), news=(), rewound_from=None)
-    return started._said("task", event.task, event.seq, event.images)
+    return started._spoken("task", event.task, event.seq, event.images)
 
 
 def _operator_spoke(history: History, event: events.OperatorSpoke) -> History:
-    return history._said("operator", event.text, event.seq, event.images)
+    return history._spoken("operator", event.text, event.seq, event.images)
+
+
+def _own_command_ended(history: History, event: events.OwnCommandEnded) -> History:
+    return evolve(history, own_commands=(*history.own_commands, event))
 
 
 def _escalation_answered(history: History, event: events.EscalationAnswered) -> History:
-    return history._said("operator", event.message, event.seq) if event.message else history
+    return history._spoken("operator", event.message, event.seq) if event.message else history
 
 
 def _background_ended(history: History, event: events.BackgroundEnded) -> History:
@@ -244,7 +259,7 @@ def _rewound(history: History, event: events.Rewound) -> History:
         # The model believes in its edits; that they are gone is news which no other message brings.
         names = ", ".join(event.files)
         text = f"The operator brought these files of the workspace back to an earlier state: {names}."
-        return history._said("operator", text, event.seq) if event.files else history
+        return history._spoken("operator", text, event.seq) if event.files else history
     before = history.rewound_from
     if event.undoes:
         return before[1] if before is not None and before[0] == event.undoes else history
@@ -257,6 +272,7 @@ def _rewound(history: History, event: events.Rewound) -> History:
         reply=None,
         results=(),
         news=(),
+        own_commands=tuple(command for command in history.own_commands if command.seq <= event.to_seq),
         cut=history.cut if history.cut is not None and history.cut.seq <= event.to_seq else None,
         summaries=tuple(summary for summary in history.summaries if summary.seq <= event.to_seq),
         rewound_from=(event.seq, history),
@@ -266,6 +282,7 @@ def _rewound(history: History, event: events.Rewound) -> History:
 _HANDLERS: dict[type[events.Event], Callable[[History, Any], History]] = {
     events.RunStarted: _run_started,
     events.OperatorSpoke: _operator_spoke,
+    events.OwnCommandEnded: _own_command_ended,
     events.EscalationAnswered: _escalation_answered,
     events.BackgroundEnded: _background_ended,
     events.ReplyFinished: _reply_finished,

@@ -128,6 +128,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     events.EscalationRaised: lambda event: ("escalation", event.question),
     events.EscalationAnswered: lambda event: ("operator", event.text or event.choice),
     events.OperatorSpoke: lambda event: ("operator", event.text),
+    events.OwnCommandEnded: lambda event: ("operator", f"$ {event.command}"),
     events.CoherenceRepaired: lambda event: (
         "coherence",
         ", ".join(f"{kind} ×{count}" for kind, count in event.repairs.items()),

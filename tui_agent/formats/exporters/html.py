@@ -24,6 +24,7 @@ from tui_agent.core.projections.conversation import (
     FaultEntry,
     NoticeEntry,
     OperatorEntry,
+    OwnCommandEntry,
     ReplyEntry,
     SummaryEntry,
 )
@@ -65,6 +66,7 @@ _KINDS = {
     VerdictItem: "verdict",
     NoteItem: "note",
     OperatorEntry: "operator",
+    OwnCommandEntry: "own_command",
     ReplyEntry: "reply",
     CallEntry: "call",
     FaultEntry: "fault",

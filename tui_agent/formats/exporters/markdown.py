@@ -16,6 +16,7 @@ from tui_agent.core.projections.conversation import (
     FaultEntry,
     NoticeEntry,
     OperatorEntry,
+    OwnCommandEntry,
     ReplyEntry,
     SummaryEntry,
 )
@@ -127,9 +128,8 @@ def _item(item: object) -> Iterator[str]:
             edited = " (edited by the operator)" if item.edited else ""
             yield f"Recovery note{edited}{_by_rule(*item.rules)}:"
             yield fenced(item.text)
-        case OperatorEntry():
-            yield "**Operator**"
-            yield quoted(item.said)
+        case OperatorEntry() | OwnCommandEntry() | EscalationEntry():
+            yield from _operator(item)
         case ReplyEntry():
             yield from _reply(item)
         case CallEntry():
@@ -141,11 +141,21 @@ def _item(item: object) -> Iterator[str]:
             yield f"*Notice:* {inline(item.text)}{_by_rule(item.rule)}"
         case SummaryEntry():
             yield from _summary(item)
+
+
+def _operator(entry: OperatorEntry | OwnCommandEntry | EscalationEntry) -> Iterator[str]:
+    match entry:
+        case OperatorEntry():
+            yield "**Operator**"
+            yield quoted(entry.said)
+        case OwnCommandEntry():
+            yield f"**Operator ran** {code(entry.command)}"
+            yield fenced(entry.printed)
         case EscalationEntry():
-            yield f"**Escalation** by {inline(item.source)}{_by_rule(item.rule)}"
-            yield quoted(item.question)
-            yield f"**Operator** ({item.choice})"
-            yield quoted(item.answer)
+            yield f"**Escalation** by {inline(entry.source)}{_by_rule(entry.rule)}"
+            yield quoted(entry.question)
+            yield f"**Operator** ({entry.choice})"
+            yield quoted(entry.answer)
 
 
 def _summary(entry: SummaryEntry) -> Iterator[str]:

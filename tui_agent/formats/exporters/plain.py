@@ -27,6 +27,7 @@ from tui_agent.core.events import (
     NotePrepared,
     Notice,
     OperatorSpoke,
+    OwnCommandEnded,
     ReplyFinished,
     ReplyRejected,
     Rewound,
@@ -106,6 +107,8 @@ def _lines(event: Event, *, times: bool) -> Iterator[str]:
             yield from _recovery(event)
         case Compacted() | CompactionFailed():
             yield from _summary(event)
+        case OperatorSpoke() | MessageQueued() | OwnCommandEnded():
+            yield from _operator(event)
         case ServerChanged():
             yield f"SERVER {event.in_words}"
         case (
@@ -136,9 +139,6 @@ def _frame(event: Event) -> Iterator[str]:
                 + by_rule(event.rule)
             )
             yield from event.answer.splitlines()
-        case OperatorSpoke():
-            yield "OPERATOR"
-            yield from with_images_named(event.text, event.images).splitlines()
         case IterationStarted():
             yield f"ITERATION {event.iteration}"
         case Notice():
@@ -153,8 +153,15 @@ def _frame(event: Event) -> Iterator[str]:
             yield f"SETTING {event.in_words}"
         case Rewound():
             yield f"REWOUND {event.scope} to event {event.to_seq}"
-        case MessageQueued():
-            yield "QUEUED"
+
+
+def _operator(event: OperatorSpoke | MessageQueued | OwnCommandEnded) -> Iterator[str]:
+    match event:
+        case OwnCommandEnded():
+            yield f"OPERATOR RAN {event.command}"
+            yield from event.printed.splitlines()
+        case _:
+            yield "QUEUED" if isinstance(event, MessageQueued) else "OPERATOR"
             yield from with_images_named(event.text, event.images).splitlines()
 
 

@@ -20,7 +20,6 @@ from tui_agent.core.events import (
     ToolFailed,
     VerdictReached,
     VerdictRecord,
-    with_images_named,
 )
 from tui_agent.core.fold import apply
 from tui_agent.core.projections.conversation import Entry, NoteEntry, OperatorEntry, OutcomeEntry
@@ -87,10 +86,10 @@ class RunStory:
     """One run, from the operator's message to its outcome."""
 
     number: int
-    task: str
     policy: str
     model: str
     at: float
+    task: str = ""
     items: list[Item] = field(default_factory=list)
     outcome: OutcomeEntry | None = None
     iterations: int = 0
@@ -157,17 +156,9 @@ class _StoryBuilder:
     def take(self, event: Event) -> None:
         self.state = apply(self.state, event)
         if isinstance(event, RunStarted):
-            self.runs.append(
-                RunStory(
-                    event.run,
-                    with_images_named(event.task, event.images),
-                    event.policy,
-                    event.model,
-                    event.at,
-                )
-            )
+            self.runs.append(RunStory(event.run, event.policy, event.model, event.at))
         items = self.runs[-1].items if self.runs else self.before
-        self._entries(items)
+        self._entries(event, items)
         match event:
             case IterationStarted():
                 items.append(IterationItem(event.seq, event.iteration))
@@ -182,7 +173,7 @@ class _StoryBuilder:
             case RunFinished() if self.runs:
                 self._finished(event)
 
-    def _entries(self, items: list[Item]) -> None:
+    def _entries(self, event: Event, items: list[Item]) -> None:
         """Entries that closed with this event. The task opens its run and is not repeated in it."""
         log = self.state.conversation.entries
         new = log.tail(self.taken)
@@ -192,11 +183,10 @@ class _StoryBuilder:
                 self.runs[-1].outcome = entry
             elif isinstance(entry, NoteEntry):
                 continue  # The note stands where it was written.
-            elif not (isinstance(entry, OperatorEntry) and entry.iteration == 0 and self._is_task(entry)):
+            elif isinstance(event, RunStarted) and isinstance(entry, OperatorEntry):
+                self.runs[-1].task = entry.said
+            else:
                 items.append(entry)
-
-    def _is_task(self, entry: OperatorEntry) -> bool:
-        return bool(self.runs) and not self.runs[-1].items and entry.said == self.runs[-1].task
 
     def _verdict(self, event: VerdictReached, items: list[Item]) -> None:
         recovery = self.state.recovery
