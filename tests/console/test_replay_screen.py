@@ -208,6 +208,25 @@ async def test_the_panes_and_the_scrubber_show_the_position(saved: Path, tmp_pat
         assert "Built." in shown(screen)
 
 
+async def test_all_panes_count_a_failure_where_it_happens(saved: Path, tmp_path: Path) -> None:
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        await pilot.press("f2")
+        await pilot.press("e")
+        # The failure itself, the end of its step, the verdict: nothing is counted a second time.
+        for event in (17, 18, 19):
+            await until(pilot, lambda event=event: f"event {event}/27" in shown(screen))
+            text = shown(screen)
+            for part in ("bash: exit code 2", "●○○ bash make", "1/3", "no progress 1"):
+                assert part in text, (event, part)
+            assert text.count(" empty ") == 4
+            await pilot.press("right")
+        await pilot.press("home", *["right"] * 16)
+        await until(pilot, lambda: "event 16/27" in shown(screen))
+        assert "no call has failed" in shown(screen)
+        assert "no progress 0" in shown(screen)
+        assert shown(screen).count(" empty ") == 5
+
+
 async def test_the_help_begins_with_the_keys_of_the_replay(saved: Path, tmp_path: Path) -> None:
     async with replaying(saved, tmp_path / "state") as (screen, pilot):
         screen.set_focus(None)

@@ -19,6 +19,7 @@ from textual.message import Message
 from tui_agent.console import panes
 from tui_agent.console.cards.card_host import LOW
 from tui_agent.console.splash import LOW_HEIGHT, TINY_HEIGHT, UNFOLDED_HEIGHT, UNFOLDED_WIDTH, WIDE_WIDTH
+from tui_agent.core.evolve import evolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -190,8 +191,12 @@ class Dashboard(Vertical):
     def show(self, state: RunState, now: float, *, still: bool = False) -> None:
         """Draw all panes. `now` in seconds since the epoch; `still`: time does not go on.
 
-        A pane that raises does not keep the others from being drawn: their faults come as one `ExceptionGroup`.
+        A failure counts in all of them as it comes, before its step has ended and is judged. A pane that raises does
+        not keep the others from being drawn: their faults come as one `ExceptionGroup`.
         """
+        recovery = state.recovery.so_far(state.run.iteration, state.seq, state.at)
+        if recovery is not state.recovery:
+            state = evolve(state, recovery=recovery)
         faults = []
         if self._conversation is not None:
             self._conversation.still = still

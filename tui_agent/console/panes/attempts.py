@@ -47,7 +47,7 @@ class AttemptsPane(LinePane):
         self._fresh: tuple[str, ...] = ()
 
     def show(self, state: RunState, now: float) -> None:
-        attempts, policy = state.recovery.attempts_so_far, state.recovery.policy
+        attempts, policy = state.recovery.attempts, state.recovery.policy
         rule = newest_rule(state, "attempts")
         self._open = state.metrics.incidents.open
         recovered, fresh = _lately_recovered(state)

@@ -41,7 +41,7 @@ class TrendsPane(LinePane):
         self._trends: list[Trend] = []
 
     def show(self, state: RunState, now: float) -> None:
-        """Show the steps of the run that have ended."""
+        """Show the steps of the run that have ended, and the estimate as it stands."""
         course, history = state.metrics.course, state.recovery.cognition.history
         if (course, history) == self._parts and self._lines:
             return

@@ -106,10 +106,11 @@ class RecoveryState:
             case _:
                 return None
 
-    @property
-    def attempts_so_far(self) -> AttemptLedger:
-        """The ledger with what the open iteration's calls have come to."""
-        return self.attempts.apply(close(0, self.pending), self.policy) if self.pending else self.attempts
+    def so_far(self, iteration: int, seq: int, at: float) -> RecoveryState:
+        """What it comes to if the open iteration ends with what its calls have come to."""
+        if not self.pending and self.rejected is None:
+            return self
+        return self.apply(events.IterationFinished(iteration=iteration, seq=seq, at=at))
 
     def key(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """The identity of a call under the policy."""
