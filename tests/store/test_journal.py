@@ -66,25 +66,31 @@ async def test_a_journal_is_readable_only_by_its_owner(tmp_path: Path):
     assert (journal.path.stat().st_mode & 0o777, journal.folder.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-async def test_writing_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    journal = await Journal.create(tmp_path / "s1")
+def slow_disk(patch: pytest.MonkeyPatch, journal: Journal) -> tuple[asyncio.Event, threading.Event]:
+    """Set when the journal's thread is about to write, and what it then waits for."""
     at_the_disk, gate = asyncio.Event(), threading.Event()
-    loop, real = asyncio.get_running_loop(), os.write
+    loop, real, slow = asyncio.get_running_loop(), os.write, journal._file.fileno()
 
-    def slow(descriptor: int, chunk: bytes) -> int:
-        if descriptor == journal._file.fileno():
+    def write(descriptor: int, chunk: bytes) -> int:
+        if descriptor == slow:
             loop.call_soon_threadsafe(at_the_disk.set)
-            gate.wait()
+            gate.wait(10)
         return real(descriptor, chunk)
 
-    monkeypatch.setattr(os, "write", slow)
+    patch.setattr(os, "write", write)
+    return at_the_disk, gate
+
+
+async def test_writing_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    journal = await Journal.create(tmp_path / "s1")
+    at_the_disk, gate = slow_disk(monkeypatch, journal)
     events = notices(20)
     for event in events[:10]:
         journal.write(event)
     await at_the_disk.wait()
     for event in events[10:]:
         journal.write(event)
-    assert journal.pending == 20
+    assert journal.path.read_bytes() == b""
     barrier = asyncio.create_task(journal.barrier())
     gate.set()
     await barrier
@@ -362,7 +368,8 @@ async def test_a_full_disk_loses_nothing_and_is_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ):
     reported: list[JournalError] = []
-    journal = await Journal.create(tmp_path / "s1", reported.append)
+    journal = await Journal.create(tmp_path / "s1")
+    journal.on_error = reported.append
     events = notices(12)
     disk = FullDisk(monkeypatch, journal, room)
     for event in events[:8]:
@@ -391,6 +398,26 @@ async def test_a_journal_that_is_closed_plans_no_more_writing(tmp_path: Path):
         journal.sync_soon()
     assert journal._gathering is None
     assert [task for task in asyncio.all_tasks() if task.get_name() == "journal"] == []
+
+
+async def test_a_close_that_is_cancelled_waits_for_the_thread_that_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    journal = await Journal.create(tmp_path / "s1")
+    at_the_disk, gate = slow_disk(monkeypatch, journal)
+    journal.write(FIRST)
+    closing = asyncio.create_task(journal.close())
+    await at_the_disk.wait()
+    closing.cancel()
+    await asyncio.wait([closing], timeout=0.05)
+    assert not journal._file.closed
+    assert SessionLock.held(tmp_path / "s1")
+    gate.set()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert journal._file.closed
+    assert not SessionLock.held(tmp_path / "s1")
+    assert read_journal(journal.path).events == [FIRST]
 
 
 async def test_closing_on_a_full_disk_says_so_and_frees_the_lock(

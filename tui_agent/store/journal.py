@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import IO, TYPE_CHECKING
 
-import aiofiles
 from pydantic import ValidationError
 
 from tui_agent.core.events import Event, SessionStarted
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from hashlib import _Hash
     from pathlib import Path
-
-    from aiofiles.threadpool.binary import AsyncFileIO
 
 SESSIONS_FOLDER = "sessions"
 JOURNAL_NAME = "events.jsonl"
@@ -205,14 +202,7 @@ class Journal:
     `error` is set while the disk takes nothing; `on_error` is called once as that begins.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        lock: SessionLock,
-        file: AsyncFileIO,
-        contents: JournalContents,
-        on_error: Callable[[JournalError], None] | None,
-    ) -> None:
+    def __init__(self, folder: Path, lock: SessionLock, file: IO[bytes], contents: JournalContents) -> None:
         self.folder = folder
         self.path = folder / JOURNAL_NAME
         self.contents = contents
@@ -220,7 +210,7 @@ class Journal:
         self._lines = contents.end.seq - contents.unterminated
         self._size, self._digest = contents.end.size, contents.end.digest.copy()
         self.error: JournalError | None = None
-        self.on_error = on_error
+        self.on_error: Callable[[JournalError], None] | None = None
         self._lock = lock
         self._file = file
         self._pending: deque[bytes] = deque()
@@ -233,7 +223,7 @@ class Journal:
         self._closed = False
 
     @classmethod
-    async def create(cls, folder: Path, on_error: Callable[[JournalError], None] | None = None) -> Journal:
+    async def create(cls, folder: Path) -> Journal:
         """A new, empty journal in `folder` (made where missing). Raises `JournalError`, `SessionBusyError`."""
         try:
             await asyncio.to_thread(make_private, folder)
@@ -241,7 +231,7 @@ class Journal:
             raise disk_error("The session's folder cannot be made", folder, fault) from fault
         lock = SessionLock.acquire(folder)
         try:
-            file = await aiofiles.open(folder / JOURNAL_NAME, "xb", buffering=0, opener=private)
+            file = await asyncio.to_thread(open, folder / JOURNAL_NAME, "xb", buffering=0, opener=private)
             await asyncio.to_thread(sync_folder, folder)
         except FileExistsError as fault:
             lock.release()
@@ -253,13 +243,12 @@ class Journal:
         except OSError as fault:
             lock.release()
             raise disk_error("The session's journal cannot be made", folder / JOURNAL_NAME, fault) from fault
-        return cls(folder, lock, file, JournalContents(), on_error)
+        return cls(folder, lock, file, JournalContents())
 
     @classmethod
     async def open_to_append(
         cls,
         folder: Path,
-        on_error: Callable[[JournalError], None] | None = None,
         *,
         after: Mark = BEGINNING,
         take: Callable[[Event], object] | None = None,
@@ -274,18 +263,18 @@ class Journal:
         lock = SessionLock.acquire(folder)
         try:
             contents = await asyncio.to_thread(read_journal, path, after=after, take=take)
-            file = await aiofiles.open(path, "ab", buffering=0, opener=private)
+            file = await asyncio.to_thread(open, path, "ab", buffering=0, opener=private)
             if contents.dropped_bytes:
-                await file.truncate(contents.end.size)
+                await asyncio.to_thread(file.truncate, contents.end.size)
             if contents.unterminated:
-                await file.write(b"\n")
+                await asyncio.to_thread(file.write, b"\n")
         except OSError as fault:
             lock.release()
             raise disk_error("The session cannot be opened for writing", path, fault) from fault
         except BaseException:
             lock.release()
             raise
-        journal = cls(folder, lock, file, contents, on_error)
+        journal = cls(folder, lock, file, contents)
         if contents.unterminated:
             journal._wrote(b"\n")
         return journal
@@ -294,11 +283,6 @@ class Journal:
     def end(self) -> Mark:
         """Where the journal ends, as it was written here."""
         return Mark(self._lines, self._size, self._digest)
-
-    @property
-    def pending(self) -> int:
-        """Lines that are not with the operating system yet."""
-        return len(self._pending)
 
     def write(self, event: Event) -> None:
         """Queue one event, in order. Never blocks, never raises for the disk; call it inside the event loop."""
@@ -324,13 +308,12 @@ class Journal:
         if self._closed:
             return
         self._closed = True
+        drain = self._start_drain()
         try:
-            await asyncio.shield(self._start_drain())
-            if self.error is None:
-                with contextlib.suppress(OSError):  # some file systems have no fsync; the lines are written
-                    await asyncio.to_thread(os.fsync, self._file.fileno())
+            await asyncio.shield(drain)
         finally:
-            await self._file.close()
+            await asyncio.wait([drain])  # where this is cancelled, a thread still writes to the file
+            await asyncio.to_thread(_sync_and_close, self._file)
             self._lock.release()
         if self.error is not None:
             raise self.error
@@ -383,6 +366,11 @@ class Journal:
         self.error = disk_error("The session's journal cannot be written", self.path, fault)
         if news and not self._closed and self.on_error is not None:
             self.on_error(self.error)
+
+
+def _sync_and_close(file: IO[bytes]) -> None:
+    with file, contextlib.suppress(OSError):  # some file systems have no fsync; the lines are written
+        os.fsync(file.fileno())
 
 
 def _store(descriptor: int, chunk: bytes, sync: bool) -> tuple[int, OSError | None]:
