@@ -102,10 +102,14 @@ class History:
         return self.summaries[-1] if self.summaries else None
 
     @property
+    def cut_up_to(self) -> int:
+        """The newest cut took what was closed up to this event."""
+        return 0 if self.cut is None else self.cut.to_seq
+
+    @property
     def gone_up_to(self) -> int:
         """Results up to this event are in no request any more."""
-        cut = 0 if self.cut is None else self.cut.to_seq
-        return max(cut, self.summaries[-1].to_seq if self.summaries else 0)
+        return max(self.cut_up_to, self.summaries[-1].to_seq if self.summaries else 0)
 
     def texts(self, run: int) -> Iterator[str]:
         """What the model said in this run, the newest first."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tui_agent.core.events import WindowCut
 from tui_agent.core.evolve import evolve
-from tui_agent.core.projections.history import Group, History, Message, estimate_tokens
+from tui_agent.core.projections.history import Group, History, Message, Summary, estimate_tokens
 from tui_agent.core.recovery.rules import Rule
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def groups_in_window(history: History, run: int) -> list[Group]:
     summary is a group in the place of what it replaced.
     """
     first = _first(history)
-    return [*_stayed(history, run, first), *history.groups.tail(first)]
+    return [*_kept_before(history, run, first), *history.groups.tail(first)]
 
 
 def tokens_in_window(history: History, run: int) -> int:
@@ -41,7 +41,7 @@ def tokens_in_window(history: History, run: int) -> int:
         return tokens_of(messages_in_window(history, run))
     first = _first(history)
     remark = estimate_tokens(cut.remark) if cut is not None and cut.remark else 0
-    return tokens_of(_stayed(history, run, first)) + remark + history.tokens(first)
+    return tokens_of(_kept_before(history, run, first)) + remark + history.tokens(first)
 
 
 def messages_in_window(history: History, run: int) -> list[Group]:
@@ -50,8 +50,7 @@ def messages_in_window(history: History, run: int) -> list[Group]:
     cut = history.cut
     if cut is None:
         return groups
-    limit = cut.longest_result
-    shown = [_shortened(group, limit) for group in groups] if limit else groups
+    shown = _shortened(groups, cut.longest_result)
     place = next((at for at, group in enumerate(shown) if group.seq > cut.to_seq), len(shown))
     remark = Group(
         "summary", ({"role": "user", "content": cut.remark},), estimate_tokens(cut.remark), run, cut.to_seq
@@ -65,7 +64,7 @@ def _first(history: History) -> int:
     return bisect_right(history.groups, gone, key=_seq) if gone else 0
 
 
-def _stayed(history: History, run: int, first: int) -> list[Group]:
+def _kept_before(history: History, run: int, first: int) -> list[Group]:
     """What the window holds of the time before place `first`, in order."""
     if not first:
         return []
@@ -73,16 +72,27 @@ def _stayed(history: History, run: int, first: int) -> list[Group]:
     places = {place for place in _pinned(history, run) if place < first}
     if summary is None:
         return [groups[place] for place in sorted(places)]
+    kept = [groups[place] for place in sorted(places.union(_words_kept(history, summary)))]
+    kept.insert(bisect_right(kept, summary.to_seq, key=_seq), summary.group)
+    return kept
+
+
+def _pinned(history: History, run: int) -> set[int]:
+    """Places of the newest group, of the operator's newest message and of the run's first."""
+    groups, words = history.groups, history.words
+    said = (place for place in reversed(words) if groups[place].kind in {"task", "operator"})
+    first = (place for place in reversed(words) if groups[place].kind == "task" and groups[place].run == run)
+    return {place for place in (len(groups) - 1, next(said, -1), next(first, -1)) if place >= 0}
+
+
+def _words_kept(history: History, summary: Summary) -> Sequence[int]:
+    """Places of the operator's messages that a summary left beside it, and no cut took since."""
 
     def seq(place: int) -> int:
-        return groups[place].seq
+        return history.groups[place].seq
 
-    cut = 0 if history.cut is None else history.cut.to_seq
-    oldest = bisect_left(history.words, max(summary.words_from, cut + 1), key=seq)
-    places.update(history.words[oldest : bisect_right(history.words, summary.to_seq, key=seq)])
-    stayed = [groups[place] for place in sorted(places)]
-    stayed.insert(bisect_right(stayed, summary.to_seq, key=_seq), summary.group)
-    return stayed
+    start = bisect_left(history.words, max(summary.words_from, history.cut_up_to + 1), key=seq)
+    return history.words[start : bisect_right(history.words, summary.to_seq, key=seq)]
 
 
 def _seq(group: Group) -> int:
@@ -104,40 +114,33 @@ def cut(history: History, run: int, budget: int, changed_files: Sequence[str] = 
     groups = groups_in_window(evolve(history, cut=None), run)
     staying = [history.groups[place] for place in _pinned(history, run)]
     pinned = {place for place, group in enumerate(groups) if group.kind == "summary" or group in staying}
-    room = int(budget * KEPT_SHARE) - sum(groups[position].tokens for position in pinned)
+    room = int(budget * KEPT_SHARE) - tokens_of(groups[place] for place in pinned)
     first = len(groups)
-    for position in range(len(groups) - 1, -1, -1):
-        if position in pinned:
-            first = position
-            continue
-        room -= groups[position].tokens
-        if room < 0:
-            break
-        first = position
-    old = history.cut
-    to_seq = max(groups[first - 1].seq if first > 0 else 0, old.to_seq if old is not None else 0)
-    left = [g for at, g in enumerate(groups) if g.seq <= to_seq and at not in pinned]
-    kept = [g for at, g in enumerate(groups) if g.seq > to_seq or at in pinned]
+    while first and (first - 1 in pinned or groups[first - 1].tokens <= room):
+        first -= 1
+        room -= 0 if first in pinned else groups[first].tokens
+    to_seq = max(groups[first - 1].seq if first else 0, history.cut_up_to)
+    left = [group for place, group in enumerate(groups) if group.seq <= to_seq and place not in pinned]
+    kept = [group for place, group in enumerate(groups) if group.seq > to_seq or place in pinned]
     remark = _remark(left, changed_files)
     space = budget - (estimate_tokens(remark) if remark else 0)
-    longest = old.longest_result if old is not None else 0
-    if tokens_of([_shortened(g, longest) for g in kept] if longest else kept) > space:
+    before = history.cut.longest_result if history.cut is not None else 0
+    longest = before
+    if tokens_of(_shortened(kept, longest)) > space:
         longest = _longest_result(kept, space, longest)
-    if old is not None and (to_seq, longest) == (old.to_seq, old.longest_result):
-        return None
-    if not left and longest == (old.longest_result if old is not None else 0):
+    if longest == before and (not left or to_seq == history.cut_up_to):
         return None
     return WindowCut(
         to_seq=to_seq,
         groups=len(left),
-        tokens=tokens_of([_shortened(g, longest) for g in kept] if longest else kept),
+        tokens=tokens_of(_shortened(kept, longest)),
         longest_result=longest,
         remark=remark,
         rule=Rule.WINDOW_CUT,
     )
 
 
-def _longest_result(groups: Sequence[Group], budget: int, before: int) -> int:
+def _longest_result(groups: list[Group], budget: int, before: int) -> int:
     """The limit at which the groups fit, halved from the longest result down; the smallest one where none does."""
     lengths = [len(str(m["content"])) for g in groups for m in g.messages if _may_be_cut(g, m)]
     limit = before or max(lengths, default=0)
@@ -145,7 +148,7 @@ def _longest_result(groups: Sequence[Group], budget: int, before: int) -> int:
         return before
     while limit > _SHORTEST_RESULT:
         limit = max(_SHORTEST_RESULT, limit // 2)
-        if tokens_of([_shortened(group, limit) for group in groups]) <= budget:
+        if tokens_of(_shortened(groups, limit)) <= budget:
             break
     return limit
 
@@ -154,7 +157,12 @@ def _may_be_cut(group: Group, message: Message) -> bool:
     return message["role"] == "tool" or group.kind == "summary"
 
 
-def _shortened(group: Group, limit: int) -> Group:
+def _shortened(groups: list[Group], limit: int) -> list[Group]:
+    """With results of at most `limit` characters (0: as they are)."""
+    return [_shortened_group(group, limit) for group in groups] if limit else groups
+
+
+def _shortened_group(group: Group, limit: int) -> Group:
     if all(not _may_be_cut(group, m) or len(str(m["content"])) <= limit for m in group.messages):
         return group
     messages = tuple(_shortened_message(m, limit) if _may_be_cut(group, m) else m for m in group.messages)
@@ -182,7 +190,7 @@ def _remark(left: Sequence[Group], changed_files: Sequence[str]) -> str:
     if not left:
         return ""
     tools: Counter[str] = Counter(
-        _tool_name(call)
+        str(call["function"]["name"])
         for group in left
         for message in group.messages
         for call in message.get("tool_calls") or ()
@@ -197,24 +205,3 @@ def _remark(left: Sequence[Group], changed_files: Sequence[str]) -> str:
         more = f" and {len(changed_files) - 20} more" if len(changed_files) > 20 else ""
         parts.append(f"Files changed so far: {', '.join(changed_files[:20])}{more}.")
     return " ".join(parts) + " Read again what you need.]"
-
-
-def _tool_name(call: dict[str, Any]) -> str:
-    return str(call["function"]["name"])
-
-
-def _pinned(history: History, run: int) -> set[int]:
-    """Places of the newest group, of the operator's last words and of the run's first."""
-    groups = history.groups
-    pinned = {len(groups) - 1} if groups else set()
-    newest = None
-    for place in reversed(history.words):
-        group = groups[place]
-        if group.kind not in {"task", "operator"}:
-            continue
-        newest = place if newest is None else newest
-        pinned.add(newest)
-        if group.kind == "task" and group.run == run:
-            pinned.add(place)
-            break
-    return pinned
