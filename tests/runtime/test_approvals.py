@@ -15,6 +15,7 @@ from tests.runtime.session_harness import LiveSession, start_session
 from tui_agent.config.sections import PermissionSettings
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.config.user_file import UserFile
+from tui_agent.console.rule_words import change_by_words
 from tui_agent.core import events
 from tui_agent.core.names import Decision
 from tui_agent.formats.exporters import export_session
@@ -239,7 +240,7 @@ async def test_rules_that_ask_or_deny_are_made_and_taken_back_by_words(tmp_path:
     live = await open_session(settings, operator, ScriptedModel.from_turns(turns))
     made = SessionRules(live, UserFile(file, folders))
     for words in ("deny bash(touch a*)", "ask bash(touch b*) workspace", "deny bash(touch c.txt) always"):
-        assert "from now on" in await made.by_words(words)
+        assert "from now on" in await change_by_words(made, words)
     assert [(str(each.rule.decision), each.rule.text, each.scope) for each in made.listed()] == [
         ("deny", "bash(touch c.txt)", "always"),
         ("deny", "bash(touch a*)", "session"),
@@ -263,9 +264,9 @@ async def test_rules_that_ask_or_deny_are_made_and_taken_back_by_words(tmp_path:
         ("remove 5", "from 1 to 4"),
     ]:
         with pytest.raises(ValueError, match=re.escape(why)):
-            await made.by_words(wrong)
+            await change_by_words(made, wrong)
     for _ in range(3):
-        assert "Taken back" in await made.by_words("remove 1")
+        assert "Taken back" in await change_by_words(made, "remove 1")
     assert [rule.text for rule in live.rules()] == ["bash(touch *)"]
     await live.submit("go on")
     await live.wait()

@@ -245,12 +245,13 @@ class PlainCommands:
 
     async def permissions(self, argument: str) -> None:
         from tui_agent.config.user_file import UserFile
-        from tui_agent.store.session_rules import USAGE, SessionRules
+        from tui_agent.console.rule_words import USAGE, change_by_words
+        from tui_agent.store.session_rules import SessionRules
 
         settings = self._session.settings
         rules = SessionRules(self._session, UserFile(settings.user_file, self._console.arguments.overrides))
         if argument:
-            self._say(revealed_line(await rules.by_words(argument), 400))
+            self._say(revealed_line(await change_by_words(rules, argument), 400))
             return
         listed = await asyncio.to_thread(rules.listed)
         self._paper.lines(

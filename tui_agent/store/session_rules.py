@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.config.errors import ConfigError
 from tui_agent.core.names import Decision
 from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.runtime.approvals import THIS_SESSION
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 
 SCOPES = {"session": "this session", "workspace": "this workspace", "always": "your config.toml"}
 """Where a rule can be made, and how that place is called: the journal, the state folder, the user's own file."""
-
-USAGE = "Write /permissions allow|ask|deny RULE [session|workspace|always], or /permissions remove N."
 
 
 class PlacedRule(NamedTuple):
@@ -64,7 +61,6 @@ class SessionRules:
         return "workspace" if rule in kept and rule.origin.startswith(rule.decision.done) else ""
 
     async def make(self, text: str, decision: Decision, scope: str) -> None:
-        """Make a rule."""
         text = parse_rule(decision, text, "").text
         if self._session.holds_secret(text):
             raise ValueError(
@@ -78,7 +74,6 @@ class SessionRules:
             self._session.use_rules(await asyncio.to_thread(self._file.add_rules, decision, [text]))
 
     async def take_back(self, placed: PlacedRule) -> None:
-        """Take a rule back."""
         rule = placed.rule
         if not placed.scope:
             raise ValueError(f"This rule is from {rule.origin}; it is changed there.")
@@ -91,37 +86,6 @@ class SessionRules:
             self._session.use_rules(await asyncio.to_thread(self._file.drop_rule, rule.decision, rule.text))
 
     async def change(self, placed: PlacedRule, text: str, decision: Decision, scope: str) -> None:
-        """Put another rule into the place of one."""
         if (placed.rule.text, placed.rule.decision, placed.scope) != (text, decision, scope):
             await self.make(text, decision, scope)
             await self.take_back(placed)
-
-    async def by_words(self, words: str) -> str:
-        """Carry out `allow|ask|deny RULE [SCOPE]` or `remove N` (of `listed`, from 1); says what was done.
-
-        Raises `ValueError` for all that was wrong.
-        """
-        verb, _, rest = words.partition(" ")
-        rest = rest.strip()
-        try:
-            if verb == "remove":
-                placed = self._numbered(rest)
-                await self.take_back(placed)
-                return f"Taken back: {placed.rule.decision} {placed.rule.text}"
-            if verb not in list(Decision) or not rest:
-                raise ValueError(USAGE)
-            text, _, scope = rest.rpartition(" ")
-            if not text or scope not in SCOPES:
-                text, scope = rest, "session"
-            await self.make(text.strip(), Decision(verb), scope)
-        except (ConfigError, OSError) as error:
-            raise ValueError(str(error)) from error
-        return f"{verb} {text.strip()}: holds in {SCOPES[scope]} from now on."
-
-    def _numbered(self, number: str) -> PlacedRule:
-        listed = self.listed()
-        if not number.isdecimal() or not 0 < int(number) <= len(listed):
-            raise ValueError(
-                f"/permissions numbers the rules, from 1 to {len(listed)}." if listed else "There is no rule."
-            )
-        return listed[int(number) - 1]

@@ -131,10 +131,11 @@ class SettingsCommands(SessionScreen):
 
             await self.ask(RulesScreen(session, file))
             return
+        from tui_agent.console.rule_words import change_by_words
         from tui_agent.store.session_rules import SessionRules
         from tui_agent.terminal_text import one_line, revealed_line
 
         try:
-            self.say(revealed_line(await SessionRules(session, file).by_words(argument), 400))
+            self.say(revealed_line(await change_by_words(SessionRules(session, file), argument), 400))
         except ValueError as error:
             self.say(one_line(str(error), 400), "warning")

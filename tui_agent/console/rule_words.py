@@ -1,0 +1,37 @@
+"""`/permissions` with words behind it: `allow|ask|deny RULE [SCOPE]`, or `remove N`."""
+
+from __future__ import annotations
+
+from tui_agent.config.errors import ConfigError
+from tui_agent.core.names import Decision
+from tui_agent.store.session_rules import SCOPES, PlacedRule, SessionRules
+
+USAGE = "Write /permissions allow|ask|deny RULE [session|workspace|always], or /permissions remove N."
+
+
+async def change_by_words(rules: SessionRules, words: str) -> str:
+    """Carry them out; says what was done. N is a place in `listed`, from 1. Raises `ValueError` for what is wrong."""
+    verb, _, rest = words.partition(" ")
+    rest = rest.strip()
+    try:
+        if verb == "remove":
+            placed = _numbered(rules.listed(), rest)
+            await rules.take_back(placed)
+            return f"Taken back: {placed.rule.decision} {placed.rule.text}"
+        if verb not in list(Decision) or not rest:
+            raise ValueError(USAGE)
+        text, _, scope = rest.rpartition(" ")
+        if not text or scope not in SCOPES:
+            text, scope = rest, "session"
+        await rules.make(text.strip(), Decision(verb), scope)
+    except (ConfigError, OSError) as error:
+        raise ValueError(str(error)) from error
+    return f"{verb} {text.strip()}: holds in {SCOPES[scope]} from now on."
+
+
+def _numbered(listed: list[PlacedRule], number: str) -> PlacedRule:
+    if not number.isdecimal() or not 0 < int(number) <= len(listed):
+        raise ValueError(
+            f"/permissions numbers the rules, from 1 to {len(listed)}." if listed else "There is no rule."
+        )
+    return listed[int(number) - 1]
