@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.formats import samples
+from tests.formats.loading import load_transcript
 from tui_agent.core.events import (
     EscalationAnswered,
     EscalationRaised,
@@ -52,7 +53,6 @@ from tui_agent.core.fold import fold
 from tui_agent.core.state import RunState
 from tui_agent.formats.exporters import FORMATS, Format, export_session, transcript_text
 from tui_agent.formats.exporters.markdown import code, fenced, inline, quoted
-from tui_agent.formats.importers.load import load_transcript
 from tui_agent.formats.importers.own import read_events
 from tui_agent.formats.importers.reading import read_recording
 from tui_agent.formats.importers.transcript import ImportReport

@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.formats import samples
+from tests.formats.loading import load_transcript
 from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.formats.importers import reading
-from tui_agent.formats.importers.load import judge, load_transcript, load_transcripts
+from tui_agent.formats.importers.load import judge, load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.store.lines import encode
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.formats import samples
+from tests.formats.loading import load_transcript
 from tui_agent.core.events import (
     FailureKind,
     ModelCallStarted,
@@ -28,7 +29,7 @@ from tui_agent.core.events import (
     parse_event,
 )
 from tui_agent.core.fold import fold
-from tui_agent.formats.importers.load import Imported, load_transcript, load_transcripts
+from tui_agent.formats.importers.load import Imported, load_transcripts
 
 KIND = FailureKind
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.formats import samples
+from tests.formats.loading import load_transcript
 from tests.formats.samples import chat_call
 from tests.formats.test_importers import outcomes, results
 from tui_agent.core.events import ReplyFinished, ReplyRejected, RunStarted, ToolCancelled, ToolFailed
-from tui_agent.formats.importers.load import Imported, load_transcript
+from tui_agent.formats.importers.load import Imported
 
 
 def _load(folder: Path, content: Any) -> Imported:

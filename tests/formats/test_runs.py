@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from tests.formats import samples
+from tests.formats.loading import load_transcript
 from tests.formats.samples import chat_call
 from tests.formats.test_importers import EXPECTED, outcomes, results
 from tui_agent.core.events import Notice, ReplyFinished, ReplyRejected, RunStarted
-from tui_agent.formats.importers.load import find_transcripts, load_transcript, load_transcripts
+from tui_agent.formats.importers.load import find_transcripts, load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
 
 TALK = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."}]

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.formats import samples
+from tests.formats.loading import load_transcript
 from tui_agent.core.events import SCHEMA_VERSION, TitleChanged
 from tui_agent.core.fold import fold
 from tui_agent.formats.exporters import export_session
-from tui_agent.formats.importers.load import find_transcripts, load_transcript, save
+from tui_agent.formats.importers.load import find_transcripts, save
 from tui_agent.formats.importers.transcript import TranscriptError
 from tui_agent.store.journal import read_journal
 from tui_agent.store.redaction import Redactor

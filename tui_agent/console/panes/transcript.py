@@ -80,8 +80,6 @@ class Transcript:
     def __init__(self) -> None:
         self.width = 0
         self.heights = HeightIndex()
-        self.drawings = 0
-        """Blocks drawn so far: what tests count."""
         self._log: Sequence[Entry] = ()
         self._limits: list[int] = []
         self._sizes: list[RoughSize] = []
@@ -239,7 +237,6 @@ class Transcript:
         """A closed block, drawn if need be."""
         drawn = self._cache.get(index)
         if drawn is None:
-            self.drawings += 1
             entry = self._log[index]
             context = self._context(index, entry)
             drawn = self._cache[index] = self._draw(entry, context)

@@ -26,14 +26,16 @@ from tui_agent.formats.importers.transcript import (
     TranscriptError,
     no_such_run,
 )
+from tui_agent.store.journal import JOURNAL_NAME
+from tui_agent.store.lines import encode
+from tui_agent.store.provenance import mark_foreign
+from tui_agent.store.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tui_agent.core.recovery.policy import RecoveryPolicy
-    from tui_agent.store.redaction import Redactor
 
-JOURNAL_NAME = "events.jsonl"
 DEFAULT_POLICY = "combined"
 
 
@@ -111,26 +113,12 @@ def choose_run(runs: Sequence[Imported], run: int | None) -> Imported:
     raise TranscriptError(report.path, why, f"Run {runs[0].index + 1} is the first that is not.")
 
 
-def load_transcript(
-    path: Path,
-    policy: str | RecoveryPolicy | None = None,
-    run: int | None = None,
-    *,
-    operator_present: bool | None = None,
-) -> Imported:
-    """One run of a file, judged by `policy`.
-
-    Without a policy foreign runs are judged by `combined` and our own keep the verdicts that they had.
-    `run` counts from 1; without it the first is taken. Raises `TranscriptError`, and `ValueError` for an
-    unknown policy.
-    """
-    return judge(choose_run(load_transcripts(path), run), policy, operator_present=operator_present)
-
-
 def judge(
     imported: Imported, policy: str | RecoveryPolicy | None = None, *, operator_present: bool | None = None
 ) -> Imported:
-    """The same run under `policy` (see `load_transcript`)."""
+    """The same run under `policy`; without one, foreign runs are judged by `combined`, and our own keep the verdicts
+    that they had. Raises `ValueError` for an unknown policy.
+    """
     if policy is None and imported.source == own.NAME:
         return imported
     events = judged(imported.events, policy or DEFAULT_POLICY, operator_present=operator_present)
@@ -191,13 +179,7 @@ _LONGEST_NAME = 60
 
 def _write(imported: Imported, sessions: Path, redactor: Redactor | None) -> tuple[str, bool]:
     """The session's id, and whether it is new. Written aside and renamed: a half-written session is never seen."""
-    from tui_agent.store.lines import encode
-    from tui_agent.store.provenance import mark_foreign
-
-    if redactor is None:
-        from tui_agent.store.redaction import Redactor
-
-        redactor = Redactor.from_environment(os.environ)
+    redactor = redactor or Redactor.from_environment(os.environ)
     started = imported.events[0]
     name = started.session_id if isinstance(started, SessionStarted) else ""
     path = imported.report.path
