@@ -17,7 +17,7 @@ import os
 from collections import deque
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Protocol, Self
 
 from pydantic import ValidationError
 
@@ -30,7 +30,6 @@ from tui_agent.store.upgrade import UnknownVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from hashlib import _Hash
     from pathlib import Path
 
 SESSIONS_FOLDER = "sessions"
@@ -39,13 +38,21 @@ GATHERED = 0.01
 """Seconds for which lines are gathered where nobody waits for them: one write for what happened together."""
 
 
+class Digest(Protocol):
+    """A hash of `hashlib` that takes more."""
+
+    def copy(self) -> Self: ...
+    def update(self, data: bytes, /) -> None: ...
+    def hexdigest(self) -> str: ...
+
+
 @dataclass(frozen=True)
 class Mark:
     """A place in a journal behind a whole event: that event's number, and size and SHA-256 of the bytes up to there."""
 
     seq: int = 0
     size: int = 0
-    digest: _Hash = field(default_factory=hashlib.sha256)
+    digest: Digest = field(default_factory=hashlib.sha256)
 
 
 BEGINNING = Mark()
