@@ -127,6 +127,8 @@ class _Text:
             case events.ReplyDelta():
                 self._stream(event.text)
             case events.ReplyFinished():
+                if event.text.startswith(self._streamed):  # what did not come as a piece
+                    self._stream(event.text[len(self._streamed) :])
                 self._end_line()
             case events.RunFinished():
                 self._rule = f" [{one_line(event.rule)}]" if event.rule else ""

@@ -276,6 +276,13 @@ def test_no_secret_of_the_environment_reaches_output_or_journal(cli: CommandLine
     assert "sk-secret" not in ended.out + ended.err + json.dumps(journal_of(cli))
 
 
+def test_progress_shows_the_whole_of_a_reply_that_comes_before_a_call(cli: CommandLine) -> None:
+    # The end of a text that streams is held back while a secret could begin in it.
+    look = '[[turns]]\ntext = "I look round first."\ncalls = [{ tool = "list_dir" }]\n'
+    ended = cli("run", "x", "--model", cli.scenario(look + ANSWER), OPENAI_API_KEY="s" * 40)
+    assert [line for line in ended.err.splitlines() if "look" in line] == ["I look round first."]
+
+
 def test_step_mode_of_the_configuration_does_not_hold_a_run_without_a_screen(cli: CommandLine) -> None:
     assert cli("run", "x", "--model", cli.scenario(LOOK + ANSWER), AGENT_TUI_STEP="1").code == 0
 

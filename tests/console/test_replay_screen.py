@@ -227,6 +227,19 @@ async def test_all_panes_count_a_failure_where_it_happens(saved: Path, tmp_path:
         assert shown(screen).count(" empty ") == 5
 
 
+async def test_a_question_stands_in_the_conversation_until_it_is_answered(
+    saved: Path, tmp_path: Path
+) -> None:
+    async with replaying(saved, tmp_path / "state", at=20) as (screen, pilot):
+        await until(pilot, lambda: "event 20/27" in shown(screen))
+        assert "What now?" not in shown(screen)
+        await pilot.press("x")
+        await until(pilot, lambda: all(part in shown(screen) for part in ("asks you", "What now?")))
+        await pilot.press("right")
+        await until(pilot, lambda: all(part in shown(screen) for part in ("asked you", "» Use ninja.")))
+        assert "asks you" not in shown(screen)
+
+
 async def test_the_help_begins_with_the_keys_of_the_replay(saved: Path, tmp_path: Path) -> None:
     async with replaying(saved, tmp_path / "state") as (screen, pilot):
         screen.set_focus(None)
@@ -250,6 +263,7 @@ async def test_a_jump_that_finds_nothing_says_so_in_the_words_of_the_keys(
 
 async def test_a_click_on_the_scrubber_goes_there(saved: Path, tmp_path: Path) -> None:
     async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        await until(pilot, lambda: "event 1/27" in shown(screen))
         await pilot.click("#scrubber", offset=(118, 1))
         assert screen.player is not None
         assert screen.player.at_end

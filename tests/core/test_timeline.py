@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from tests.console.panes.stories import Story
 from tui_agent.core import events
+from tui_agent.core.projections.conversation import EscalationEntry, OutcomeEntry
 from tui_agent.core.projections.timeline import Timeline
 
 
@@ -37,3 +39,23 @@ def test_verdicts_that_guide_are_all_told() -> None:
 
 def test_a_verdict_without_anything_to_say_is_not_told() -> None:
     assert lines(verdict(events.Level.CONTINUE, "")) == []
+
+
+def test_where_nobody_could_be_asked_nobody_has_answered() -> None:
+    story = Story().run("task")
+    for by, choice in (("policy", "continue"), ("operator", "retry"), ("policy", "partial")):
+        story.add(
+            events.EscalationRaised(id=by, question="How?", source="attempts", rule="attempts.escalate")
+        )
+        story.add(events.EscalationAnswered(id=by, choice=choice, by=by))
+    story.add(events.RunFinished(outcome=events.Outcome.PARTIAL, reason="it failed"))
+    answers = [entry.text for entry in story.state.timeline.lines if entry.kind == "operator"]
+    nobody = "nobody was asked: the run"
+    assert answers == [f"{nobody} goes on", "retry once", f"{nobody} ends with a partial answer"]
+    *asked, outcome = [
+        entry
+        for entry in story.state.conversation.entries
+        if isinstance(entry, EscalationEntry | OutcomeEntry)
+    ]
+    assert [entry.unasked for entry in asked] == [True, False, True]
+    assert (story.state.metrics.escalations, outcome.asked) == (3, 1)

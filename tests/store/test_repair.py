@@ -196,8 +196,9 @@ def test_a_run_that_a_verdict_had_stopped_ends_with_its_partial_answer():
     for number in range(1, 5):
         events += iteration(number, call=f"c{number}", fails=f"boom {number}", path=f"{number}.py")
     last = max(place for place, event in enumerate(events) if isinstance(event, IterationFinished))
-    _, after = repaired(events[: last + 1])
+    added, after = repaired(events[: last + 1])
     assert after.run.outcome is Outcome.STOPPED
+    assert not any(isinstance(event, Notice) for event in added)  # nothing goes on
     assert "Maximum consecutive errors (3) exceeded" in after.run.answer
 
 

@@ -212,7 +212,7 @@ def _happened(event: events.Event) -> str:
         case events.EscalationRaised():
             return "the operator was asked"
         case events.EscalationAnswered():
-            return f"the operator answered: {event.text or event.choice}"
+            return event.in_words if event.unasked else f"the operator answered: {event.in_words}"
     return ""
 
 

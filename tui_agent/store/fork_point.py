@@ -91,8 +91,9 @@ def _asked(source: JournalIndex, state: RunState, seq: int) -> tuple[str | None,
             case "escalation_answered":
                 given = cast("events.EscalationAnswered", source.event(number))
                 raised = _raised(source, number, given.id)
-                words = given.text or given.choice
-                return (raised.question, words, number - 1) if raised is not None else (None, None, 0)
+                if raised is None:
+                    return None, None, 0
+                return raised.question, given.in_words, number - 1
             case _:
                 pass
     return None, None, 0

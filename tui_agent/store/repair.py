@@ -44,16 +44,18 @@ def repair_events(state: RunState) -> list[events.Event]:
         lost = len(state.history.open_calls())
         record(events.Interrupted(cause="process_ended"))
         step = settled()
+    number = state.run.iteration
     if isinstance(step, Finish):
         record(step.finished)
-    if added or in_mid_iteration:
-        record(_notice(state, lost))
+        if lost:
+            record(_notice(f"The run ended in step {number}", lost))
+    elif added or in_mid_iteration:
+        record(_notice(f"The session goes on from the middle of step {number}", lost))
     return added
 
 
-def _notice(state: RunState, lost: int) -> events.Notice:
+def _notice(what: str, lost: int) -> events.Notice:
     calls = {0: "", 1: " One call was running or waiting: its result is unknown."}.get(
         lost, f" {lost} calls were running or waiting: their results are unknown."
     )
-    text = f"The session goes on from the middle of step {state.run.iteration}.{calls}"
-    return events.Notice(severity="warning", text=text)
+    return events.Notice(severity="warning", text=f"{what}.{calls}")

@@ -341,12 +341,13 @@ def _notice(entry: conversation.NoticeEntry, width: int, context: BlockContext) 
 
 def _escalation(entry: conversation.EscalationEntry, width: int, context: BlockContext) -> list[Line]:
     sign = LEVELS["escalate"]
+    asks = "asks you" if not entry.choice else "would have asked you" if entry.unasked else "asked you"
     source = one_line(entry.rule or entry.source.replace("_", " "))
     asked: list[Line] = [(Span(text),) for text in wrap(sanitize(entry.question).strip("\n"), width - 2)]
     head = clip(
         (
             Span(f"{sign.glyph} ", "operator bold"),
-            Span("asked you", "operator bold"),
+            Span(asks, "operator bold"),
             Span(f"  {source}", "muted"),
         ),
         width,
@@ -356,8 +357,8 @@ def _escalation(entry: conversation.EscalationEntry, width: int, context: BlockC
         asked = [*asked[:5], (Span(f"… {counted(left, 'more line')} (Enter or click)", "muted"),)]
     lines = [head, *prefixed(asked, Span("  "), Span("  "))]
     back = "on:operator-background"
-    answer = wrap(sanitize(entry.answer).strip("\n"), width - 3)
-    for number, text in enumerate(answer or [""]):
+    answer = wrap(sanitize(entry.answer).strip("\n"), width - 3) or [""]
+    for number, text in enumerate(answer if entry.choice else ()):
         sign_span = Span("» " if not number else "  ", f"operator bold {back}")
         lines.append((sign_span, Span(text, f"bold {back}"), Span("", back)))
     lines.extend(_ran(command, width) for command in entry.ran)

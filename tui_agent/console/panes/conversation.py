@@ -85,6 +85,8 @@ class ConversationPane(LinePane):
         self._conversation: Conversation | None = None
         self.still = False
         """Nobody works on it: a paused replay, a run that an earlier process left open."""
+        self.puts_questions = False
+        """An open question stands here: no card puts it."""
         self._lacks_beginning = False
         """`show` brings the beginning next."""
         self._phase = ""
@@ -117,7 +119,8 @@ class ConversationPane(LinePane):
         first = self._conversation is None
         begins_with = self._transcript.entry(0) if self._lacks_beginning else None
         self._conversation, self._phase, self._now = conversation, phase, now
-        closed = self._transcript.update(conversation, limit, phase == "backoff")
+        question = conversation.question if self.puts_questions else None
+        closed = self._transcript.update(conversation, limit, phase == "backoff", question)
         if begins_with is not None:
             closed -= self._make_room(begins_with.seq)
         if not self._following and closed > 0 and not first:

@@ -1,7 +1,7 @@
 """The conversation as rows: which blocks there are, how high they are, and the lines of those that are looked at.
 
 No widget here. Closed entries are drawn when they come near the viewport and kept for a while; until then their
-heights are estimates. What is open (the reply that streams, the calls that run) is the tail, drawn anew.
+heights are estimates. What is open (the reply that streams, the calls that run, a question) is the tail, drawn anew.
 """
 
 from __future__ import annotations
@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 
     from textual.strip import Strip
 
-    from tui_agent.core.projections.conversation import CallEntry, Conversation, Entry, OpenReply
+    from tui_agent.core.projections.conversation import (
+        CallEntry,
+        Conversation,
+        Entry,
+        EscalationEntry,
+        OpenReply,
+    )
 
 _OPENING = frozenset(
     {
@@ -91,7 +97,7 @@ class Transcript:
         self._prose: Prose | None = None
         self._prose_seq = -1
         self._before_reply: tuple[Entry, ...] = ()
-        self._calls: tuple[CallEntry, ...] = ()
+        self._after_reply: tuple[Entry, ...] = ()
         self._reply: OpenReply | None = None
         self._iteration = 0
         self._tail: list[Drawn | OpenReplyBlock] = []
@@ -119,10 +125,15 @@ class Transcript:
         """Something on screen changes by itself: a call runs, a wait counts down, the model is silent."""
         reply = self._reply
         silent = reply is not None and not reply.text and not reply.reasoning
-        return self._waiting or silent or any(str(call.state) == "running" for call in self._calls)
+        running = any(str(getattr(entry, "state", "")) == "running" for entry in self._after_reply)
+        return self._waiting or silent or running
 
-    def update(self, conversation: Conversation, limit: int, waiting: bool) -> int:
-        """Take over a conversation. `limit`: attempts a call has. Returns how many entries were closed."""
+    def update(
+        self, conversation: Conversation, limit: int, waiting: bool, question: EscalationEntry | None = None
+    ) -> int:
+        """Take over a conversation. `limit`: attempts a call has; `question`: the open one, where it stands here.
+        Returns how many entries were closed.
+        """
         self._limit = limit
         before = len(self._log)
         log = conversation.entries
@@ -136,11 +147,8 @@ class Transcript:
         self._waiting = waiting
         note = conversation.note if conversation.note_sent else None
         self._before_reply = tuple(entry for entry in (note, conversation.fault) if entry is not None)
-        self._reply, self._calls, self._iteration = (
-            conversation.reply,
-            conversation.calls,
-            conversation.iteration,
-        )
+        self._after_reply = (*conversation.calls, *(() if question is None else (question,)))
+        self._reply, self._iteration = conversation.reply, conversation.iteration
         return len(log) - before
 
     def advance(self, now: float, frame: str) -> None:
@@ -279,9 +287,9 @@ class Transcript:
             previous = entry
         if self._reply is not None:
             blocks.append(self._open_reply(self._reply, previous))
-        for call in self._calls:
-            blocks.append(self._draw(call, self._open_context(call, previous)))
-            previous = call
+        for entry in self._after_reply:
+            blocks.append(self._draw(entry, self._open_context(entry, previous)))
+            previous = entry
         return blocks
 
     def _open_context(self, entry: Entry, previous: Entry | None) -> BlockContext:
@@ -366,7 +374,7 @@ class Transcript:
         if number < len(self._before_reply):
             return self._before_reply[number]
         number -= len(self._before_reply) + (self._reply is not None)
-        return self._calls[number] if 0 <= number < len(self._calls) else None
+        return self._after_reply[number] if 0 <= number < len(self._after_reply) else None
 
     def toggle(self, index: int) -> bool:
         """Open or fold a block. Returns whether it is one that can be."""

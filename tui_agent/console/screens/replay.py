@@ -163,6 +163,7 @@ class ReplayScreen(DashboardScreen):
         await self.mount(self._scrubber, before=self.status)
         home = self.home()
         if home is not None:
+            home.puts_questions = True
             home.focus()
 
     def attach(self, recorded: Recorded, speed: float, position: int) -> None:

@@ -99,10 +99,18 @@ class EscalationAnswered(Event):
     by: Literal["operator", "policy"] = "operator"
 
     @property
+    def unasked(self) -> bool:
+        """Nobody was there to be asked, or could have been: a run without a screen, a recording."""
+        return self.by == "policy" and not self.text
+
+    @property
     def in_words(self) -> str:
         """What was answered: the operator's own words, the choice, or both; an edited call with its main argument."""
         if self.text and (self.choice == "answer" or self.by == "policy"):
             return self.text
+        if self.unasked:
+            then = {"partial": "ends with a partial answer", "stop": "is stopped"}.get(self.choice, "goes on")
+            return f"nobody was asked: the run {then}"
         said = {
             "retry": "retry once",
             "edit": "edited the call and retried it",

@@ -196,13 +196,14 @@ class SummaryEntry(Entry):
 
 @dataclass(frozen=True)
 class EscalationEntry(Entry):
-    """A question that was put to the operator and answered."""
+    """A question, and its answer once there is one; `unasked` where nobody could be asked."""
 
     question: str
     source: str
-    choice: str
-    answer: str
+    choice: str = ""
+    answer: str = ""
     rule: str = ""
+    unasked: bool = False
     ran: tuple[str, ...] = ()
     """Commands of the operator's own whose output the model reads with the answer."""
     kind: Literal["escalation"] = "escalation"
@@ -285,6 +286,16 @@ class Conversation:
     def plan(self) -> Plan | None:
         """What the model is about to do, where it says so."""
         return self.plans[-1] if self.plans and self.plans[-1].steps else None
+
+    @property
+    def question(self) -> EscalationEntry | None:
+        """What the operator is asked now."""
+        asked = self.escalation
+        if asked is None:
+            return None
+        return EscalationEntry(
+            asked.seq, asked.at, self.iteration, asked.question, asked.source, rule=asked.rule
+        )
 
     def call(self, call_id: str) -> CallEntry | None:
         """An open call by its id."""
@@ -651,6 +662,7 @@ def _escalation_answered(
         event.choice,
         event.in_words,
         rule,
+        event.unasked,
         _ran_before(conversation) if event.message else (),
     )
     return conversation._closed(entry, escalation=None)
@@ -670,7 +682,7 @@ def _run_finished(
         event.rule,
         metrics.failures,
         metrics.recoveries,
-        metrics.escalations,
+        metrics.escalations - metrics.unasked,
         max(0.0, event.at - metrics.started_at) if metrics.started_at else 0.0,
         metrics.usage.cost,
     )

@@ -84,6 +84,8 @@ class Metrics:
     """The open iteration so far; until it ends, its failures are those of the run before it."""
     coherence_violations: int = 0
     escalations: int = 0
+    unasked: int = 0
+    """Those of them that were put to nobody."""
     usage: Usage = Usage()
     last_prompt_tokens: int | None = None
     started_at: float = 0.0
@@ -243,6 +245,10 @@ def _asked(metrics: Metrics, event: events.ApprovalAsked | events.EscalationRais
     return evolve(metrics, **_rest(metrics, event.at), questions=metrics.questions + 1, asked_at=began)
 
 
+def _escalation_answered(metrics: Metrics, event: events.EscalationAnswered) -> Metrics:
+    return evolve(_answered(metrics, event), unasked=metrics.unasked + event.unasked)
+
+
 def _answered(metrics: Metrics, event: events.ApprovalAnswered | events.EscalationAnswered) -> Metrics:
     if metrics.questions <= 1:
         since = event.at if metrics.in_iteration else None
@@ -297,7 +303,7 @@ _HANDLERS: dict[type[events.Event], Callable[[Metrics, Any], Metrics]] = {
     events.ApprovalAsked: _asked,
     events.ApprovalAnswered: _answered,
     events.EscalationRaised: _escalation_raised,
-    events.EscalationAnswered: _answered,
+    events.EscalationAnswered: _escalation_answered,
     events.SessionResumed: _session_resumed,
     events.RunFinished: _run_finished,
 }

@@ -126,7 +126,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     events.ReplyRejected: lambda event: ("error", event.failure.message),
     events.ModelFaulted: _fault,
     events.EscalationRaised: lambda event: ("escalation", event.question),
-    events.EscalationAnswered: lambda event: ("operator", event.text or event.choice),
+    events.EscalationAnswered: lambda event: ("operator", event.in_words),
     events.OperatorSpoke: lambda event: ("operator", event.text),
     events.OwnCommandEnded: lambda event: ("operator", f"$ {event.command}"),
     events.CoherenceRepaired: lambda event: (

@@ -154,7 +154,8 @@ def _operator(entry: OperatorEntry | OwnCommandEntry | EscalationEntry) -> Itera
         case EscalationEntry():
             yield f"**Escalation** by {inline(entry.source)}{_by_rule(entry.rule)}"
             yield quoted(entry.question)
-            yield f"**Operator** ({entry.choice})"
+            if not entry.unasked:
+                yield f"**Operator** ({entry.choice})"
             yield quoted(entry.answer)
 
 
