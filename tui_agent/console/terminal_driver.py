@@ -3,10 +3,14 @@
 Textual's writer thread ends at the first write that fails, and the next write then waits without end; its reader ends
 the program at a byte that is no UTF-8, and turns round at the end of the input. Here a terminal that is gone drops
 what is written, and its end is SIGHUP, so that the session is closed in good order.
+
+Textual reads the terminal's new size inside the signal's handler, which the next signal interrupts: the newer size is
+then sent before the older one, which stays. Here the loop reads it, one signal after the other.
 """
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import os
 import selectors
@@ -14,7 +18,10 @@ import signal
 from contextlib import suppress
 from typing import IO, Any
 
+from textual import events
 from textual.driver import Driver
+from textual.geometry import Size
+from textual.message import Message
 
 from tui_agent.console.ascii_glyphs import AsciiGlyphs
 from tui_agent.console.terminal_input import InputParser
@@ -69,7 +76,24 @@ def terminal_driver(driver_class: type[Driver], glyphs: AsciiGlyphs | None = Non
                 columns = lines = 0
             if not columns or not lines:
                 columns, lines = super()._get_terminal_size()
-            return max(columns, NARROWEST), max(lines, LOWEST)
+            return _drawable(Size(columns, lines))
+
+        def start_application_mode(self) -> None:
+            """Take the terminal; the loop hears of its sizes."""
+            super().start_application_mode()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, self._resized)
+
+        def _resized(self) -> None:
+            if not self._in_band_window_resize:
+                size = Size(*self._get_terminal_size())
+                self.process_message(events.Resize(size, size))
+
+        def process_message(self, message: Message) -> None:
+            """Send to the app; also a terminal that reports its size itself gets one that can be drawn."""
+            if isinstance(message, events.Resize):
+                size = _drawable(message.size)
+                message = events.Resize(size, size, pixel_size=message.pixel_size)
+            super().process_message(message)
 
         def run_input_thread(self) -> None:
             """Read until the driver stops, or the terminal is gone."""
@@ -89,6 +113,10 @@ def terminal_driver(driver_class: type[Driver], glyphs: AsciiGlyphs | None = Non
                         self.process_message(message)
 
     return TerminalDriver
+
+
+def _drawable(size: Size) -> Size:
+    return Size(max(size.width, NARROWEST), max(size.height, LOWEST))
 
 
 def _read(handle: int) -> bytes:
