@@ -81,6 +81,11 @@ class Terminal:
         self._screen.resize(lines, columns)
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and lines, as the kernel has them."""
+        return tuple(os.get_terminal_size(self._fd))
+
     def hang_up(self) -> None:
         """The terminal is gone: nobody reads any more."""
         os.close(self._fd)

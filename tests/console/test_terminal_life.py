@@ -51,3 +51,29 @@ def test_no_size_and_no_storm_of_sizes_ends_the_program(start: Callable[..., Ter
     terminal.shows("╭─ Conversation", "Next request", "F1 help")
     terminal.send("\x11")
     terminal.shows("Leaving ends it")
+
+
+RESIZED_WHILE_READ = """
+import os, sys, termios
+from tui_agent.__main__ import main
+read = os.get_terminal_size
+def resized_while_read(handle):
+    size = read(handle)
+    if size == (90, 25):
+        termios.tcsetwinsize(handle, (30, 100))
+    return size
+os.get_terminal_size = resized_while_read
+sys.argv = ["agent-tui", "demo", "recovery", "--step"]
+sys.exit(main())
+"""
+
+
+def test_of_two_sizes_the_newer_one_stays_also_where_it_comes_while_the_older_one_is_read(
+    start: Callable[..., Terminal],
+) -> None:
+    terminal = start("-c", RESIZED_WHILE_READ)
+    terminal.shows("Next request")
+    terminal.resize(90, 25)
+    terminal.until(lambda: terminal.size == (100, 30))
+    terminal.resize(100, 30)
+    terminal.shows("╭" + "─" * 98 + "╮", "F1 help")

@@ -17,5 +17,10 @@ class TextField(KeysInOrder, TextArea):
     """Several lines of text."""
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Blank once it was removed: the screen may draw it by its last layout, and it has no styles any more."""
-        return super().render_lines(crop) if self.is_attached else [Strip.blank(crop.width)] * crop.height
+        """Blank where there is nothing to draw with.
+
+        It has no styles once it was removed, and no columns to wrap a placeholder at where its edges leave none or its
+        size did not reach it yet; the screen may draw it then by its layout.
+        """
+        drawn = self.is_attached and self.content_size.width
+        return super().render_lines(crop) if drawn else [Strip.blank(crop.width)] * crop.height

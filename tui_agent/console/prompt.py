@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from tui_agent.console.completion import Completions
+from tui_agent.console.fields import TextField
 from tui_agent.console.history import PromptHistory
-from tui_agent.console.keys_in_order import KeysInOrder
 from tui_agent.console.timers import once
 from tui_agent.quantities import compact, counted
 
@@ -38,7 +38,7 @@ BLINKING = 10.0
 """Seconds without a key after which the cursor stands still: a screen on which nothing happens draws nothing."""
 
 
-class Prompt(KeysInOrder, TextArea):
+class Prompt(TextField):
     """A text area that grows to eight lines."""
 
     DEFAULT_CSS = """

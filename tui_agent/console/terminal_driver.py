@@ -15,13 +15,14 @@ import codecs
 import os
 import selectors
 import signal
+import sys
+from collections.abc import Callable
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from textual import events
 from textual.driver import Driver
 from textual.geometry import Size
-from textual.message import Message
 
 from tui_agent.console.ascii_glyphs import AsciiGlyphs
 from tui_agent.console.terminal_input import InputParser
@@ -60,13 +61,22 @@ def terminal_driver(driver_class: type[Driver], glyphs: AsciiGlyphs | None = Non
 
     `glyphs`: what is written goes through this table.
     """
-    if driver_class.__name__ != "LinuxDriver":
+    if sys.platform == "win32" or driver_class.__name__ != "LinuxDriver":
         return driver_class
+    return type("TerminalDriver", (TerminalDriver,), {"glyphs": glyphs})
 
-    class TerminalDriver(driver_class):  # type: ignore[valid-type, misc]
+
+if sys.platform != "win32":
+    from textual.drivers.linux_driver import LinuxDriver
+
+    class TerminalDriver(LinuxDriver):
+        """Textual's driver of a terminal on Linux and macOS, changed as the module says."""
+
+        glyphs: AsciiGlyphs | None = None
+
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
-            self._file: IO[str] | TerminalFile = TerminalFile(getattr(self, "_file"), glyphs)  # noqa: B009 - of the driver
+            self._file = cast(Any, TerminalFile(cast(IO[str], self._file), self.glyphs))
 
         def _get_terminal_size(self) -> tuple[int, int]:
             try:
@@ -76,24 +86,18 @@ def terminal_driver(driver_class: type[Driver], glyphs: AsciiGlyphs | None = Non
                 columns = lines = 0
             if not columns or not lines:
                 columns, lines = super()._get_terminal_size()
-            return _drawable(Size(columns, lines))
+            return max(columns, NARROWEST), max(lines, LOWEST)
 
         def start_application_mode(self) -> None:
             """Take the terminal; the loop hears of its sizes."""
-            super().start_application_mode()
+            start: Callable[[], None] = super().start_application_mode
+            start()
             asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, self._resized)
 
         def _resized(self) -> None:
             if not self._in_band_window_resize:
                 size = Size(*self._get_terminal_size())
                 self.process_message(events.Resize(size, size))
-
-        def process_message(self, message: Message) -> None:
-            """Send to the app; also a terminal that reports its size itself gets one that can be drawn."""
-            if isinstance(message, events.Resize):
-                size = _drawable(message.size)
-                message = events.Resize(size, size, pixel_size=message.pixel_size)
-            super().process_message(message)
 
         def run_input_thread(self) -> None:
             """Read until the driver stops, or the terminal is gone."""
@@ -111,12 +115,6 @@ def terminal_driver(driver_class: type[Driver], glyphs: AsciiGlyphs | None = Non
                             self.process_message(message)
                     for message in parser.tick():
                         self.process_message(message)
-
-    return TerminalDriver
-
-
-def _drawable(size: Size) -> Size:
-    return Size(max(size.width, NARROWEST), max(size.height, LOWEST))
 
 
 def _read(handle: int) -> bytes:

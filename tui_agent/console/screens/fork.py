@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static, TextArea
 
 from tui_agent.console.cards.card_body import CardBody, Passage
-from tui_agent.console.fields import LineField
+from tui_agent.console.fields import LineField, TextField
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.option_row import Option, OptionRow
 from tui_agent.core.names import POLICIES
@@ -40,7 +40,7 @@ LOW = 30
 """Rows of the terminal below which empty lines go."""
 
 
-class Field(TextArea):
+class Field(TextField):
     """A text of up to four lines in sight. Enter is the screen's."""
 
     DEFAULT_CSS = """
