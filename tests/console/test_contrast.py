@@ -43,7 +43,7 @@ def weak(console: LiveSession) -> Iterator[str]:
     ground = Color.parse(console.app.current_theme.background or "black").rich_color
     strips = console.app.screen._compositor.render_strips()
     if console.app.screen.is_modal:
-        region = next(iter(console.app.screen.query("HelpPane, DiffScreen > Vertical"))).region
+        region = next(iter(console.app.screen.query("ReportPane, DiffScreen > Vertical"))).region
         strips = [strip.crop(region.x, region.right) for strip in strips[region.y : region.bottom]]
     for strip in strips:
         for text, style, _ in strip:

@@ -14,6 +14,7 @@ from tui_agent.console.panes import ConversationPane
 from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.help import HelpScreen, sections
+from tui_agent.console.screens.inbox import InboxScreen
 from tui_agent.console.screens.jump import JumpScreen
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.replay import ReplayScreen
@@ -441,6 +442,15 @@ async def test_the_last_line_shows_the_keys_that_matter_now() -> None:
         await console.until(lambda: keys() == "F1 help  F5 auto  F10 step  Esc interrupt  F2 panes")
         await console.session.stop()
         await console.until(lambda: "/ commands" in keys())
+
+
+async def test_a_click_on_a_hint_is_its_key_in_a_screen_above_too() -> None:
+    async with live() as console:
+        await console.press("ctrl+l")
+        await console.until(lambda: isinstance(console.app.screen, InboxScreen))
+        place = "Enter go to its card  ↑↓ choose  Esc".index("Esc")
+        assert await console.pilot.click("InboxScreen KeyHints", offset=(place, 0))
+        await console.until(lambda: console.app.screen is console.screen)
 
 
 async def test_the_palette_offers_the_same_commands() -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from tests.console.waiting import goes_to, until
+from tests.console.waiting import goes_to, picture, until
 from tui_agent.config.settings import user_config_file
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.commands import use_keys
 from tui_agent.console.player import FRAME, SPEEDS, Player
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.fork import ForkScreen
-from tui_agent.console.screens.help import HelpPane, HelpScreen, replay_rows, sections
+from tui_agent.console.screens.help import HelpScreen, replay_rows, sections
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.scrubber import column_of
 from tui_agent.core.events import (
@@ -245,7 +245,9 @@ async def test_the_help_begins_with_the_keys_of_the_replay(saved: Path, tmp_path
         screen.set_focus(None)
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(screen.app.screen, HelpScreen))
-        assert screen.app.screen.query_one(HelpPane)._sections[0] == ("Replay", replay_rows())
+        await until(
+            pilot, lambda: picture(screen.app).partition("Help")[2].splitlines()[1].strip(" │") == "Replay"
+        )
     assert "Prompt" not in dict(sections(replay=True))
     assert not any("/compact" in left for left, _ in dict(sections(replay=True))["Commands and their keys"])
 
@@ -265,8 +267,7 @@ async def test_a_click_on_the_scrubber_goes_there(saved: Path, tmp_path: Path) -
     async with replaying(saved, tmp_path / "state") as (screen, pilot):
         await until(pilot, lambda: "event 1/27" in shown(screen))
         await pilot.click("#scrubber", offset=(118, 1))
-        assert screen.player is not None
-        assert screen.player.at_end
+        await until(pilot, lambda: screen.player is not None and screen.player.at_end)
 
 
 async def test_a_fork_goes_over_to_a_session_of_its_own(

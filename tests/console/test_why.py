@@ -11,7 +11,8 @@ from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import start_session
 from tui_agent.console.cards.escalation import EscalationCard
 from tui_agent.console.panes.styled_line import text_of
-from tui_agent.console.screens.why import WhyPane, WhyScreen
+from tui_agent.console.screens.report import ReportPane
+from tui_agent.console.screens.why import WhyScreen
 from tui_agent.console.why import explain
 from tui_agent.core.events import (
     EscalationRaised,
@@ -109,7 +110,7 @@ async def test_w_on_the_card_and_on_a_pane_opens_it(tmp_path: Path) -> None:
         await console.until(lambda: isinstance(card.card, EscalationCard) and card.card.has_focus_within)
         await console.press("w")
         await console.opens(WhyScreen)
-        pane = console.app.screen.query_one(WhyPane)
+        pane = console.app.screen.query_one(ReportPane)
         await console.until(lambda: pane._lines)
         text = "\n".join(text_of(line) for line in pane._lines)
         assert "What the detectors counted" in text

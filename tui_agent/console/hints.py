@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from textual import events
 from textual.content import Content
-from textual.message import Message
 from textual.widget import Widget
 
 
@@ -32,12 +30,6 @@ class KeyHints(Widget):
     DEFAULT_CSS = """
     KeyHints { height: 1; padding: 0 1; background: $panel; }
     """
-
-    @dataclass
-    class Pressed(Message):
-        """A hint was clicked."""
-
-        key: str
 
     def __init__(self, hints: Sequence[Hint]) -> None:
         super().__init__(id="hints")
@@ -67,4 +59,4 @@ class KeyHints(Widget):
         """A click on a hint is its key."""
         for start, end, key in self._shown:
             if start <= event.x - self.styles.padding.left < end:
-                self.post_message(self.Pressed(key))
+                self.app.simulate_key(key)

@@ -116,7 +116,6 @@ class CardBody(LinePane, can_focus=False):
 
     DEFAULT_CSS = """
     CardBody {
-        scrollbar-size-horizontal: 0;
         border: none;
         padding: 0;
         height: auto;

@@ -58,7 +58,7 @@ class LinePane(ScrollView, can_focus=True):
         overflow-x: hidden;
         overflow-y: auto;
         scrollbar-gutter: stable;
-        scrollbar-size-vertical: 1;
+        scrollbar-size: 0 1;
         &:focus { border: round $border; }
     }
     """

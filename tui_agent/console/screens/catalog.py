@@ -123,10 +123,5 @@ class Catalog(ModalScreen[None], Generic[Row]):
         if event.again:
             self.action_take()
 
-    def on_key_hints_pressed(self, event: KeyHints.Pressed) -> None:
-        """A click on a hint is its key."""
-        event.stop()
-        self.app.simulate_key(event.key)
-
     def action_move(self, step: int) -> None:
         self.list.move(step)

@@ -323,10 +323,6 @@ class DashboardScreen(Tab):
             case _:
                 return command.values
 
-    def on_key_hints_pressed(self, event: KeyHints.Pressed) -> None:
-        """A click on a hint is its key."""
-        self.app.simulate_key(event.key)
-
     def action_help(self) -> None:
         """Keys, commands, panes."""
         from tui_agent.console.screens.help import HelpScreen

@@ -45,7 +45,7 @@ class FileList(CursorList[FileDiff]):
     """One line a file."""
 
     DEFAULT_CSS = """
-    FileList { height: auto; max-height: 25%; min-height: 1; scrollbar-size-horizontal: 0; margin-bottom: 1; }
+    FileList { height: auto; max-height: 25%; min-height: 1; margin-bottom: 1; }
     """
 
     def get_content_height(self, *_: object) -> int:
@@ -195,7 +195,3 @@ class DiffScreen(ModalScreen[None]):
         self._pane.redraw()
         if self._pane.sides and not self._pane.beside:
             self.notify("Side by side needs a wider terminal.", markup=False)
-
-    def on_key_hints_pressed(self, event: KeyHints.Pressed) -> None:
-        """A click on a hint is its key."""
-        self.app.simulate_key(event.key)

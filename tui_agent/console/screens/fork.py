@@ -195,10 +195,6 @@ class ForkScreen(ModalScreen[ForkChoice | None]):
             else:
                 card_body.scroll_page_down(animate=False)
 
-    def on_key_hints_pressed(self, event: KeyHints.Pressed) -> None:
-        """A click on a hint is its key."""
-        self.app.simulate_key(event.key)
-
     def action_confirm(self) -> None:
         """Dismiss the screen with what was entered."""
         self.dismiss(

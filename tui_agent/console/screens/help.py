@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.content import Content
-from textual.screen import ModalScreen
 
 from tui_agent.console.commands import COMMANDS, REPLAY_ACTIONS, key_label
-from tui_agent.console.hints import key_line
 from tui_agent.console.panes.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
 from tui_agent.console.panes.incident import LADDER
-from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.styled_line import Line, Span, fit, pad, wrap
-
-if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
+from tui_agent.console.screens.report import ReportScreen
 
 Rows = Sequence[tuple[str, str]]
 
@@ -174,65 +167,37 @@ def sections(focused: str = "", *, replay: bool = False) -> list[tuple[str, Rows
     ]
 
 
-class HelpPane(LinePane):
+def help_lines(shown: Sequence[tuple[str, Rows]], width: int) -> list[Line]:
     """Sections in two columns: the key, and its meaning wrapped."""
+    left = min(30, width // 3)
+    lines: list[Line] = []
+    for title, rows in shown:
+        lines += [(Span(title, "accent bold"),)]
+        for key, meaning in rows:
+            meant = wrap(meaning, width - left)
+            short = len(key) < left
+            head = pad(key, left) if short else fit(key, width)
+            lines.append((Span(head, "bold"), Span(meant.pop(0) if short else "")))
+            lines += [(Span(" " * left), Span(line)) for line in meant]
+        lines.append(())
+    return lines[:-1]
+
+
+class HelpScreen(ReportScreen):
+    """Closed by F1 too."""
 
     DEFAULT_CSS = """
-    HelpPane {
-        width: 110; max-width: 96%; height: 90%; padding: 0 1;
-        background: $surface; border: round $accent;
-        border-title-color: $accent; border-subtitle-color: $text-muted;
-        &:focus { border: round $accent; }
-    }
-    """
-
-    def __init__(self, focused: str = "", *, replay: bool = False) -> None:
-        super().__init__()
-        self._sections = sections(focused, replay=replay)
-
-    def show(self, state: RunState, now: float) -> None:
-        """The help is the same in every state."""
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        left = min(30, width // 3)
-        lines: list[Line] = []
-        for title, rows in self._sections:
-            lines += [(Span(title, "accent bold"),)]
-            for key, meaning in rows:
-                meant = wrap(meaning, width - left)
-                short = len(key) < left
-                head = pad(key, left) if short else fit(key, width)
-                lines.append((Span(head, "bold"), Span(meant.pop(0) if short else "")))
-                lines += [(Span(" " * left), Span(line)) for line in meant]
-            lines.append(())
-        return lines[:-1]
-
-
-class HelpScreen(ModalScreen[None]):
-    """Closed by Esc or F1."""
-
-    DEFAULT_CSS = """
-    HelpScreen { align: center middle; }
+    HelpScreen ReportPane { width: 110; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f1,q", "dismiss(None)", "Back", show=False, priority=True),
+        Binding("f1", "dismiss(None)", "Back", show=False, priority=True),
     ]
 
     def __init__(self, focused: str = "", *, replay: bool = False) -> None:
         """`focused`: id of the pane that is explained first."""
-        super().__init__()
-        self._focused_pane, self._replay = focused, replay
-
-    def compose(self) -> ComposeResult:
-        pane = HelpPane(self._focused_pane, replay=self._replay)
-        pane.border_title = Content("Help")
-        pane.border_subtitle = key_line(("↑↓", "scroll"), ("Esc", "close"))
-        yield pane
-
-    def on_mount(self) -> None:
-        """The pane scrolls by the keys."""
-        self.query_one(HelpPane).focus()
+        shown = sections(focused, replay=replay)
+        super().__init__("Help", lambda width: help_lines(shown, width), ("↑↓", "scroll"))
 
 
 def command_rows(*, replay: bool = False) -> Rows:

@@ -1,4 +1,4 @@
-"""A screen for something to look at: lines that are drawn once, in a frame, closed by Esc."""
+"""A screen for something to look at: lines in a frame that the keys scroll, closed by Esc."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from tui_agent.console.hints import key_line
 from tui_agent.console.panes.pane import LinePane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+
+    from textual.geometry import Size
 
     from tui_agent.console.panes.styled_line import Line
     from tui_agent.core.state import RunState
@@ -31,22 +33,22 @@ class ReportPane(LinePane):
     }
     """
 
-    def __init__(self, draw: Callable[[int], list[Line]]) -> None:
+    def __init__(self, lines: Callable[[int], Iterable[Line]]) -> None:
         super().__init__()
-        self._report = draw
-        self.styles.height = len(draw(72)) + 2
+        self._report = lines
 
     def show(self, state: RunState, now: float) -> None:
-        """The screen shows the moment at which it was opened."""
+        """No state is followed."""
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self.draw(width - self.scrollbar_size_vertical, 0))
 
     def draw(self, width: int, height: int) -> list[Line]:
-        lines = self._report(width)
-        self.styles.height = len(lines) + 2
-        return lines
+        return list(self._report(width))
 
 
 class ReportScreen(ModalScreen[None]):
-    """`draw` makes the lines for a width in cells."""
+    """`lines` makes them for a width in cells; `keys` stand at the lower edge."""
 
     DEFAULT_CSS = """
     ReportScreen { align: center middle; }
@@ -56,15 +58,15 @@ class ReportScreen(ModalScreen[None]):
         Binding("escape,q,enter", "dismiss(None)", "Back", show=False, priority=True),
     ]
 
-    def __init__(self, title: str, draw: Callable[[int], list[Line]]) -> None:
+    def __init__(self, title: str, lines: Callable[[int], Iterable[Line]], *keys: tuple[str, str]) -> None:
         super().__init__()
-        self._pane = ReportPane(draw)
-        self._pane.border_title = Content(title)
-        self._pane.border_subtitle = key_line(("Esc", "close"))
+        self.pane = ReportPane(lines)
+        self.pane.border_title = Content(title)
+        self.pane.border_subtitle = key_line(("Esc", "close"), *keys)
 
     def compose(self) -> ComposeResult:
-        yield self._pane
+        yield self.pane
 
     def on_mount(self) -> None:
         """The pane scrolls by the keys."""
-        self._pane.focus()
+        self.pane.focus()

@@ -47,7 +47,7 @@ class RewindList(CursorList[RewindChoice]):
     """One line a choice, the newest first."""
 
     DEFAULT_CSS = """
-    RewindList { height: auto; max-height: 40%; min-height: 1; scrollbar-size-horizontal: 0; }
+    RewindList { height: auto; max-height: 40%; min-height: 1; }
     """
 
     def get_content_height(self, *_: object) -> int:
@@ -241,10 +241,6 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
             self._preview.scroll_page_up(animate=False)
         else:
             self._preview.scroll_page_down(animate=False)
-
-    def on_key_hints_pressed(self, event: KeyHints.Pressed) -> None:
-        """A click on a hint is its key."""
-        self.app.simulate_key(event.key)
 
     def action_confirm(self) -> None:
         """Dismiss the screen with the plan that is shown, if it is still true."""

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.content import Content
-from textual.screen import ModalScreen
-
-from tui_agent.console.hints import key_line
-from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.styled_line import Line, Span, wrap
+from tui_agent.console.screens.report import ReportScreen
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
-    from tui_agent.core.state import RunState
     from tui_agent.tools.mcp.servers import Row
-
-Rows = Callable[[], Sequence["Row"]]
 
 _ROLES = {"connected": "ok", "failed": "error", "given up for now": "error", "not trusted": "warn"}
 _MARKS = {"connected": "●", "failed": "✗", "given up for now": "✗", "not trusted": "?", "disabled": "○"}
@@ -31,35 +22,12 @@ NONE = (
 )
 
 
-class ServersPane(LinePane):
+def server_lines(rows: Sequence[Row], width: int) -> list[Line]:
     """A paragraph for each server."""
-
-    DEFAULT_CSS = """
-    ServersPane {
-        width: 100; max-width: 96%; height: auto; max-height: 90%; padding: 0 1;
-        background: $surface; border: round $accent;
-        border-title-color: $accent; border-subtitle-color: $text-muted;
-        &:focus { border: round $accent; }
-    }
-    """
-
-    def __init__(self, rows: Rows) -> None:
-        super().__init__()
-        self._rows = rows
-
-    def show(self, state: RunState, now: float) -> None:
-        """Nothing of the state is shown."""
-
-    def get_content_height(self, container: object, viewport: object, width: int) -> int:
-        """As tall as the list."""
-        return max(3, len(self.draw(width - 2, 0)))
-
-    def draw(self, width: int, height: int) -> list[Line]:
-        lines: list[Line] = []
-        for row in self._rows():
-            lines += paragraph(row, max(20, width))
-            lines.append(())
-        return lines[:-1] or [(Span(line),) for line in wrap(NONE, max(20, width))]
+    lines: list[Line] = []
+    for row in rows:
+        lines += [*paragraph(row, max(20, width)), ()]
+    return lines[:-1] or [(Span(line),) for line in wrap(NONE, max(20, width))]
 
 
 def paragraph(row: Row, width: int) -> list[Line]:
@@ -94,35 +62,21 @@ def paragraph(row: Row, width: int) -> list[Line]:
     return lines
 
 
-class ServersScreen(ModalScreen[None]):
-    """Closed by Esc; looked at anew every second while it is open."""
+class ServersScreen(ReportScreen):
+    """Looked at anew every second while it is open."""
 
     DEFAULT_CSS = """
-    ServersScreen { align: center middle; }
+    ServersScreen ReportPane { width: 100; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss(None)", "Back", show=False, priority=True),
-    ]
-
-    def __init__(self, rows: Rows) -> None:
-        super().__init__()
-        self._rows = rows
-
-    def compose(self) -> ComposeResult:
-        pane = ServersPane(self._rows)
-        pane.border_title = Content("MCP servers")
-        pane.border_subtitle = key_line(
-            ("Esc", "close"), ("/mcp trust NAME", "start it"), ("/mcp reconnect NAME", "try again")
-        )
-        yield pane
+    def __init__(self, rows: Callable[[], Sequence[Row]]) -> None:
+        keys = ("/mcp trust NAME", "start it"), ("/mcp reconnect NAME", "try again")
+        super().__init__("MCP servers", lambda width: server_lines(rows(), width), *keys)
 
     def on_mount(self) -> None:
-        pane = self.query_one(ServersPane)
-        pane.focus()
+        super().on_mount()
         self.set_interval(1.0, self._again)
 
     def _again(self) -> None:
-        pane = self.query_one(ServersPane)
-        pane.redraw()
-        pane.refresh(layout=True)
+        self.pane.redraw()
+        self.pane.refresh(layout=True)

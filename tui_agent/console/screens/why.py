@@ -6,15 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.content import Content
-from textual.screen import ModalScreen
 
-from tui_agent.console.hints import key_line
 from tui_agent.console.panes.glyphs import LEVELS
 from tui_agent.console.panes.styled_line import Line, Span, clip, pad, width_of, wrap, wrap_spans
-from tui_agent.console.screens.report import ReportPane
+from tui_agent.console.screens.report import ReportScreen
 from tui_agent.terminal_text import one_line, sanitize
 
 if TYPE_CHECKING:
@@ -30,17 +26,6 @@ _BESIDE = 24
 
 _BRIEF = 12
 """Lines of a text whose whole stands elsewhere."""
-
-
-class WhyPane(ReportPane):
-    """The sections below each other."""
-
-    DEFAULT_CSS = """
-    WhyPane { width: 110; max-width: 98%; max-height: 92%; }
-    """
-
-    def __init__(self, why: Why) -> None:
-        super().__init__(lambda width: list(why_lines(why, width)))
 
 
 def why_lines(why: Why, width: int) -> Iterator[Line]:
@@ -145,27 +130,16 @@ def _count(count: Count, width: int) -> Iterator[Line]:
         yield (Span(" " * 13), Span(line, style))
 
 
-class WhyScreen(ModalScreen[None]):
-    """Closed by Esc or w."""
+class WhyScreen(ReportScreen):
+    """Closed by w and F9 too."""
 
     DEFAULT_CSS = """
-    WhyScreen { align: center middle; }
+    WhyScreen ReportPane { width: 110; max-width: 98%; max-height: 92%; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,w,q,f9", "dismiss(None)", "Back", show=False, priority=True),
+        Binding("w,f9", "dismiss(None)", "Back", show=False, priority=True),
     ]
 
     def __init__(self, why: Why) -> None:
-        super().__init__()
-        self._why = why
-
-    def compose(self) -> ComposeResult:
-        pane = WhyPane(self._why)
-        pane.border_title = Content("Why?")
-        pane.border_subtitle = key_line(("↑↓", "scroll"), ("Esc", "close"))
-        yield pane
-
-    def on_mount(self) -> None:
-        """The pane scrolls by the keys."""
-        self.query_one(WhyPane).focus()
+        super().__init__("Why?", lambda width: why_lines(why, width), ("↑↓", "scroll"))
