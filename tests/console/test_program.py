@@ -44,6 +44,7 @@ def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Terminal]) -
         "tui_agent.core.events",
         "tui_agent.core.state",
         "openai",
+        "aiofiles",
         "sqlite3",
         "tui_agent.terminal_text",
     ):

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Protocol, Self
 
+import aiofiles
 from pydantic import ValidationError
 
 from tui_agent.core.events import Event, SessionStarted
@@ -31,6 +32,8 @@ from tui_agent.store.upgrade import UnknownVersionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from aiofiles.threadpool.binary import AsyncFileIO
 
 SESSIONS_FOLDER = "sessions"
 JOURNAL_NAME = "events.jsonl"
@@ -209,7 +212,7 @@ class Journal:
     `error` is set while the disk takes nothing; `on_error` is called once as that begins.
     """
 
-    def __init__(self, folder: Path, lock: SessionLock, file: IO[bytes], contents: JournalContents) -> None:
+    def __init__(self, folder: Path, lock: SessionLock, file: AsyncFileIO, contents: JournalContents) -> None:
         self.folder = folder
         self.path = folder / JOURNAL_NAME
         self.contents = contents
@@ -238,7 +241,7 @@ class Journal:
             raise disk_error("The session's folder cannot be made", folder, fault) from fault
         lock = SessionLock.acquire(folder)
         try:
-            file = await asyncio.to_thread(open, folder / JOURNAL_NAME, "xb", buffering=0, opener=private)
+            file = await aiofiles.open(folder / JOURNAL_NAME, "xb", buffering=0, opener=private)
             await asyncio.to_thread(sync_folder, folder)
         except FileExistsError as fault:
             lock.release()
@@ -270,11 +273,11 @@ class Journal:
         lock = SessionLock.acquire(folder)
         try:
             contents = await asyncio.to_thread(read_journal, path, after=after, take=take)
-            file = await asyncio.to_thread(open, path, "ab", buffering=0, opener=private)
+            file = await aiofiles.open(path, "ab", buffering=0, opener=private)
             if contents.dropped_bytes:
-                await asyncio.to_thread(file.truncate, contents.end.size)
+                await file.truncate(contents.end.size)
             if contents.unterminated:
-                await asyncio.to_thread(file.write, b"\n")
+                await file.write(b"\n")
         except OSError as fault:
             lock.release()
             raise disk_error("The session cannot be opened for writing", path, fault) from fault
@@ -320,7 +323,9 @@ class Journal:
             await asyncio.shield(drain)
         finally:
             await asyncio.wait([drain])  # where this is cancelled, a thread still writes to the file
-            await asyncio.to_thread(_sync_and_close, self._file)
+            with contextlib.suppress(OSError):  # some file systems have no fsync; the lines are written
+                await asyncio.to_thread(os.fsync, self._file.fileno())
+            await self._file.close()
             self._lock.release()
         if self.error is not None:
             raise self.error
@@ -373,11 +378,6 @@ class Journal:
         self.error = disk_error("The session's journal cannot be written", self.path, fault)
         if news and not self._closed and self.on_error is not None:
             self.on_error(self.error)
-
-
-def _sync_and_close(file: IO[bytes]) -> None:
-    with file, contextlib.suppress(OSError):  # some file systems have no fsync; the lines are written
-        os.fsync(file.fileno())
 
 
 def _store(descriptor: int, chunk: bytes, sync: bool) -> tuple[int, OSError | None]:
