@@ -146,8 +146,7 @@ class Connection:
         """Connect, stay connected, connect again, until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            lived, final = 0.0, False
-            began = loop.time()
+            began, final = loop.time(), False
             try:
                 await self._connected()
             except asyncio.CancelledError:
@@ -159,28 +158,28 @@ class Connection:
                 self.why = self._said(error)
             finally:
                 self._client = None
-            if self.status is not Status.READY:
+            stood = self.status is Status.READY
+            if not stood:
                 self._old_first = not self._old_first
-            lived = loop.time() - began if self.status is Status.READY else 0.0
-            self._failures = 1 if lived >= self._around.patience.stable else self._failures + 1
+            stable = stood and loop.time() - began >= self._around.patience.stable
+            self._failures = 1 if stable else self._failures + 1
             await self._wait_before_next(final=final)
 
     async def _wait_before_next(self, *, final: bool) -> None:
-        patience = self._around.patience
-        loop = asyncio.get_running_loop()
+        patience, now = self._around.patience, asyncio.get_running_loop().time()
         self._again.clear()
-        delay: float | None = min(patience.backoff_cap, patience.backoff * 2 ** (self._failures - 1))
+        delay: float | None = None
         if final:
-            delay = None
             self._set(Status.FAILED)
         elif self._failures >= patience.failures:
             delay = min(patience.open_cap, patience.open_for * 2**self._opened)
             self._opened += 1
-            self.retry_at = loop.time() + delay
+            self.retry_at = now + delay
             self._set(Status.OPEN)
         else:
-            delay = delay * random.uniform(0.5, 1.0) if delay else delay  # noqa: S311 - spreads reconnections
-            self.retry_at = loop.time() + (delay or 0.0)
+            longest = min(patience.backoff_cap, patience.backoff * 2 ** (self._failures - 1))
+            delay = longest * random.SystemRandom().uniform(0.5, 1.0)
+            self.retry_at = now + delay
             self._set(Status.RETRYING)
         with suppress(TimeoutError):
             async with asyncio.timeout(delay):
