@@ -7,15 +7,24 @@ from pathlib import Path
 
 import pytest
 
+from tui_agent.config.sections import HookEvent, HookSettings
 from tui_agent.core.events import HookReported
-from tui_agent.runtime.hooks import Hook, HookName, HookRunner
+from tui_agent.runtime.hooks import HookRunner
+
+
+def runner(
+    tmp_path: Path, command: str, event: HookEvent = "PreToolUse", matcher: str = "", timeout: float = 20
+) -> HookRunner:
+    commands = [{"command": command, "timeout": timeout}]
+    hooks = HookSettings.model_validate({event: [{"matcher": matcher, "hooks": commands}]})
+    return HookRunner(hooks, "s1", tmp_path)
 
 
 async def report(
-    tmp_path: Path, command: str, event: HookName = "PostToolUseFailure", timeout: float = 20
+    tmp_path: Path, command: str, event: HookEvent = "PostToolUseFailure", timeout: float = 20
 ) -> HookReported:
-    runner = HookRunner([Hook(event, command, timeout=timeout)], "s1", tmp_path)
-    (reported,) = await runner.run(event, "bash", "c1", {"command": "x"}, error="boom")
+    hooks = runner(tmp_path, command, event, timeout=timeout)
+    (reported,) = await hooks.run(event, "bash", "c1", {"command": "x"}, error="boom")
     return reported
 
 
@@ -49,7 +58,7 @@ SAYS = [
 @pytest.mark.parametrize(
     ("command", "event", "context"), [case[1:] for case in SAYS], ids=[case[0] for case in SAYS]
 )
-async def test_what_a_hook_says(tmp_path: Path, command: str, event: HookName, context: str) -> None:
+async def test_what_a_hook_says(tmp_path: Path, command: str, event: HookEvent, context: str) -> None:
     reported = await report(tmp_path, command, event)
     assert (reported.status, reported.context) == ("ok", context)
 
@@ -86,11 +95,11 @@ async def test_a_hook_that_hangs_is_ended_with_its_children(tmp_path: Path) -> N
 async def test_a_matcher_is_a_regular_expression_over_the_whole_name(
     tmp_path: Path, matcher: str, tool: str, hears: bool
 ) -> None:
-    runner = HookRunner([Hook("PreToolUse", "true", matcher)], "s1", tmp_path)
-    assert bool(await runner.run("PreToolUse", tool, "c1", {})) is hears
+    hooks = runner(tmp_path, "true", matcher=matcher)
+    assert bool(await hooks.run("PreToolUse", tool, "c1", {})) is hears
 
 
 async def test_a_hook_that_does_not_read_its_stdin_is_no_fault(tmp_path: Path) -> None:
-    runner = HookRunner([Hook("PreToolUse", "exec true")], "s1", tmp_path)
-    (reported,) = await runner.run("PreToolUse", "bash", "c1", {"command": "x" * 1_000_000})
+    hooks = runner(tmp_path, "exec true")
+    (reported,) = await hooks.run("PreToolUse", "bash", "c1", {"command": "x" * 1_000_000})
     assert reported.status == "ok"

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ def port() -> int:
 
 
 async def session_for(
-    host: KeptHost, folder: Path, port: int, operator: ScriptedOperator | None = None
+    host: KeptHost, folder: Path, port: int, operator: ScriptedOperator | None = None, **recovery: Any
 ) -> Session:
     (folder / "workspace").mkdir()
     settings = Settings(
@@ -42,15 +43,14 @@ async def session_for(
         approve="all",
         workspace=folder / "workspace",
         state_dir=folder / "state",
+        recovery=recovery,
     )
     operator = operator or ScriptedOperator(present=False)
     return await open_session(settings, operator, ModelByName(settings, host))
 
 
 def instead_of_sleeping(monkeypatch: pytest.MonkeyPatch, waited: Callable[[float], Awaitable[None]]) -> None:
-    defaults = ModelCaller.__init__.__kwdefaults__
-    assert defaults is not None
-    monkeypatch.setitem(defaults, "sleep", waited)
+    monkeypatch.setattr(ModelCaller, "_wait", lambda _, delay: waited(delay))
 
 
 @pytest.mark.parametrize("loading", [False, True], ids=["refuses at first", "refuses, then loads its model"])
@@ -102,16 +102,8 @@ async def test_a_server_that_stays_away_is_waited_for_a_minute_and_then_the_oper
     assert "connection" in asked.question
 
 
-async def test_the_operator_skips_the_wait(
-    host: KeptHost, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    never = asyncio.Event()
-
-    async def for_ever(_: float) -> None:
-        await never.wait()
-
-    instead_of_sleeping(monkeypatch, for_ever)
-    session = await session_for(host, tmp_path, port)
+async def test_the_operator_skips_the_wait(host: KeptHost, tmp_path: Path, port: int) -> None:
+    session = await session_for(host, tmp_path, port, backoff_base=600.0, backoff_cap=600.0)
     assert not session.skip_wait(), "nothing waits yet"
     waits = asyncio.Event()
     happened: list[events.Event] = []

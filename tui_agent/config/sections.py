@@ -251,6 +251,10 @@ class HookMatcher(BaseModel):
                 raise ValueError(f"must be a regular expression ({error}), or * for every tool") from error
         return value
 
+    def matches(self, tool: str) -> bool:
+        """Whether the pattern is all of the tool's name."""
+        return self.matcher in {"", "*"} or re.fullmatch(self.matcher, tool) is not None
+
 
 class HookSettings(BaseModel):
     """User-configured commands around tool calls (`[hooks]`), in the shape that Claude Code made familiar."""
@@ -261,12 +265,11 @@ class HookSettings(BaseModel):
     post_tool_use: tuple[HookMatcher, ...] = Field(default=(), alias="PostToolUse")
     post_tool_use_failure: tuple[HookMatcher, ...] = Field(default=(), alias="PostToolUseFailure")
 
-    def matchers(self, event: HookEvent) -> tuple[HookMatcher, ...]:
-        """The matchers of one hook point."""
-        match event:
-            case "PreToolUse":
-                return self.pre_tool_use
-            case "PostToolUse":
-                return self.post_tool_use
-            case "PostToolUseFailure":
-                return self.post_tool_use_failure
+    def commands(self, event: HookEvent, tool: str) -> list[HookCommand]:
+        """The commands that hear of an event of a tool, in order."""
+        matchers = {
+            "PreToolUse": self.pre_tool_use,
+            "PostToolUse": self.post_tool_use,
+            "PostToolUseFailure": self.post_tool_use_failure,
+        }
+        return [command for one in matchers[event] if one.matches(tool) for command in one.hooks]

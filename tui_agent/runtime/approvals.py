@@ -30,10 +30,10 @@ class Approvals:
     def __init__(
         self,
         workspace: Path,
-        configured: Sequence[Rule] = (),
-        kept: Callable[[], Sequence[Rule]] = tuple,
-        keep: Callable[[Sequence[str]], None] = lambda _: None,
-        keep_everywhere: Callable[[Sequence[str]], None] = lambda _: None,
+        configured: Sequence[Rule],
+        kept: Callable[[], Sequence[Rule]],
+        keep: Callable[[Sequence[str]], None],
+        keep_everywhere: Callable[[Sequence[str]], None],
     ) -> None:
         """`kept` reads the workspace's rules, `keep` adds to them, `keep_everywhere` to the user's."""
         self._workspace = workspace

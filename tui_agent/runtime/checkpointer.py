@@ -19,16 +19,3 @@ class Checkpointer(Protocol):
     async def settle(self) -> None:
         """Wait for a save that still goes on. Never raises its error."""
         ...
-
-
-class NoCheckpoints:
-    """For sessions without checkpoints."""
-
-    async def before_effect(self) -> None:
-        """Nothing to do."""
-
-    def after_iteration(self) -> None:
-        """Nothing to do."""
-
-    async def settle(self) -> None:
-        """Nothing to do."""

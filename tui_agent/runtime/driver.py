@@ -20,7 +20,7 @@ from tui_agent.core.decision.endings import warning_before
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request import compaction
 from tui_agent.core.state import Phase, RunState
-from tui_agent.runtime.checkpointer import Checkpointer, NoCheckpoints
+from tui_agent.runtime.checkpointer import Checkpointer
 from tui_agent.runtime.executor import Executor
 from tui_agent.runtime.model_call import ModelCaller
 from tui_agent.runtime.operator import Operator
@@ -41,13 +41,13 @@ class Driver:
         caller: ModelCaller,
         executor: Executor,
         operator: Operator,
-        checkpointer: Checkpointer | None = None,
+        checkpointer: Checkpointer,
     ) -> None:
         self._recorder = recorder
         self._caller = caller
         self._executor = executor
         self._operator = operator
-        self._checkpointer = checkpointer or NoCheckpoints()
+        self._checkpointer = checkpointer
         self._task: asyncio.Task[Any] | None = None
         """Carries out a step that can be cut short now; None between such steps."""
         self._cut = False

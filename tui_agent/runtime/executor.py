@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.config.errors import ConfigError
+from tui_agent.config.sections import HookEvent
 from tui_agent.core import events
 from tui_agent.core.decision.tool_calls import as_error
 from tui_agent.core.names import Decision
@@ -23,9 +24,9 @@ from tui_agent.core.recovery.rules import Rule
 from tui_agent.permissions.judge import Judgement, looks_at_files
 from tui_agent.runtime import instructions
 from tui_agent.runtime.approvals import Approvals, Rules
-from tui_agent.runtime.checkpointer import Checkpointer, NoCheckpoints
+from tui_agent.runtime.checkpointer import Checkpointer
 from tui_agent.runtime.coalesce import ProgressStream
-from tui_agent.runtime.hooks import HookName, HookRunner
+from tui_agent.runtime.hooks import HookRunner
 from tui_agent.runtime.instructions import Instructions
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.recorder import MaskedSecretError, Recorder
@@ -33,7 +34,7 @@ from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.failure_hints import hint_for
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
-from tui_agent.tools.tool import Effect, TextMask, Tool, ToolContext, ToolOutput
+from tui_agent.tools.tool import Effect, Tool, ToolContext, ToolOutput
 from tui_agent.tools.workspace import Workspace
 
 MOST_AT_ONCE = 8
@@ -54,6 +55,17 @@ class _Issued:
     started_at: float = 0.0
     allowed_by: str = ""
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What every event of the call says of it."""
+        return {
+            "call_id": self.call.id,
+            "tool": self.call.name,
+            "input": self.arguments,
+            "index": self.index,
+            "key": self.key,
+        }
+
 
 class Executor:
     """Runs the calls of a reply and records what became of each."""
@@ -66,16 +78,12 @@ class Executor:
         workspace: Workspace,
         output_dir: Path,
         approvals: Approvals,
-        hooks: HookRunner | None = None,
-        sandbox: Callable[[], Awaitable[Sandbox]] | None = None,
-        checkpointer: Checkpointer | None = None,
-        new_mask: Callable[[], TextMask | None] = lambda: None,
-        restore: Callable[[dict[str, Any]], dict[str, Any]] = dict,
-        hints: Sequence[tuple[str, str]] = (),
+        hooks: HookRunner,
+        sandbox: Callable[[], Awaitable[Sandbox]],
+        checkpointer: Checkpointer,
+        hints: Sequence[tuple[str, str]],
     ) -> None:
-        """`restore` puts masked secrets back into arguments, or raises `ValueError` with what the model reads;
-        `hints` are (pattern, hint) pairs of the configuration.
-        """
+        """`hints` are (pattern, hint) pairs of the configuration."""
         self._recorder = recorder
         self._tools = tools
         self._operator = operator
@@ -84,9 +92,7 @@ class Executor:
         self._approvals = approvals
         self._sandbox = sandbox
         self._hooks = hooks
-        self._checkpointer = checkpointer or NoCheckpoints()
-        self._new_mask = new_mask
-        self._restore = restore
+        self._checkpointer = checkpointer
         self._hints = tuple(hints)
         self.exact: Mapping[str, ParsedCall] = {}
         """The newest reply's calls by their ids, as the model sent them: in the recorded ones secrets are masked."""
@@ -173,7 +179,7 @@ class Executor:
             who = "The operator" if reply.by == "operator" else "The approval policy"
             reason = reply.reason or "no reason was given"
             content = f"{who} denied this call: {reason}. It was not executed; do not repeat it unchanged."
-            self._refuse(issued, issued.arguments, reason, content)
+            self._refuse(issued, reason, content)
             return False
         issued.allowed_by = f"the operator ({reply.decision})"
         if reply.input is not None and reply.input != issued.arguments:
@@ -210,18 +216,19 @@ class Executor:
             f"{found.subject!r} was not executed: {reason}. No approval lifts this; find another way, or say in "
             "your answer what could not be done."
         )
-        self._refuse(issued, issued.arguments, reason, content)
+        self._refuse(issued, reason, content)
         return False
 
     async def _take_edit(self, issued: _Issued, arguments: dict[str, Any]) -> bool:
         edited = issued.call.model_copy(update={"arguments": json.dumps(arguments)})
+        issued.arguments = arguments
         try:
             issued.arguments = self._tools.parse(edited).arguments
-            issued.key = self._recorder.state.recovery.key(issued.call.name, issued.arguments)
         except InvalidCall as wrong:
             reason = f"the operator's edited arguments do not fit: {wrong.message}"
-            self._refuse(issued, arguments, reason, reason)
+            self._refuse(issued, reason, reason)
             return False
+        issued.key = self._recorder.state.recovery.key(issued.call.name, issued.arguments)
         judgement = await self._judged(issued)
         return judgement.decision is not Decision.DENY or self._denied_by_rule(issued, judgement)
 
@@ -245,9 +252,9 @@ class Executor:
             self._output_dir,
             issued.call.id,
             progress.add,
-            self._new_mask,
+            self._recorder.new_mask,
             self._recorder.state.known_files,
-            Sandbox() if self._sandbox is None else await self._sandbox(),
+            await self._sandbox(),
             partial(self._approvals.may_read, self._recorder.state),
         )
         found: tuple[Instructions, ...] = ()
@@ -293,7 +300,7 @@ class Executor:
 
     def _with_secrets(self, issued: _Issued) -> dict[str, Any]:
         """The arguments with masked secrets put back, which never go to the network."""
-        arguments = self._restore(issued.arguments)
+        arguments = self._recorder.restore(issued.arguments)
         if issued.tool.effect is Effect.NETWORK and arguments != issued.arguments:
             raise ToolError(
                 "The arguments hold a masked secret, which is not sent to the network. Leave it out."
@@ -311,15 +318,13 @@ class Executor:
         blocked = next((report for report in reports if report.status == "blocked"), None)
         if blocked is not None:
             content = f"A PreToolUse hook denied this call: {blocked.error}"
-            self._refuse(issued, issued.arguments, blocked.error, content)
+            self._refuse(issued, blocked.error, content)
         return blocked is None
 
     async def _run_hooks(
-        self, name: HookName, tool: str, call_id: str, arguments: dict[str, Any], **facts: Any
+        self, event: HookEvent, tool: str, call_id: str, arguments: dict[str, Any], **facts: Any
     ) -> list[events.HookReported]:
-        if self._hooks is None:
-            return []
-        reports = await self._hooks.run(name, tool, call_id, arguments, **facts)
+        reports = await self._hooks.run(event, tool, call_id, arguments, **facts)
         for report in reports:
             self._recorder.record(report)
         return reports
@@ -336,11 +341,7 @@ class Executor:
         issued.started_at = time.monotonic()
         self._recorder.record(
             events.ToolStarted(
-                call_id=issued.call.id,
-                tool=issued.call.name,
-                input=issued.arguments,
-                index=issued.index,
-                key=issued.key,
+                **issued.facts,
                 allowed_by=issued.allowed_by,
             )
         )
@@ -348,11 +349,7 @@ class Executor:
     def _succeed(self, issued: _Issued, output: ToolOutput) -> None:
         self._recorder.record(
             events.ToolSucceeded(
-                call_id=issued.call.id,
-                tool=issued.call.name,
-                input=issued.arguments,
-                index=issued.index,
-                key=issued.key,
+                **issued.facts,
                 content=output.content,
                 duration=time.monotonic() - issued.started_at,
                 changed=output.changed,
@@ -378,11 +375,7 @@ class Executor:
         )
         failed = self._recorder.record(
             events.ToolFailed(
-                call_id=issued.call.id,
-                tool=issued.call.name,
-                input=issued.arguments,
-                index=issued.index,
-                key=issued.key,
+                **issued.facts,
                 content=as_error(error.message),
                 duration=time.monotonic() - issued.started_at,
                 failure=failure,
@@ -400,14 +393,10 @@ class Executor:
             kind=kind, tool=tool, input=arguments, message=message, iteration=iteration, **facts
         )
 
-    def _refuse(self, issued: _Issued, arguments: dict[str, Any], reason: str, content: str) -> None:
+    def _refuse(self, issued: _Issued, reason: str, content: str) -> None:
         self._recorder.record(
             events.ToolRefused(
-                call_id=issued.call.id,
-                tool=issued.call.name,
-                input=arguments,
-                index=issued.index,
-                key=issued.key,
+                **issued.facts,
                 content=content,
                 refusal="denied",
                 reason=reason,

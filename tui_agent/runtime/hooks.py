@@ -10,17 +10,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from tui_agent import processes
+from tui_agent.config.sections import HookCommand, HookEvent, HookSettings
 from tui_agent.core import events
-
-HookName = Literal["PreToolUse", "PostToolUse", "PostToolUseFailure"]
 
 CONTEXT_LIMIT = 4_000
 """Characters of one hook's words that reach the note or the journal."""
@@ -28,59 +25,43 @@ _OUTPUT_LIMIT = 1_000_000
 """Bytes of a hook's output that are read for them."""
 
 
-@dataclass(frozen=True)
-class Hook:
-    """One command. `matcher` is a regular expression over the tool's whole name; empty or `*` matches all."""
-
-    event: HookName
-    command: str
-    matcher: str = ""
-    timeout: float = 60.0
-    """Seconds."""
-
-    def matches(self, tool: str) -> bool:
-        """Whether the hook wants to hear of this tool."""
-        return self.matcher in {"", "*"} or re.fullmatch(self.matcher, tool) is not None
-
-
 class HookRunner:
     """Runs the hooks that match, one after another, each in its own process group."""
 
     def __init__(
-        self, hooks: Sequence[Hook], session_id: str, workspace: Path, passed: Collection[str] = ()
+        self, hooks: HookSettings, session_id: str, workspace: Path, passed: Collection[str] = ()
     ) -> None:
         """`passed`: variables that are named like secrets and that hooks get all the same."""
         self._passed = passed
-        self._hooks = tuple(hooks)
+        self._hooks = hooks
         self._common = {"session_id": session_id, "cwd": str(workspace)}
         self._workspace = workspace
 
     async def run(
-        self, event: HookName, tool: str, call_id: str, arguments: Mapping[str, Any], **facts: Any
+        self, event: HookEvent, tool: str, call_id: str, arguments: Mapping[str, Any], **facts: Any
     ) -> list[events.HookReported]:
         """Reports of all hooks for `event` on `tool`; `facts` join the JSON (tool_response, error)."""
-        reports: list[events.HookReported] = []
-        for hook in self._hooks:
-            if hook.event == event and hook.matches(tool):
-                subject = {
-                    **self._common,
-                    "hook_event_name": event,
-                    "tool_name": tool,
-                    "tool_input": dict(arguments),
-                    "tool_use_id": call_id,
-                    **facts,
-                }
-                reports.append(await self._run_one(hook, call_id, subject))
-        return reports
+        subject = {
+            **self._common,
+            "hook_event_name": event,
+            "tool_name": tool,
+            "tool_input": dict(arguments),
+            "tool_use_id": call_id,
+            **facts,
+        }
+        hooks = self._hooks.commands(event, tool)
+        return [await self._run_one(hook, event, call_id, subject) for hook in hooks]
 
-    async def _run_one(self, hook: Hook, call_id: str, subject: dict[str, Any]) -> events.HookReported:
+    async def _run_one(
+        self, hook: HookCommand, event: HookEvent, call_id: str, subject: dict[str, Any]
+    ) -> events.HookReported:
         started = time.monotonic()
 
         def report(
             status: Literal["ok", "blocked", "failed", "timed_out"], context: str = "", error: str = ""
         ) -> events.HookReported:
             return events.HookReported(
-                hook=hook.event,
+                hook=event,
                 command=hook.command,
                 status=status,
                 call_id=call_id,
@@ -109,10 +90,10 @@ class HookRunner:
             return report("blocked", error=stderr or stdout or "the hook gave no reason")
         if child.code != 0:
             return report("failed", error=f"exit code {child.code}: {stderr or stdout}")
-        return report("ok", context=_context(hook.event, stdout))
+        return report("ok", context=_context(event, stdout))
 
 
-def _context(event: HookName, stdout: str) -> str:
+def _context(event: HookEvent, stdout: str) -> str:
     """What a hook adds: the JSON's `additionalContext` or `reason`, or a failure hook's plain words."""
     if stdout.startswith("{"):
         try:

@@ -9,7 +9,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -31,9 +31,6 @@ from tui_agent.runtime.operator import RequestOutline
 from tui_agent.runtime.recorder import Recorder
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
 
-Sleep = Callable[[float], Awaitable[None]]
-
-
 _NO_PARAMETERS = ModelParameters()
 """Those of the profile are added by whoever knows the model; a default would be copied for each request."""
 
@@ -48,7 +45,7 @@ class _Offer(NamedTuple):
 
 
 class ModelCaller:
-    """Makes the model calls of a session. `silence_timeout` in seconds; `sleep` and `jitter` are for tests."""
+    """Makes the model calls of a session."""
 
     def __init__(
         self,
@@ -56,25 +53,22 @@ class ModelCaller:
         model: Model,
         tools: ToolRegistry,
         *,
-        api_base: str | None = None,
-        silence_timeout: float = 120.0,
-        sleep: Sleep = asyncio.sleep,
-        jitter: Callable[[], float] = random.random,
-        tools_ready: Callable[[], Awaitable[None]] | None = None,
-        server_of: Callable[[str], str] = lambda _: "",
-        images: Path | None = None,
+        api_base: str | None,
+        silence_timeout: float,
+        tools_ready: Callable[[], Awaitable[None]],
+        server_of: Callable[[str], str],
+        images: Path,
     ) -> None:
-        """`images`: the folder with the copies of the images that messages hold. `server_of`: the host that a model's
-        calls go to. `tools_ready` is awaited before every call: bounded, for tools that are still being connected to.
+        """`silence_timeout` in seconds. `images`: the folder with the copies of the images that messages hold.
+        `server_of`: the host that a model's calls go to. `tools_ready` is awaited before every call: bounded, for tools
+        that are still being connected to.
         """
         self._recorder = recorder
         self._model = model
         self._tools = tools
         self._api_base = api_base
         self._silence_timeout = silence_timeout
-        self._sleep = sleep
         self._wake = asyncio.Event()
-        self._jitter = jitter
         self._tools_ready = tools_ready
         self._server_of = server_of
         self._images = images
@@ -156,15 +150,16 @@ class ModelCaller:
         """The reply's calls by their ids, with exact arguments: in the recorded ones secrets are masked. None where
         the call failed.
         """
-        if self._tools_ready is not None:
-            await self._tools_ready()
+        await self._tools_ready()
         if step.delay:
             await self._wait(step.delay)
         try:
             return await self._attempt(step)
         except ModelFault as raised:
             state = self._recorder.state
-            self._recorder.record(model_faulted(state, raised.fault, step.model, self._jitter()))
+            self._recorder.record(
+                model_faulted(state, raised.fault, step.model, random.SystemRandom().random())
+            )
             return {}
 
     def skip_wait(self) -> None:
@@ -174,12 +169,9 @@ class ModelCaller:
     async def _wait(self, delay: float) -> None:
         """Until `delay` seconds are over or the wait is skipped."""
         self._wake.clear()
-        either = [asyncio.ensure_future(self._sleep(delay)), asyncio.ensure_future(self._wake.wait())]
-        try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in either:
-                task.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(delay):
+                await self._wake.wait()
 
     async def _attempt(self, step: CallModel) -> Mapping[str, ParsedCall]:
         state = self._recorder.state
@@ -271,10 +263,11 @@ class ModelCaller:
 
     def _with_files(self, message: dict[str, Any]) -> dict[str, Any]:
         """The message with the paths of its images, which are in the session's folder whatever a journal says."""
-        if "images" not in message or self._images is None:
+        if "images" not in message:
             return message
-        folder = self._images
-        images = [{**image, "path": str(folder / Path(image["file"]).name)} for image in message["images"]]
+        images = [
+            {**image, "path": str(self._images / Path(image["file"]).name)} for image in message["images"]
+        ]
         return {**message, "images": images}
 
     async def _whole(self, request: ModelRequest) -> Reply:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeVar
 
 from tui_agent.core.events import Event
 from tui_agent.core.state import RunState
+from tui_agent.tools.tool import TextMask
 
 E = TypeVar("E", bound=Event)
 
@@ -19,7 +21,7 @@ class MaskedSecretError(ValueError):
 
 
 class Recorder(Protocol):
-    """Implemented by a session (journal and listeners) and, for tests, in memory."""
+    """Implemented by a session's journal, masks and listeners."""
 
     @property
     def state(self) -> RunState:
@@ -36,4 +38,12 @@ class Recorder(Protocol):
 
     def sync_soon(self) -> None:
         """Bring everything recorded so far to disk without waiting for it."""
+        ...
+
+    def new_mask(self) -> TextMask:
+        """What masks the secrets of a text that is kept beside the journal."""
+        ...
+
+    def restore(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments with secrets in the place of their placeholders. Raises `MaskedSecretError`."""
         ...

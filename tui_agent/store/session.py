@@ -19,7 +19,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tui_agent import __version__
-from tui_agent.config.sections import HookEvent, HookSettings
 from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.config.user_file import UserFile
 from tui_agent.core import events
@@ -36,7 +35,7 @@ from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.driver import Driver
 from tui_agent.runtime.executor import Executor
-from tui_agent.runtime.hooks import Hook, HookRunner
+from tui_agent.runtime.hooks import HookRunner
 from tui_agent.runtime.model_call import ModelCaller
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.system_prompt import system_prompt
@@ -248,11 +247,9 @@ class Session:
             Workspace(workspace),
             output_dir,
             self._approvals,
-            HookRunner(_hooks(settings.hooks), self.id, workspace, settings.environment.passed),
+            HookRunner(settings.hooks, self.id, workspace, settings.environment.passed),
             self.sandbox,
             self._checkpointer,
-            recorder.new_mask,
-            recorder.restore,
             tuple((rule.pattern, rule.hint) for rule in settings.recovery.hints),
         )
         self._servers = SessionServers(recorder, operator, self._tools, settings.state_dir, workspace)
@@ -714,13 +711,3 @@ def _where_it_was(settings: Settings, state: RunState) -> Settings:
 
 def _without_password(api_base: str | None) -> str:
     return "" if api_base is None or "@" in urlsplit(api_base).netloc else api_base
-
-
-def _hooks(settings: HookSettings) -> list[Hook]:
-    names: tuple[HookEvent, ...] = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
-    return [
-        Hook(name, command.command, matcher.matcher, command.timeout)
-        for name in names
-        for matcher in settings.matchers(name)
-        for command in matcher.hooks
-    ]
