@@ -113,7 +113,7 @@ async def test_another_answer_is_given_where_the_question_was_open(tmp_path: Pat
         await write(pilot, "#answer", "Use src/ instead")
         await until(pilot, lambda: f"After event {raised} of" in picture(app))
         forked_events, state = await forked(app, pilot, path)
-    assert len(forked_events) == raised + 1
+    assert len(forked_events) == raised + 2
     answered = forked_events[-1]
     assert isinstance(answered, EscalationAnswered)
     assert answered.text == "Use src/ instead"
@@ -130,7 +130,7 @@ async def test_the_note_of_the_next_call_can_be_another_or_none(
         assert "Recovery note with the next model call" in picture(app)
         await write(pilot, "#note", typed)
         forked_events, state = await forked(app, pilot, path)
-    assert len(forked_events) == at + 1
+    assert len(forked_events) == at + 2
     assert (state.note, state.note_edited) == (note, True)
 
 

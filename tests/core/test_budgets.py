@@ -10,6 +10,7 @@ from tui_agent.core import budgets, events
 from tui_agent.core.budgets import Spending
 from tui_agent.core.fold import apply
 from tui_agent.core.names import BUDGET_KEYS
+from tui_agent.core.projections.conversation import OutcomeEntry
 from tui_agent.core.state import RunState
 
 ANSWERS = [
@@ -47,10 +48,10 @@ def test_each_way_to_go_on_that_is_offered_leads_on(key: str, used: float) -> No
         assert limit > used
 
 
-def played(*steps: tuple[float, events.Event], **start: Any) -> RunState:
+def played(*steps: tuple[float, events.Event], begin: float = 1.0, **start: Any) -> RunState:
     state = RunState()
-    begin = events.RunStarted(run=1, task="x", policy="combined", **start)
-    for seq, (at, event) in enumerate(((0.0, begin), *steps), 1):
+    started = events.RunStarted(run=1, task="x", policy="combined", **start)
+    for seq, (at, event) in enumerate(((begin, started), *steps), 1):
         state = apply(state, event.stamped(seq, at))
     return state
 
@@ -70,6 +71,24 @@ def test_waits_for_the_operator_are_no_working_time() -> None:
         (9_025.0, events.IterationFinished(iteration=2)),
     )
     assert (state.metrics.worked, state.metrics.session_worked) == (60.0, 60.0)
+
+
+def test_the_time_of_a_run_leaves_out_that_in_which_no_process_was_there() -> None:
+    state = played(
+        (110.0, events.IterationStarted(iteration=1)),
+        (140.0, ASKED),
+        (150.0, events.SessionResumed(app_version="1")),
+        (90_000.0, events.SessionResumed(app_version="1")),
+        (90_020.0, ANSWERED),
+        (90_025.0, events.IterationFinished(iteration=1)),
+        (90_030.0, events.RunFinished(outcome=events.Outcome.ANSWERED)),
+        (99_000.0, events.SessionResumed(app_version="1")),
+        begin=100.0,
+    )
+    ended = state.conversation.entries[-1]
+    assert isinstance(ended, OutcomeEntry)
+    assert ended.duration == (140.0 - 100.0) + (90_030.0 - 90_000.0)
+    assert state.metrics.waited(99_000.0) == 20.0
 
 
 def test_a_warning_says_how_long_the_rest_will_do() -> None:

@@ -17,6 +17,7 @@ from tui_agent.core.events import (
     ParentPoint,
     ReplyFinished,
     RunFinished,
+    SessionResumed,
     SessionStarted,
     ToolCall,
     ToolStarted,
@@ -76,6 +77,18 @@ def test_another_answer_is_given_to_the_open_question(parent: Path):
     state = fold(forked(parent, what_if=WhatIf(answer="Use b.py")))
     assert state.escalation is None
     assert state.history.groups[-1].messages[0]["content"] == "Use b.py"
+
+
+def test_the_time_of_a_fork_is_that_of_its_recording_and_its_own(parent: Path):
+    recorded = forked(parent)[-1].at
+    folder = fork(parent, parent.parent, "later", at=recorded + 90_000.0, what_if=WhatIf(answer="Use b.py"))
+    state = fold(read_journal(folder).events)
+    opened = [SessionResumed(), RunFinished(outcome=Outcome.ANSWERED)]
+    for event, at in zip(opened, (recorded + 90_050.0, recorded + 90_060.0), strict=True):
+        state = fold([event.stamped(state.seq + 1, at)], state)
+    started = state.metrics.started_at
+    assert state.metrics.ended_at is not None
+    assert state.metrics.ended_at - started == 10.0 + recorded - read_journal(parent).events[1].at
 
 
 def test_another_answer_to_a_question_of_the_model_is_the_result_of_its_call(tmp_path: Path):

@@ -459,7 +459,12 @@ def _session_resumed(state: RunState, event: SessionResumed) -> Changes:
         run = _offering(run, server, None)
     if event.operator_present is not None:
         run = evolve(run, operator_present=event.operator_present)
-    changes: Changes = {"run": run, "servers": {}, "server_questions": ()}
+    changes: Changes = {
+        "run": run,
+        "servers": {},
+        "server_questions": (),
+        "metrics": state.metrics.after_absence(max(0.0, event.at - state.at)),
+    }
     if event.workspace:
         # Whoever wrote the recording may have written approvals for himself into it.
         changes["session"] = evolve(

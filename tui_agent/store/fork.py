@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from tui_agent import __version__
 from tui_agent.core.decision.answers import escalation_answered
 from tui_agent.core.events import (
     Event,
     NotePrepared,
     OperatorSpoke,
     ParentPoint,
+    SessionResumed,
     SessionStarted,
     SettingChanged,
 )
@@ -111,7 +113,8 @@ def _changes(source: JournalIndex, seq: int, what_if: WhatIf) -> list[Event]:
         events += _answered(fold(source.event(number) for number in range(1, seq + 1)), what_if.answer)
     if what_if.note is not None:
         events.append(NotePrepared(text=what_if.note or None, edited=True))
-    return events
+    # Between the point and the fork nobody was at work.
+    return [SessionResumed(app_version=__version__), *events] if events else []
 
 
 def _answered(state: RunState, answer: str) -> list[Event]:

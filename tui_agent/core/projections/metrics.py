@@ -142,6 +142,17 @@ class Metrics:
         """Seconds for which the run waited for the operator, up to `now`."""
         return self.answered_seconds + (max(0.0, now - self.asked_at) if self.questions else 0.0)
 
+    def after_absence(self, seconds: float) -> Metrics:
+        """These counters after no process was there for so long: what is open goes on as if it had begun later."""
+        if not self.started_at or self.ended_at is not None:
+            return self
+        return evolve(
+            self,
+            started_at=self.started_at + seconds,
+            asked_at=self.asked_at + seconds,
+            working_since=None if self.working_since is None else self.working_since + seconds,
+        )
+
     def apply(self, event: events.Event) -> Metrics:
         """Fold one event."""
         incidents = self.incidents.apply(event)
@@ -179,11 +190,6 @@ def _rest(metrics: Metrics, at: float) -> dict[str, Any]:
         "session_worked": metrics.session_worked + seconds,
         "working_since": None,
     }
-
-
-def _session_resumed(metrics: Metrics, event: events.SessionResumed) -> Metrics:
-    """Nothing was done while the process was gone."""
-    return metrics if metrics.working_since is None else evolve(metrics, working_since=event.at)
 
 
 def _model_call_started(metrics: Metrics, event: events.ModelCallStarted) -> Metrics:
@@ -304,6 +310,5 @@ _HANDLERS: dict[type[events.Event], Callable[[Metrics, Any], Metrics]] = {
     events.ApprovalAnswered: _answered,
     events.EscalationRaised: _escalation_raised,
     events.EscalationAnswered: _escalation_answered,
-    events.SessionResumed: _session_resumed,
     events.RunFinished: _run_finished,
 }
