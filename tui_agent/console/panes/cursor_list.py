@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.message import Message
 
 from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.panes.styled_line import Line
+from tui_agent.console.panes.styled_line import Line, Span
 
 if TYPE_CHECKING:
     from textual import events
@@ -52,11 +52,14 @@ class _DrawnRows(Sequence[Line]):
             raise IndexError(index)
         row, current = self._rows[place], place == self._cursor
         draw = self._list.draw_row if part == 0 else self._list.draw_second
-        return draw(row, self._width, current=current)
+        sign = "▌ " if current else "  " if part else self._list.sign(row)
+        ground = "on:cursor-background" if current else ""
+        spans = Span(sign, "accent"), *draw(row, self._width - len(sign), current=current)
+        return (*(Span(text, f"{style} {ground}".strip()) for text, style in spans), Span("", ground))
 
 
 class CursorList(LinePane, Generic[Row], can_focus=False):
-    """Rows that a subclass draws, `row_height` lines each."""
+    """Rows that a subclass draws, `row_height` lines each; what marks the one under the cursor is added to them."""
 
     DEFAULT_CSS = """
     CursorList { border: none; padding: 0; }
@@ -82,6 +85,10 @@ class CursorList(LinePane, Generic[Row], can_focus=False):
     def chosen(self) -> Row | None:
         """The row under the cursor; None in an empty list."""
         return self.rows[self.cursor] if self.rows else None
+
+    def sign(self, row: Row) -> str:
+        """Two cells that stand before a row that is not under the cursor."""
+        return "  "
 
     def draw_row(self, row: Row, width: int, *, current: bool) -> Line:
         """One row, or its first line; `current`: it is under the cursor."""

@@ -52,16 +52,13 @@ class FileList(CursorList[FileDiff]):
         return len(self.rows)
 
     def draw_row(self, row: FileDiff, width: int, *, current: bool) -> Line:
-        ground = " on:cursor-background" if current else ""
         added, removed = f"+{row.added}", f" −{row.removed} "
-        room = max(1, width - 2 - len(added) - len(removed))
+        room = max(1, width - len(added) - len(removed))
+        name = pad(fit_middle(one_line(row.name, 300), room), room)
         return (
-            Span("▌ " if current else "  ", f"accent{ground}"),
-            Span(
-                pad(fit_middle(one_line(row.name, 300), room), room), f"{'bold' if current else ''}{ground}"
-            ),
-            Span(added, f"diff-add{ground}"),
-            Span(removed, f"diff-remove{ground}"),
+            Span(name, "bold" if current else ""),
+            Span(added, "diff-add"),
+            Span(removed, "diff-remove"),
         )
 
 

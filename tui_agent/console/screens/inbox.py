@@ -63,22 +63,15 @@ class InboxList(CursorList[Item]):
         )
 
     def draw_row(self, row: Item, width: int, *, current: bool) -> Line:
-        ground = " on:cursor-background" if current else ""
         spans = (
-            Span("▌ " if current else "  ", f"accent{ground}"),
-            Span(pad_left(whole_seconds(self.now - row.since), 7) + "  ", f"muted{ground}"),
-            Span(pad(row.asks[0], 9), f"operator bold{ground}"),
-            Span(self.title_of(row), f"{'bold' if current else ''}{ground}"),
+            Span(pad_left(whole_seconds(self.now - row.since), 7) + "  ", "muted"),
+            Span(pad(row.asks[0], 9), "operator bold"),
+            Span(self.title_of(row), "bold" if current else ""),
         )
-        return (*clip(spans, width), Span("", ground.strip()))
+        return clip(spans, width)
 
     def draw_second(self, row: Item, width: int, *, current: bool) -> Line:
-        ground = " on:cursor-background" if current else ""
-        spans = (
-            Span("▌ " if current else "  ", f"accent{ground}"),
-            Span(" " * 9 + row.asks[1], ground.strip()),
-        )
-        return (*clip(spans, width), Span("", ground.strip()))
+        return clip((Span(" " * 9 + row.asks[1]),), width)
 
 
 class InboxScreen(ModalScreen["Item | None"]):

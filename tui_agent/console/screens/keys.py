@@ -37,16 +37,13 @@ class KeyList(CursorList[Command]):
     """Actions; a key of one's own stands out."""
 
     def draw_row(self, row: Command, width: int, *, current: bool) -> Line:
-        ground = " on:cursor-background" if current else ""
         own = row.pressed != row.key
         name = min(18, width // 3)
         key = 12
         return (
-            Span("▌ " if current else "  ", f"accent{ground}"),
-            Span(pad(key_label(row.pressed) or "–", key), ("accent bold" if own else "bold") + ground),
-            Span(pad(fit(row.title, name - 1), name), ground.strip()),
-            Span(fit(row.help, max(1, width - 2 - key - name)), f"muted{ground}"),
-            Span("", ground.strip()),
+            Span(pad(key_label(row.pressed) or "–", key), "accent bold" if own else "bold"),
+            Span(pad(fit(row.title, name - 1), name)),
+            Span(fit(row.help, max(1, width - key - name)), "muted"),
         )
 
 

@@ -18,7 +18,7 @@ from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.option_row import Option, OptionRow
 from tui_agent.console.panes.cursor_list import CursorList
-from tui_agent.console.panes.styled_line import Line, Span, fit, pad
+from tui_agent.console.panes.styled_line import Line, Span, pad
 from tui_agent.console.rewind_text import RewindChoice, preview
 from tui_agent.quantities import time_of_day
 from tui_agent.terminal_text import one_line
@@ -54,17 +54,11 @@ class RewindList(CursorList[RewindChoice]):
         return len(self.rows)
 
     def draw_row(self, row: RewindChoice, width: int, *, current: bool) -> Line:
-        ground = " on:cursor-background" if current else ""
-        only = "conversation only" if row.point is not None and not row.point.ref and width >= 50 else ""
+        only = " conversation only" if row.point is not None and not row.point.ref and width >= 48 else ""
         when = pad(time_of_day(row.at), 12)
-        room = max(4, width - 2 - len(when) - (len(only) + 1 if only else 0))
-        label = pad(fit(one_line(row.label), room), room)
-        return (
-            Span("▌ " if current else "  ", f"accent{ground}"),
-            Span(when, f"muted{ground}"),
-            Span(label, f"{'bold' if current else ''}{' accent' if row.point is None else ''}{ground}"),
-            Span(f" {only}" if only else "", f"muted{ground}"),
-        )
+        label = pad(one_line(row.label), max(4, width - len(when) - len(only)))
+        style = f"{'bold' if current else ''}{' accent' if row.point is None else ''}"
+        return (Span(when, "muted"), Span(label, style), Span(only, "muted"))
 
 
 class Preview(CardBody):

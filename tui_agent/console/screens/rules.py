@@ -69,19 +69,17 @@ class RuleRow(NamedTuple):
 class RuleList(CursorList[RuleRow]):
     """Deny, ask, allow: in the order in which they count."""
 
+    def sign(self, row: RuleRow) -> str:
+        return "▸ " if row.speaks else "  "
+
     def draw_row(self, row: RuleRow, width: int, *, current: bool) -> Line:
-        ground = " on:cursor-background" if current else ""
-        role = DECISION_ROLES[row.rule.decision]
         uses = f"{row.uses}×" if row.uses else ""
         origin = min(34, width // 3)
-        room = max(8, width - 2 - 6 - origin - 6)
+        room = max(8, width - 6 - origin - 6)
         return (
-            Span("▌ " if current else "▸ " if row.speaks else "  ", f"accent{ground}"),
-            Span(pad(str(row.rule.decision), 6), f"{role}{ground}"),
-            Span(pad(fit(revealed_line(row.rule.text), room), room), ("bold" if row.speaks else "") + ground),
-            Span(" " + pad(fit(row.origin, origin - 2), origin - 1), f"muted{ground}"),
-            Span(uses.rjust(5), f"muted{ground}"),
-            Span("", ground.strip()),
+            Span(pad(str(row.rule.decision), 6), DECISION_ROLES[row.rule.decision]),
+            Span(pad(revealed_line(row.rule.text), room), "bold" if row.speaks else ""),
+            Span(f" {pad(fit(row.origin, origin - 2), origin - 1)}{uses:>5}", "muted"),
         )
 
 

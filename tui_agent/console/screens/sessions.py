@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, ParamSpec, TypeVar
 
-from rich.cells import cell_len
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -26,7 +25,7 @@ from tui_agent.console.fields import LineField
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.panes.cursor_list import LIST_KEYS, CursorList
 from tui_agent.console.panes.glyphs import OUTCOMES
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit, pad, pad_left
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit, pad, pad_left, width_of
 from tui_agent.console.screens.line import LineScreen
 from tui_agent.console.session_tree import Entry, entries
 from tui_agent.console.startup import yielding_threads
@@ -103,56 +102,47 @@ class SessionList(CursorList[Entry]):
         return [(Span(fit(self.waiting or "○ no session fits", width), "muted"),)]
 
     def draw_row(self, row: Entry, width: int, *, current: bool) -> Line:
-        ground = " on:cursor-background" if current else ""
         session = row.row
-        spans = [Span("▌ " if current else "  ", f"accent{ground}")]
-        spans.append(Span(pad_left(age(self.now - session.ended_at), 6) + " ", f"muted{ground}"))
+        when = Span(pad_left(age(self.now - session.ended_at), 6) + " ", "muted")
         if session.problem:
-            said = fit(f"{session.id}: {one_line(session.problem)}", width - 9)
-            return (*spans, Span(said, f"error{ground}"), Span("", ground.strip()))
+            return (when, Span(fit(f"{session.id}: {one_line(session.problem)}", width - 7), "error"))
         sign = OUTCOMES.get(session.outcome)
         word = f"{sign.glyph} {session.outcome.replace('_', ' ')}" if sign else "· unfinished"
         if session.id in self.here:
             word = "● open here"
         role = "accent" if session.id in self.here else sign.role if sign else "muted"
-        spans.append(Span(pad(word, 14) + " ", f"{role}{ground}"))
+        left = (when, Span(pad(word, 14) + " ", role))
         right: list[Span] = []
-        if width >= 76:
+        if width >= 74:
             recovered = f"{session.recoveries}/{session.failures} recovered" if session.failures else ""
-            right.append(Span(pad_left(recovered, 16), f"muted{ground}"))
-        if width >= 96:
+            right.append(Span(pad_left(recovered, 16), "muted"))
+        if width >= 94:
             cost = "cost ?" if session.cost is None else f"${session.cost:.2f}"
-            right.append(Span(pad_left(cost, 9), f"muted{ground}"))
-        if width >= 120:
-            right.append(Span("  " + pad(one_line(session.model), 24), f"model{ground}"))
-            right.append(Span("  " + pad(one_line(session.workspace)[-28:], 28), f"muted{ground}"))
-        room = width - sum(cell_len(span.text) for span in (*spans, *right))
-        title = _title(row, self.words, "bold" if current else "", ground)
-        title = list(clip(title, max(4, room)))
-        filling = Span(" " * max(0, room - sum(cell_len(span.text) for span in title)), ground.strip())
-        return (*spans, *title, filling, *right, Span("", ground.strip()))
+            right.append(Span(pad_left(cost, 9), "muted"))
+        if width >= 118:
+            right.append(Span("  " + pad(one_line(session.model), 24), "model"))
+            right.append(Span("  " + pad(one_line(session.workspace)[-28:], 28), "muted"))
+        room = width - width_of((*left, *right))
+        title = clip(_title(row, self.words, "bold" if current else ""), max(4, room))
+        return (*left, *title, Span(" " * (room - width_of(title))), *right)
 
     def draw_second(self, row: Entry, width: int, *, current: bool) -> Line:
-        ground = " on:cursor-background" if current else ""
-        spans = [Span("▌ " if current else "  ", f"accent{ground}")]
         who, text = "", row.row.workspace
         found: Sequence[tuple[int, int]] = _places(text, self.words)
         if row.hit is not None:
             who = ROLES.get(row.hit.role, row.hit.role)
-            text, found = _from_near(row.hit.snippet, row.hit.spans, width - 11)
-        spans.append(Span(pad_left(who, 7) + "  ", f"muted{ground}"))
-        spans += _marked(text, found, f"muted{ground}", f"accent bold{ground}")
-        return (*clip(spans, width), Span("", ground.strip()))
+            text, found = _from_near(row.hit.snippet, row.hit.spans, width - 9)
+        return clip((Span(pad_left(who, 7) + "  ", "muted"), *_marked(text, found, "muted")), width)
 
 
-def _title(entry: Entry, words: Sequence[str], weight: str, ground: str) -> list[Span]:
+def _title(entry: Entry, words: Sequence[str], weight: str) -> list[Span]:
     """The title with what was looked for marked; a fork after where it left its parent."""
     row = entry.row
-    spans = [Span(entry.branch, f"muted{ground}")] if entry.branch else []
+    spans = [Span(entry.branch, "muted")] if entry.branch else []
     if row.parent:
-        spans.append(Span(f"{'' if entry.branch else 'fork '}@{row.parent_seq} ", f"note{ground}"))
+        spans.append(Span(f"{'' if entry.branch else 'fork '}@{row.parent_seq} ", "note"))
     text = one_line(row.title) or row.id
-    return [*spans, *_marked(text, _places(text, words), f"{weight}{ground}", f"accent bold{ground}")]
+    return [*spans, *_marked(text, _places(text, words), weight)]
 
 
 def _places(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
@@ -171,13 +161,13 @@ def _from_near(
     return "…" + text[cut:], [(start - cut + 1, end - cut + 1) for start, end in places]
 
 
-def _marked(text: str, places: Iterable[tuple[int, int]], plain: str, mark: str) -> list[Span]:
-    """`text` on one line, its `places` in another style."""
+def _marked(text: str, places: Iterable[tuple[int, int]], plain: str) -> list[Span]:
+    """`text` on one line, its `places` standing out."""
     spans: list[Span] = []
     end = 0
     for start, stop in places:
         if start >= end:
-            spans += (Span(_flat(text[end:start]), plain), Span(_flat(text[start:stop]), mark))
+            spans += (Span(_flat(text[end:start]), plain), Span(_flat(text[start:stop]), "accent bold"))
             end = stop
     return [*spans, Span(_flat(text[end:]), plain)]
 

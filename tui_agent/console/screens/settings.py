@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.config.user_file import UserFile
 
-WIDE = 76
+WIDE = 74
 """Cells of a row from which on the group has a column."""
 UNSET = "(default)"
 
@@ -47,23 +47,18 @@ class SettingList(CursorList[SettingRow]):
     """Settings by group; those that are set stand out."""
 
     def draw_row(self, row: SettingRow, width: int, *, current: bool) -> Line:
-        ground = " on:cursor-background" if current else ""
         group = 14 if width >= WIDE else 0
         origin = min(26, width // 4)
         name = min(30, (width - group - origin) // 2)
         place = self.rows.index(row)
         first = not place or self.rows[place - 1].group != row.group
-        value = max(4, width - 2 - group - name - origin)
+        value = max(4, width - group - name - origin)
+        said = one_line(short(row.value)) or "–"
         return (
-            Span("▌ " if current else "  ", f"accent{ground}"),
-            Span(pad(row.group if first else "", group) if group else "", f"accent{ground}"),
-            Span(pad(fit(row.key, name - 1), name), ("bold" if row.is_set else "") + ground),
-            Span(
-                pad(fit(one_line(short(row.value)) or "–", value - 1), value),
-                ("bold" if row.is_set else "muted") + ground,
-            ),
-            Span(pad(fit(where(row.origin), origin - 1), origin), f"muted{ground}"),
-            Span("", ground.strip()),
+            Span(pad(row.group if first else "", group), "accent"),
+            Span(pad(fit(row.key, name - 1), name), "bold" if row.is_set else ""),
+            Span(pad(fit(said, value - 1), value), "bold" if row.is_set else "muted"),
+            Span(fit(where(row.origin), origin - 1), "muted"),
         )
 
 

@@ -38,14 +38,10 @@ class ThemeList(CursorList[ThemeRow]):
     """Names, sources, dark or light."""
 
     def draw_row(self, row: ThemeRow, width: int, *, current: bool) -> Line:
-        ground = " on:cursor-background" if current else ""
-        name = max(8, width - 2 - 10 - 9)
+        name = max(8, width - 10 - 9)
         return (
-            Span("▌ " if current else "  ", f"accent{ground}"),
-            Span(pad(fit(one_line(row.name), name - 1), name), ("bold" if current else "") + ground),
-            Span(pad(row.source, 10), f"muted{ground}"),
-            Span(pad(row.kind, 9), f"muted{ground}"),
-            Span("", ground.strip()),
+            Span(pad(fit(one_line(row.name), name - 1), name), "bold" if current else ""),
+            Span(pad(row.source, 10) + row.kind, "muted"),
         )
 
 
