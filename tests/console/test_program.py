@@ -22,11 +22,11 @@ from tui_agent.console.arguments import ConsoleArguments
 import tui_agent.cli, tui_agent.cli.console
 from tui_agent.console import program
 
-def begin(self):
+async def start(self):
     self.exit_text = "modules " + json.dumps(sorted(sys.modules))
     self.exit()
 
-program.ConsoleApp._begin = begin
+program.ConsoleApp._start = start
 from tui_agent.console.app import run_console
 sys.exit(run_console(ConsoleArguments()))
 """
@@ -36,7 +36,7 @@ def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Terminal]) -
     console = start("-c", DUMP_AT_FIRST_PAINT)
     assert console.code() == 0
     modules = console.output.rpartition(b"modules ")[2].decode()
-    assert '"tui_agent.console.prompt"' in modules
+    assert '"tui_agent.console.splash"' in modules
     for heavy in (
         "pydantic",
         "pydantic_core",
@@ -47,6 +47,7 @@ def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Terminal]) -
         "aiofiles",
         "sqlite3",
         "tui_agent.terminal_text",
+        "textual.widgets._text_area",
     ):
         assert f'"{heavy}"' not in modules
 
@@ -133,7 +134,7 @@ def test_a_fault_of_its_own_names_the_log_and_restores_the_terminal(
         "from tui_agent.console import program, app\n"
         "from tui_agent.console.arguments import ConsoleArguments\n"
         "def begin(self): raise RuntimeError('[/boom] \\x1b]0;x\\x07 broken')\n"
-        "program.ConsoleApp._begin = begin\n"
+        "program.ConsoleApp.on_ready = begin\n"
         "import sys; sys.exit(app.run_console(ConsoleArguments()))\n"
     )
     console = start("-c", broken)

@@ -76,7 +76,7 @@ class ConsoleApp(SessionApp):
     CSS = (
         toasts.CSS
         + """
-    LinePane:focus:nocolor, Prompt:focus:nocolor, ConversationFrame:focus-within:nocolor,
+    LinePane:focus:nocolor, Prompt:focus:nocolor, PromptOutline:nocolor, ConversationFrame:focus-within:nocolor,
     Card:focus-within:nocolor { border: heavy $accent; }
     ConversationPane:focus:nocolor, FilePane:focus:nocolor, CardBody:nocolor { border: none; }
     """
@@ -145,7 +145,7 @@ class ConsoleApp(SessionApp):
         return {**roles, "cursor-background-text-style": "reverse"} if self.no_color else roles
 
     def on_mount(self) -> None:
-        """Listen to signals; load the rest once the first paint is out."""
+        """Listen to signals."""
         loop = asyncio.get_running_loop()
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
@@ -156,17 +156,19 @@ class ConsoleApp(SessionApp):
             ):
                 loop.add_signal_handler(number, self._signalled)
         self.app_resume_signal.subscribe(self, self._resumed)
-        self.call_after_refresh(self._begin)
+
+    def on_ready(self) -> None:
+        """Load the rest once the first frame is out."""
+        self.run_worker(self._start(), group="startup")
 
     def _resumed(self, _: object) -> None:
         """Back from the shell: the terminal shows what the shell left."""
         self.refresh(layout=True)
 
-    def _begin(self) -> None:
-        self.run_worker(self._start(), group="startup")
-
     async def _start(self) -> None:
         """Open the first session, and get ready what all share."""
+        await self.shown.raise_prompt()
+        self.take_input()
         if not await self.start_tab(self.shown):
             self.exit(return_code=WRONG_USAGE)
             return

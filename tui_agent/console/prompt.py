@@ -16,6 +16,7 @@ from textual.widgets import TextArea
 from tui_agent.console.completion import Completions
 from tui_agent.console.fields import TextField
 from tui_agent.console.history import PromptHistory
+from tui_agent.console.splash import PLACEHOLDER
 from tui_agent.console.timers import once
 from tui_agent.quantities import compact, counted
 
@@ -89,7 +90,7 @@ class Prompt(TextField):
 
     def __init__(self, completions: Completions) -> None:
         super().__init__(
-            placeholder="Give the agent a task, or type / for commands",
+            placeholder=PLACEHOLDER,
             highlight_cursor_line=False,
             soft_wrap=True,
             id="prompt",

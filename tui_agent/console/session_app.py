@@ -11,6 +11,8 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from textual import events
+
 from tui_agent.console.themed_app import ThemedApp
 from tui_agent.console.timers import once
 
@@ -44,6 +46,8 @@ class SessionApp(ThemedApp):
         self.theme_sources: dict[str, str] = {}
         """Where the themes come from: `agent-tui` or `yours`; the others are Textual's own."""
         self.tabs: list[Tab] = []
+        self._early: list[events.Event] | None = []
+        """Input that came before `take_input`; None since then."""
         self._numbered = 0
         self._leaving = False
         self._settling: list[asyncio.Task[bool]] = []
@@ -52,17 +56,45 @@ class SessionApp(ThemedApp):
         """With a throwaway folder, in which a fork may still be at work."""
         self._look: asyncio.TimerHandle | None = None
         self._standings: list[Standing | int] = []
-        self.add_mode(self.DEFAULT_MODE, lambda: self._made_tab(arguments, 0))
 
     def make_screen(self, arguments: ConsoleArguments, mode: str) -> Tab:
         """The screen of a tab, yet without its session; `mode` is its id."""
         raise NotImplementedError
 
+    def get_default_screen(self) -> Tab:
+        """The first tab. Textual waits for the widgets of a mode that it knows before it paints the first frame."""
+        screen = self._made_tab(self.arguments, 0)
+        self.add_mode(self.DEFAULT_MODE, lambda: screen)
+        return screen
+
+    # --- input ----------------------------------------------------------------------------------------------
+
+    @property
+    def takes_input(self) -> bool:
+        """There is somewhere for keys to go."""
+        return self._early is None
+
+    def take_input(self) -> None:
+        """Act on the input that waits, in order, and from then on on all that comes."""
+        self.call_next(self._take_input)
+
+    async def _take_input(self) -> None:
+        early, self._early = self._early, None
+        for event in early or ():
+            await self.on_event(event)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Let input wait until there is somewhere for it to go."""
+        if self._early is not None and isinstance(event, events.InputEvent | events.Paste):
+            self._early.append(event)
+        else:
+            await super().on_event(event)
+
+    # --- tabs -----------------------------------------------------------------------------------------------
+
     async def start_tab(self, screen: Tab) -> bool:
         """Open the session of a tab. False where that cannot be done, which has been said."""
         raise NotImplementedError
-
-    # --- tabs -----------------------------------------------------------------------------------------------
 
     @property
     def shown(self) -> Tab:

@@ -1,12 +1,19 @@
-"""What stands in the dashboard's place for the first tenth of a second: its outline, drawn by one cheap widget."""
+"""What stands in the place of the dashboard and the prompt for the first tenth of a second: outlines, drawn by cheap
+widgets.
+"""
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from rich.segment import Segment
+from textual.content import Content
 from textual.strip import Strip
+from textual.style import Style
 from textual.widget import Widget
 
 TITLE = " Conversation "
+PLACEHOLDER = "Give the agent a task, or type / for commands"
 PANE_NAMES = ("conversation", "ring", "confidence", "attempts", "note", "timeline", "trends")
 
 
@@ -47,6 +54,33 @@ class Splash(Widget):
 
     def on_resize(self) -> None:
         self._outline = None
+
+
+class PromptOutline(Widget):
+    """The empty prompt with the focus, as `Prompt` draws it."""
+
+    DEFAULT_CSS = """
+    PromptOutline {
+        height: 3;
+        border: round $accent;
+        padding: 0 1;
+        color: $text-muted;
+        background: $background;
+        & .cursor {
+            color: $input-cursor-foreground;
+            background: $input-cursor-background;
+            text-style: $input-cursor-text-style;
+        }
+        &:ansi .cursor { text-style: reverse; }
+        &:light .cursor { color: $text 90%; background: $foreground 70%; }
+    }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"cursor"}
+
+    def render(self) -> Content:
+        """The placeholder with the cursor on it."""
+        cursor = Style.from_rich_style(self.get_component_rich_style("cursor"))
+        return Content(PLACEHOLDER).stylize(cursor, 0, 1)
 
 
 def conversation_width(width: int, height: int) -> int:

@@ -73,6 +73,9 @@ class Tab(SparingScreen):
         """Rows at the top that remarks may cover."""
         return self.size.height // 2
 
+    async def raise_prompt(self) -> None:
+        """Replace the outline of the prompt by the prompt, where the tab has one."""
+
     def standing(self) -> Standing:
         """How the tab stands, for the row of tabs."""
         raise NotImplementedError

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,9 +22,9 @@ from textual.binding import Binding, BindingType
 from tui_agent.console import commands
 from tui_agent.console.completion import Completions, Suggestion
 from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.prompt import Prompt
 from tui_agent.console.screens.dashboard_screen import command_bindings, key_hints
 from tui_agent.console.screens.settings_commands import SettingsCommands
+from tui_agent.console.splash import PromptOutline
 from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from tui_agent.console.operator import AnyQuestion
     from tui_agent.console.own_run import OwnOutput
     from tui_agent.console.panes import ConversationPane
+    from tui_agent.console.prompt import Prompt
     from tui_agent.console.queued import QueuedMessages
     from tui_agent.core.state import RunState
     from tui_agent.store.session import Session
@@ -73,7 +75,6 @@ class LiveScreen(SettingsCommands):
         super().__init__(arguments, mode)
         self._cards_drawn = True
         self._completions = Completions(self._suggest)
-        self.prompt = Prompt(self._completions)
         self.card_host: CardHost | None = None
         self._queued: QueuedMessages | None = None
         self._own_output: OwnOutput | None = None
@@ -86,15 +87,30 @@ class LiveScreen(SettingsCommands):
         self._blind = ""
         """The model of which was said that it sees none of the images in the prompt."""
 
+    @cached_property
+    def prompt(self) -> Prompt:
+        """Imported only now: it takes a good part of the time to the first paint."""
+        from tui_agent.console.prompt import Prompt
+
+        return Prompt(self._completions)
+
     def compose(self) -> ComposeResult:
-        """What the first paint shows: the outline, the prompt, the keys."""
+        """What the first paint shows: outlines and the keys; another tab has the prompt at once."""
         yield self.splash
-        yield self.prompt
+        yield self.prompt if self.app.takes_input else PromptOutline()
         yield KeyHints(self.usual_hints())
 
     def on_mount(self) -> None:
         """The prompt has the first focus."""
-        self.prompt.focus()
+        if self.app.takes_input:
+            self.prompt.focus()
+
+    async def raise_prompt(self) -> None:
+        outline = self.query_one(PromptOutline)
+        with self.app.batch_update():
+            await self.mount(self.prompt, after=outline)
+            self.set_focus(self.prompt)
+            await outline.remove()
 
     async def complete(self) -> None:
         """Mount what the first paint went without."""
