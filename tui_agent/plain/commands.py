@@ -416,7 +416,7 @@ class PlainCommands:
     async def fork(self, _: str) -> None:
         from tui_agent.store.fork_point import fork_point
         from tui_agent.store.fork_session import fork_session
-        from tui_agent.store.session import sessions_folder
+        from tui_agent.store.journal import sessions_folder
 
         parent = self._session
         point = await asyncio.to_thread(fork_point, parent.folder, parent.state, None)

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from aiofiles.threadpool.binary import AsyncFileIO
 
-SESSIONS_FOLDER = "sessions"
 JOURNAL_NAME = "events.jsonl"
 GATHERED = 0.01
 """Seconds for which lines are gathered where nobody waits for them: one write for what happened together."""
@@ -74,6 +73,11 @@ class JournalContents:
     """The last event is whole, and only its line break is missing."""
     damage: JournalError | None = None
     """Set only by a salvaging read: why reading ended before the end."""
+
+
+def sessions_folder(state_dir: Path) -> Path:
+    """Where the sessions are, one folder each."""
+    return state_dir / "sessions"
 
 
 def journal_path(path: Path) -> Path:

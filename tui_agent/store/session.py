@@ -48,7 +48,7 @@ from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
 from tui_agent.store.fork_outputs import OUTPUT_FOLDER
 from tui_agent.store.images import IMAGES_FOLDER, keep_images, may_name_images, names_images
-from tui_agent.store.journal import SESSIONS_FOLDER, Journal
+from tui_agent.store.journal import Journal, sessions_folder
 from tui_agent.store.kept_rules import KeptRules
 from tui_agent.store.no_collection import no_collection
 from tui_agent.store.provenance import is_foreign
@@ -83,11 +83,6 @@ SERVERS_PATIENCE = 5.0
 
 SCRATCH_FOLDER = "tmp"
 """In a session's folder: what commands in a sandbox see as their temporary folder, for as long as it is open."""
-
-
-def sessions_folder(state_dir: Path) -> Path:
-    """Where the sessions are, one folder each."""
-    return state_dir / SESSIONS_FOLDER
 
 
 def new_session_id(now: float) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
 from tui_agent.store.errors import SessionError, disk_error
-from tui_agent.store.journal import JOURNAL_NAME, SESSIONS_FOLDER, Journal
+from tui_agent.store.journal import JOURNAL_NAME, Journal, sessions_folder
 from tui_agent.store.lines import decode
 from tui_agent.store.lock import SessionLock
 from tui_agent.store.private import make_private, unblocked
@@ -50,7 +50,7 @@ class SessionStore:
 
     def __init__(self, state_dir: Path) -> None:
         self.state_dir = state_dir
-        self.sessions_dir = state_dir / SESSIONS_FOLDER
+        self.sessions_dir = sessions_folder(state_dir)
         self.trash_dir = state_dir / TRASH_FOLDER
         try:
             make_private(self.sessions_dir)

@@ -275,11 +275,11 @@ class DashboardScreen(Tab):
         from tui_agent.store.errors import SessionError
         from tui_agent.store.fork_point import fork_point
         from tui_agent.store.fork_session import fork_session
-        from tui_agent.store.journal import SESSIONS_FOLDER
+        from tui_agent.store.journal import sessions_folder
 
         if self.settings is None:
             return
-        sessions_dir = self.settings.state_dir / SESSIONS_FOLDER
+        sessions_dir = sessions_folder(self.settings.state_dir)
         try:
             point = await asyncio.to_thread(fork_point, parent, state, seq)
             chosen = await self.ask(ForkScreen(point))

@@ -128,7 +128,7 @@ class ReplayScreen(DashboardScreen):
 
         from tui_agent.store.checkpoints import Checkpoints
         from tui_agent.store.errors import SessionError
-        from tui_agent.store.journal import SESSIONS_FOLDER
+        from tui_agent.store.journal import sessions_folder
         from tui_agent.store.provenance import is_foreign
         from tui_agent.store.rewind import kept_before_run
 
@@ -137,7 +137,7 @@ class ReplayScreen(DashboardScreen):
             return None
         before, after, path = kept_before_run(state), state.checkpoints[-1].ref, self.recorded.path
         folder = path if path.is_dir() else path.parent
-        if before in {"", after} or is_foreign(folder, settings.state_dir / SESSIONS_FOLDER):
+        if before in {"", after} or is_foreign(folder, sessions_folder(settings.state_dir)):
             return None
         checkpoints = Checkpoints(settings.state_dir, Path(state.session.workspace), state.session.id)
         try:
