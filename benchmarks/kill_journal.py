@@ -41,8 +41,9 @@ from tui_agent.models.protocol import Delta, ModelRequest, Reply
 from tui_agent.runtime.recorder import RecordingFailed
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal import JOURNAL_NAME, read_journal
+from tui_agent.store.opening import open_session
 from tui_agent.store.repair import repair_events
-from tui_agent.store.session import Session, open_session
+from tui_agent.store.session import Session
 
 KILLS_A_SESSION = 8
 """So that sessions are killed, resumed and killed again."""

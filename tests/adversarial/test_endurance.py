@@ -19,7 +19,8 @@ from tests.runtime.scripted import ScriptedOperator
 from tui_agent.config.settings import Settings
 from tui_agent.core.events import ToolCall
 from tui_agent.models.protocol import ModelRequest, Reply
-from tui_agent.store.session import Session, open_session
+from tui_agent.store.opening import open_session
+from tui_agent.store.session import Session
 
 
 class Endless:

@@ -21,7 +21,7 @@ from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.models.scripted import ScriptedModel
 from tui_agent.runtime.operator import ApprovalReply, ServerReply
-from tui_agent.store.session import open_session
+from tui_agent.store.opening import open_session
 from tui_agent.tools.mcp import connection
 from tui_agent.tools.mcp.connection import Patience
 from tui_agent.tools.mcp.offer import offered_schema

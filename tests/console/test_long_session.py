@@ -16,7 +16,8 @@ from tui_agent.console.panes import ConversationPane
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.core.events import Event, Outcome, RunFinished
-from tui_agent.store import journal_tail, session
+from tui_agent.store import journal_tail, opening
+from tui_agent.store.session import Session
 
 SCENARIO = """
 task = "x"
@@ -49,13 +50,13 @@ async def test_its_end_is_shown_and_a_message_waits_until_the_whole_was_read(
 ) -> None:
     monkeypatch.setattr(journal_tail, "TAIL", 20_000)
     monkeypatch.setattr(journal_tail, "ENOUGH", 60)
-    read, open_session = asyncio.Event(), session.open_session
+    read, open_session = asyncio.Event(), opening.open_session
 
-    async def held(*arguments: Any, **options: Any) -> session.Session:
+    async def held(*arguments: Any, **options: Any) -> Session:
         await read.wait()
         return await open_session(*arguments, **options)
 
-    monkeypatch.setattr(session, "open_session", held)
+    monkeypatch.setattr(opening, "open_session", held)
     workspace, scenario = tmp_path / "w", tmp_path / "s.toml"
     workspace.mkdir()
     scenario.write_text(SCENARIO)

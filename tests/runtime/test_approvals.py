@@ -24,7 +24,7 @@ from tui_agent.models.scripted import ScriptedModel
 from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.store.journal import read_journal, sessions_folder
 from tui_agent.store.kept_rules import KeptRules
-from tui_agent.store.session import open_session
+from tui_agent.store.opening import open_session
 from tui_agent.store.session_rules import SessionRules
 
 TOUCH = {"tool": "bash", "args": {"command": "touch a.txt"}}

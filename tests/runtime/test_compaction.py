@@ -26,8 +26,8 @@ from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 from tui_agent.models.scripted import ScriptedModel
 from tui_agent.store.fork import WhatIf
 from tui_agent.store.fork_session import fork_session
+from tui_agent.store.opening import open_session
 from tui_agent.store.repair import repair_events
-from tui_agent.store.session import open_session
 
 FILES = {f"f{number}.txt": f"file {number}\n" + "word word word word\n" * 240 for number in range(10)}
 SUMMARY = "Goal: read the files. Results: each is full of words."

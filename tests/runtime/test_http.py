@@ -30,7 +30,8 @@ from tui_agent.models.choose import create_model
 from tui_agent.runtime.operator import ServerReply
 from tui_agent.runtime.system_prompt import system_prompt
 from tui_agent.store.journal import read_journal
-from tui_agent.store.session import Session, open_session
+from tui_agent.store.opening import open_session
+from tui_agent.store.session import Session
 from tui_agent.tools.registry import default_tools
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

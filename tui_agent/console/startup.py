@@ -45,7 +45,7 @@ MODULES = (
     "tui_agent.core.fold",
     "tui_agent.config.settings",
     "tui_agent.runtime.operator",
-    "tui_agent.store.session",
+    "tui_agent.store.opening",
 )
 """What a session needs, in the order of their imports: keys are answered between two of them."""
 
@@ -109,7 +109,7 @@ async def open_live(
     await load_modules(MODULES)
     from tui_agent.config.settings import load_settings, require_model, require_workspace
     from tui_agent.store.journal_tail import latest
-    from tui_agent.store.session import open_session
+    from tui_agent.store.opening import open_session
 
     overrides = dict(arguments.overrides)
     if arguments.step:
@@ -137,7 +137,7 @@ async def _open_demo(
     """A scenario as the model, in a workspace of its own. What the command line says outweighs the scenario."""
     from tui_agent.models.scenario import materialise
     from tui_agent.models.scenario_file import load_scenario
-    from tui_agent.store.session import open_session
+    from tui_agent.store.opening import open_session
 
     scenario = await asyncio.to_thread(load_scenario, name)
     scratch = Path(tempfile.mkdtemp(prefix="agent-tui-demo-"))

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from tui_agent.store.fork import WhatIf, fork
 from tui_agent.store.fork_point import ForkPoint
+from tui_agent.store.opening import new_session_id
 from tui_agent.store.redaction import Redactor
 from tui_agent.store.retention import adopt_checkpoints
-from tui_agent.store.session import new_session_id
 
 DROP = "drop"
 """As a note: send none (as in `/note drop`)."""

@@ -6,29 +6,23 @@ What a front door does goes through here and becomes events; what it shows comes
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import shutil
-import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
-from tui_agent import __version__
 from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.config.user_file import UserFile
 from tui_agent.core import events
-from tui_agent.core.fold import apply
 from tui_agent.core.names import BUDGET_KEYS, Decision
-from tui_agent.core.projections.background import lost
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.state import ASK_OPERATOR, Phase, RunState
-from tui_agent.models.choose import ModelByName, NameCheck, create_model
+from tui_agent.models.choose import ModelByName, NameCheck
 from tui_agent.models.protocol import Model, ModelFault
 from tui_agent.permissions.judge import Judgement
 from tui_agent.permissions.rules import Rule, parse_rule
@@ -42,19 +36,13 @@ from tui_agent.runtime.system_prompt import system_prompt
 from tui_agent.sandbox.choose import choose
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.walls import Walls
-from tui_agent.store import saved_state
 from tui_agent.store.audit import rule_uses
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
 from tui_agent.store.fork_outputs import OUTPUT_FOLDER
 from tui_agent.store.images import IMAGES_FOLDER, keep_images, may_name_images, names_images
-from tui_agent.store.journal import Journal, sessions_folder
 from tui_agent.store.kept_rules import KeptRules
-from tui_agent.store.no_collection import no_collection
-from tui_agent.store.provenance import is_foreign
 from tui_agent.store.recorder import Listener, SessionRecorder
-from tui_agent.store.redaction import Redactor
-from tui_agent.store.repair import repair_events
 from tui_agent.store.rewind import (
     RewindPlan,
     RewindPoint,
@@ -69,9 +57,8 @@ from tui_agent.store.session_checkpointer import SessionCheckpointer
 from tui_agent.store.session_servers import SessionServers
 from tui_agent.tools.background import BackgroundCommands
 from tui_agent.tools.errors import ToolError
-from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.mcp.servers import McpServers
-from tui_agent.tools.registry import ToolRegistry, default_tools, subject_key
+from tui_agent.tools.registry import ToolRegistry, subject_key
 from tui_agent.tools.shell import Bash
 from tui_agent.tools.skills import BadSkill, ReadSkill, Skills, find_skills
 from tui_agent.tools.tool import ToolContext
@@ -79,123 +66,22 @@ from tui_agent.tools.workspace import Workspace
 
 SERVERS_PATIENCE = 5.0
 """Seconds that the first model call waits for MCP servers, from their start on; what comes later joins later calls."""
-
-
 SCRATCH_FOLDER = "tmp"
 """In a session's folder: what commands in a sandbox see as their temporary folder, for as long as it is open."""
 
 
-def new_session_id(now: float) -> str:
-    """A sortable, unique name: UTC time to the second and four random hex digits."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}-{secrets.token_hex(2)}"
-
-
-async def open_session(
-    settings: Settings,
-    operator: Operator,
-    model: Model | None = None,
-    resume: Path | None = None,
-    *,
-    tools: ToolRegistry | None = None,
-    environment: Mapping[str, str] | None = None,
-    clock: Callable[[], float] = time.time,
-    listener: Listener | None = None,
-) -> Session:
-    """A new session, or the saved one in the folder `resume`, ready for `submit`.
-
-    `listener` hears every event from the first one on, as if it had subscribed before the session was there.
-    Raises `sessions.errors.SessionError` where the journal cannot be opened, or a sandbox is required and none works.
-    """
-    if settings.sandbox.mode == "require":
-        await _require_sandbox(settings)
-    redactor = Redactor.from_environment(os.environ if environment is None else environment)
-    if resume is None:
-        folder = sessions_folder(settings.state_dir) / new_session_id(clock())
-        recorder = SessionRecorder(await Journal.create(folder), redactor, clock=clock)
-        foreign, dropped_bytes = False, 0
-    else:
-        folder = resume
-        foreign = is_foreign(folder, sessions_folder(settings.state_dir))
-        recorder, dropped_bytes = await _go_on(folder, redactor, clock, foreign=foreign)
-    if listener is not None:
-        recorder.subscribe(listener)
-    if resume is None:
-        recorder.record(
-            events.SessionStarted(
-                session_id=folder.name, workspace=str(settings.workspace), app_version=__version__
-            )
-        )
-        if settings.step:
-            recorder.record(events.ModeChanged(mode=events.Mode.STEP))
-    else:
-        recorder.record(
-            events.SessionResumed(
-                app_version=__version__,
-                dropped_bytes=dropped_bytes,
-                operator_present=operator.present,
-                workspace=str(settings.workspace) if foreign else "",
-            )
-        )
-        gone = lost(recorder.state.background)
-        for event in (*gone, *repair_events(recorder.state), *_chosen_now(settings, recorder.state)):
-            recorder.record(event)
-        if not foreign:
-            settings = _where_it_was(settings, recorder.state)
-    background = BackgroundCommands(recorder.record, recorder.state.background.started)
-    return Session(
-        settings,
-        operator,
-        model or create_model(settings),
-        tools
-        or default_tools(
-            settings.command_timeout,
-            checks=FileChecks(settings.format, settings.diagnostics),
-            background=background,
-            web=settings.web,
-        ),
-        recorder,
-        folder,
-        background,
-    )
-
-
-async def _go_on(
-    folder: Path, redactor: Redactor, clock: Callable[[], float], *, foreign: bool
-) -> tuple[SessionRecorder, int]:
-    """The recorder of a saved session, and how many bytes its journal was rid of. What others saved is not used."""
-    with no_collection():
-        saved = saved_state.NOTHING if foreign else await asyncio.to_thread(saved_state.load, folder)
-        state = saved.state
-
-        def take(event: events.Event) -> None:
-            nonlocal state
-            state = apply(state, event)
-
-        journal = await Journal.open_to_append(folder, after=saved.mark, take=take)
-        await asyncio.to_thread(_reserve, redactor, journal.path)
-    return SessionRecorder(journal, redactor, state, clock), journal.contents.dropped_bytes
-
-
-def _reserve(redactor: Redactor, journal: Path) -> None:
-    """Keep the placeholders of a journal from standing for new secrets."""
-    with journal.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:  # one at a time, so that no other thread waits
-            redactor.reserve(line)
-
-
-NEXT_RUN = (
-    *BUDGET_KEYS,
-    *(
-        "policy",
-        "max_iterations",
-        "budget_warning",
-        "context_tokens",
-        "fallback_models",
-        "fallbacks",
-        "summary_model",
-    ),
-    *("compact_at", "tool_calls", "recovery"),
-)
+NEXT_RUN = frozenset(BUDGET_KEYS) | {
+    "policy",
+    "max_iterations",
+    "budget_warning",
+    "context_tokens",
+    "fallback_models",
+    "fallbacks",
+    "summary_model",
+    "compact_at",
+    "tool_calls",
+    "recovery",
+}
 """Settings that hold from the next run on when they change in an open session."""
 OWN_COMMAND_TIMEOUT = 3_600.0
 """Seconds that a command of the operator's may take."""
@@ -295,7 +181,7 @@ class Session:
 
     def _start_sandbox(self) -> asyncio.Task[Sandbox]:
         if self._sandbox is None:
-            walls = _walls(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
+            walls = walls_of(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
             choosing = choose(self.settings.sandbox.mode, walls, self.settings.environment.passed)
             self._sandbox = asyncio.get_running_loop().create_task(choosing, name="sandbox")
         return self._sandbox
@@ -456,9 +342,9 @@ class Session:
 
     def use(self, key: str, settings: Settings) -> bool:
         """Take over a setting that was changed, from the next run on; False where this session cannot."""
-        if key.partition(".")[0] not in NEXT_RUN:
-            return False
         name = key.partition(".")[0]
+        if name not in NEXT_RUN:
+            return False
         self.settings = self.settings.replaced(**{name: getattr(settings, name)})
         return True
 
@@ -661,7 +547,8 @@ class Session:
         )
 
 
-def _walls(settings: Settings, workspace: Path, scratch: Path) -> Walls:
+def walls_of(settings: Settings, workspace: Path, scratch: Path) -> Walls:
+    """The walls that commands run in, as the settings have them."""
     chosen = settings.sandbox
     return Walls.around(
         workspace,
@@ -671,37 +558,6 @@ def _walls(settings: Settings, workspace: Path, scratch: Path) -> Walls:
         writable=chosen.writable,
         state_dir=settings.state_dir,
     )
-
-
-async def _require_sandbox(settings: Settings) -> None:
-    with TemporaryDirectory(prefix="agent-tui-") as scratch:
-        found = await choose("require", _walls(settings, settings.workspace, Path(scratch)))
-    if found.mechanism is None:
-        raise SessionError(
-            "A sandbox is required (--sandbox require), and none works here",
-            found.why,
-            "Install bubblewrap, or start with --sandbox auto; `agent-tui doctor` says what was tried.",
-        )
-
-
-def _chosen_now(settings: Settings, state: RunState) -> list[events.Event]:
-    """What an option of this start says otherwise than the saved session."""
-    chosen: list[events.Event] = []
-    for setting in ("policy", "model", "approve"):
-        value = getattr(settings, setting)
-        if settings.sources[setting].startswith("--") and value != getattr(state.session, setting):
-            chosen.append(events.SettingChanged(setting=setting, value=str(value)))
-    return chosen
-
-
-def _where_it_was(settings: Settings, state: RunState) -> Settings:
-    """The settings with the server that the newest run's models were called at, where this start names neither a
-    server nor a model: the session's words go to nobody else.
-    """
-    address = state.run.api_base
-    if not address or settings.api_base is not None or settings.sources["model"].startswith("--"):
-        return settings
-    return settings.replaced(api_base=address)
 
 
 def _without_password(api_base: str | None) -> str:
