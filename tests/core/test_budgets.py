@@ -10,7 +10,7 @@ from tui_agent.core import budgets, events
 from tui_agent.core.budgets import Spending
 from tui_agent.core.fold import apply
 from tui_agent.core.names import BUDGET_KEYS
-from tui_agent.core.projections.conversation import OutcomeEntry
+from tui_agent.core.projections.entries import OutcomeEntry
 from tui_agent.core.state import RunState
 
 ANSWERS = [

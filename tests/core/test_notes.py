@@ -6,7 +6,7 @@ import pytest
 
 from tui_agent.core.events import IterationStarted, ModelCallStarted, ReplyFinished, RunStarted
 from tui_agent.core.fold import fold
-from tui_agent.core.projections.conversation import NoteEntry
+from tui_agent.core.projections.entries import NoteEntry
 
 BEFORE = "bash failed (attempt 1/3).\n\n-----------\nRan 1 test in 0.002s"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.console.panes.stories import Story
 from tui_agent.core import events
-from tui_agent.core.projections.conversation import EscalationEntry, OutcomeEntry
+from tui_agent.core.projections.entries import EscalationEntry, OutcomeEntry
 from tui_agent.core.projections.timeline import Timeline
 
 

@@ -17,7 +17,7 @@ from tests.runtime.session_harness import LiveSession, assert_coherent, replayed
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
-from tui_agent.core.projections.conversation import SummaryEntry
+from tui_agent.core.projections.entries import SummaryEntry
 from tui_agent.core.projections.history import Group, History, estimate_tokens
 from tui_agent.core.request import compaction, window
 from tui_agent.core.request.coherence import validate

@@ -22,7 +22,7 @@ from tests.servers import ModelServer, Said
 from tests.servers.anthropic import Anthropic
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
-from tui_agent.core.projections.conversation import CallEntry, FaultEntry
+from tui_agent.core.projections.entries import CallEntry, FaultEntry
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.core.state import ASK_OPERATOR

@@ -18,7 +18,7 @@ from tests.servers import Make, ModelServer, Said
 from tests.servers.chat import LlamaCpp, Vllm
 from tests.servers.ollama import Ollama
 from tui_agent.core.events import Outcome
-from tui_agent.core.projections.conversation import CallEntry
+from tui_agent.core.projections.entries import CallEntry
 from tui_agent.core.request.text_calls import as_text, read
 
 loop_tests = pytest.mark.asyncio(loop_scope="session")

@@ -291,7 +291,7 @@ class PlainCommands:
         await self._console.explain(seq)
 
     async def show(self, _: str) -> None:
-        from tui_agent.core.projections.conversation import CallEntry
+        from tui_agent.core.projections.entries import CallEntry
 
         entries = [*self._state.conversation.entries, *self._state.conversation.calls]
         for entry in reversed(entries):

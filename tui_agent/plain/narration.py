@@ -9,7 +9,7 @@ from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.incident import incident_name, next_words
 from tui_agent.core import events
-from tui_agent.core.projections.conversation import OutcomeEntry
+from tui_agent.core.projections.entries import OutcomeEntry
 from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
 from tui_agent.core.state import ASK_OPERATOR
 from tui_agent.event_lines import WORDS, call_words, event_line

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tui_agent.core import events
-from tui_agent.core.projections.conversation import OperatorEntry, SummaryEntry
+from tui_agent.core.projections.entries import OperatorEntry, SummaryEntry
 from tui_agent.core.state import RunState
 from tui_agent.quantities import counted
 from tui_agent.store.checkpoints import Checkpoints, FileChange

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, TypeAdapter
 from tui_agent import __version__, core
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
-from tui_agent.core.projections.conversation import AnyEntry
+from tui_agent.core.projections.entries import AnyEntry
 from tui_agent.core.projections.history import Group
 from tui_agent.core.projections.timeline import TimelineLine
 from tui_agent.core.state import RunState

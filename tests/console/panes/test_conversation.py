@@ -14,7 +14,7 @@ from tui_agent.console.panes.block_context import BlockContext
 from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.panes.transcript import Transcript
 from tui_agent.core import events
-from tui_agent.core.projections.conversation import Entry
+from tui_agent.core.projections.entries import Entry
 
 
 @pytest.fixture

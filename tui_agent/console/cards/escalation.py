@@ -258,7 +258,7 @@ def tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
 
 def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
     """The failures that led to the question, oldest first: of the same call where it is about one."""
-    from tui_agent.core.projections.conversation import CallEntry, CallState, FaultEntry, OperatorEntry
+    from tui_agent.core.projections.entries import CallEntry, CallState, FaultEntry, OperatorEntry
 
     conversation = state.conversation
     skipped = max(0, len(conversation.entries) - LOOKED_BACK)

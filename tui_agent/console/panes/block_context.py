@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tui_agent.console.panes.styled_line import Line
-    from tui_agent.core.projections.conversation import Entry
+    from tui_agent.core.projections.entries import Entry
 
 
 @dataclass(frozen=True)

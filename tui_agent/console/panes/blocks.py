@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tui_agent.console.panes.block_context import BlockContext
-    from tui_agent.core.projections import conversation
+    from tui_agent.core.projections import entries
 
 FOLDED_MESSAGE = 12
 """Lines of a long message of the operator that are shown unopened."""
@@ -32,12 +32,12 @@ _WAIT_CELLS = 5
 """Characters of reasoning that are looked at to count its words."""
 
 
-def draw_block(entry: conversation.Entry, width: int, context: BlockContext) -> list[Line]:
+def draw_block(entry: entries.Entry, width: int, context: BlockContext) -> list[Line]:
     """The entry's lines, at most `width` cells each."""
     return _DRAWERS.get(kind_of(entry), _plain)(entry, max(4, width), context)
 
 
-def kind_of(entry: conversation.Entry) -> str:
+def kind_of(entry: entries.Entry) -> str:
     """The entry's class by name; the classes themselves are imported after the first paint."""
     return type(entry).__name__
 
@@ -56,7 +56,7 @@ def rough_heights(sizes: Iterable[RoughSize], width: int) -> list[int]:
     return [lines + characters // room for lines, characters in sizes]
 
 
-def rough_size(entry: conversation.Entry) -> RoughSize:
+def rough_size(entry: entries.Entry) -> RoughSize:
     """The size of an entry, in a time that does not depend on wrapping."""
     text = _TEXTS.get(kind_of(entry), "")
     if not text:
@@ -71,7 +71,7 @@ def rough_size(entry: conversation.Entry) -> RoughSize:
 _TEXTS = {"ReplyEntry": "text", "OperatorEntry": "text", "OutcomeEntry": "answer", "CallEntry": "content"}
 
 
-def head_of(entry: conversation.Entry, context: BlockContext, width: int) -> list[Line]:
+def head_of(entry: entries.Entry, context: BlockContext, width: int) -> list[Line]:
     """What separates an entry from the one before: the iteration's rule, a blank line, or nothing."""
     previous = context.previous
     if previous is None:
@@ -103,7 +103,7 @@ def prefixed(lines: list[Line], first: Span, later: Span) -> list[Line]:
 # --- what was said -------------------------------------------------------------------------------------------
 
 
-def _operator(entry: conversation.OperatorEntry, width: int, context: BlockContext) -> list[Line]:
+def _operator(entry: entries.OperatorEntry, width: int, context: BlockContext) -> list[Line]:
     back = "on:operator-background"
     keep = OPENED if context.expanded else FOLDED_MESSAGE
     text = sanitize(entry.text[: keep * width]).strip("\n")
@@ -138,7 +138,7 @@ def _ran(command: str, width: int) -> Line:
     )
 
 
-def _own_command(entry: conversation.OwnCommandEntry, width: int, context: BlockContext) -> list[Line]:
+def _own_command(entry: entries.OwnCommandEntry, width: int, context: BlockContext) -> list[Line]:
     head: Line = (Span("$ ", "operator bold"), Span(revealed_line(entry.command, 600), "bold"))
     printed = draw_text(
         entry.printed, width - 2, FOLDED["bash"], context.expanded, at_end=True, style="muted"
@@ -179,7 +179,7 @@ def _reasoning(reasoning: str, width: int, expanded: bool, thinking: bool) -> li
     return [clip((Span("∴ ", "muted bold"), Span(f"{label}  ", "muted"), Span(first, "muted italic")), width)]
 
 
-def _reply(entry: conversation.ReplyEntry, width: int, context: BlockContext) -> list[Line]:
+def _reply(entry: entries.ReplyEntry, width: int, context: BlockContext) -> list[Line]:
     prose = context.prose or Prose(width - 2).finish(entry.text)
     lines = draw_reply(prose, entry.reasoning, width, context.expanded)
     if entry.partial:
@@ -199,7 +199,7 @@ def _reply(entry: conversation.ReplyEntry, width: int, context: BlockContext) ->
 # --- what happened -------------------------------------------------------------------------------------------
 
 
-def _fault(entry: conversation.FaultEntry, width: int, context: BlockContext) -> list[Line]:
+def _fault(entry: entries.FaultEntry, width: int, context: BlockContext) -> list[Line]:
     final = entry.action in ("stop", "degrade")
     role = "error" if final else "warn"
     back = " on:error-background" if final else ""
@@ -231,12 +231,12 @@ def _fault(entry: conversation.FaultEntry, width: int, context: BlockContext) ->
     return shown
 
 
-def _fault_name(entry: conversation.FaultEntry) -> str:
+def _fault_name(entry: entries.FaultEntry) -> str:
     status = f" ({entry.fault.status})" if entry.fault.status else ""
     return f"{str(entry.fault.kind).replace('_', ' ')}{status}"
 
 
-def _try(entry: conversation.FaultEntry, width: int) -> Line:
+def _try(entry: entries.FaultEntry, width: int) -> Line:
     """An earlier try in a line."""
     waited = seconds(max(0.0, entry.until - entry.at))
     then = f"falling back to {one_line(entry.next_model)}" if entry.next_model else f"waited {waited}"
@@ -244,11 +244,11 @@ def _try(entry: conversation.FaultEntry, width: int) -> Line:
     return clip((Span(words, "muted"), Span(one_line(entry.fault.message, 300), "muted")), width)
 
 
-def _waits(entry: conversation.FaultEntry, context: BlockContext) -> bool:
+def _waits(entry: entries.FaultEntry, context: BlockContext) -> bool:
     return entry.action == "retry" and context.open and context.waiting
 
 
-def _wait(entry: conversation.FaultEntry, context: BlockContext) -> list[Span]:
+def _wait(entry: entries.FaultEntry, context: BlockContext) -> list[Span]:
     """How long the next try still waits, and the keys that end it."""
     left = max(0.0, entry.until - context.now)
     total = max(0.001, entry.until - entry.at)
@@ -266,7 +266,7 @@ def _wait(entry: conversation.FaultEntry, context: BlockContext) -> list[Span]:
     ]
 
 
-def _what_then(entry: conversation.FaultEntry) -> list[Span]:
+def _what_then(entry: entries.FaultEntry) -> list[Span]:
     tried = f"try {entry.attempt}"
     match entry.action:
         case "retry":
@@ -291,7 +291,7 @@ def _what_then(entry: conversation.FaultEntry) -> list[Span]:
             return [Span("■ the run stops", "error bold")]
 
 
-def _note(entry: conversation.NoteEntry, width: int, context: BlockContext) -> list[Line]:
+def _note(entry: entries.NoteEntry, width: int, context: BlockContext) -> list[Line]:
     """What is new in the note, and what the model did next; opened: the whole of it."""
     sign, blank = Span("→ ", "note bold"), Span("  ")
     if context.expanded:
@@ -309,7 +309,7 @@ def _note(entry: conversation.NoteEntry, width: int, context: BlockContext) -> l
     return [*lines, clip((blank, Span("↳ ", "note"), Span(then, "muted" if context.open else "")), width)]
 
 
-def what_next(entry: conversation.NoteEntry) -> str:
+def what_next(entry: entries.NoteEntry) -> str:
     """What the model did after the note: the same again, the call changed, or another approach."""
     if not entry.calls:
         return "answered in words"
@@ -331,7 +331,7 @@ def _named(tool: str, arguments: str) -> str:
     return f"{one_line(tool)} {short_input(tool, {}, arguments)}".strip()
 
 
-def _notice(entry: conversation.NoticeEntry, width: int, context: BlockContext) -> list[Line]:
+def _notice(entry: entries.NoticeEntry, width: int, context: BlockContext) -> list[Line]:
     glyph, role = {"warning": ("!", "warn"), "error": ("✗", "error")}.get(entry.severity, ("i", "muted"))
     style = role if entry.severity != "info" else "muted"
     body: list[Line] = [(Span(text, style),) for text in wrap(sanitize(entry.text).strip("\n"), width - 2)]
@@ -339,7 +339,7 @@ def _notice(entry: conversation.NoticeEntry, width: int, context: BlockContext) 
     return prefixed(body, Span(f"{glyph} ", f"{role} bold"), Span("  "))
 
 
-def _escalation(entry: conversation.EscalationEntry, width: int, context: BlockContext) -> list[Line]:
+def _escalation(entry: entries.EscalationEntry, width: int, context: BlockContext) -> list[Line]:
     sign = LEVELS["escalate"]
     asks = "asks you" if not entry.choice else "would have asked you" if entry.unasked else "asked you"
     source = one_line(entry.rule or entry.source.replace("_", " "))
@@ -365,7 +365,7 @@ def _escalation(entry: conversation.EscalationEntry, width: int, context: BlockC
     return [clip(line, width) for line in lines]
 
 
-def _summary(entry: conversation.SummaryEntry, width: int, context: BlockContext) -> list[Line]:
+def _summary(entry: entries.SummaryEntry, width: int, context: BlockContext) -> list[Line]:
     sign = TIMELINE["window"]
     steps = counted(entry.groups, "step")
     rule = Span(f"  {one_line(entry.rule, 60)}" if entry.rule else "", "muted")
@@ -391,7 +391,7 @@ def _summary(entry: conversation.SummaryEntry, width: int, context: BlockContext
 _INDENT = Span("  "), Span("  ")
 
 
-def _outcome(entry: conversation.OutcomeEntry, width: int, context: BlockContext) -> list[Line]:
+def _outcome(entry: entries.OutcomeEntry, width: int, context: BlockContext) -> list[Line]:
     sign = OUTCOMES.get(str(entry.outcome), OUTCOMES["error"])
     loud = sign.role == "error"
     back = " on:error-background" if loud else ""
@@ -415,7 +415,7 @@ def _outcome(entry: conversation.OutcomeEntry, width: int, context: BlockContext
     return lines
 
 
-def account(entry: conversation.OutcomeEntry) -> Iterator[str]:
+def account(entry: entries.OutcomeEntry) -> Iterator[str]:
     """The run in numbers."""
     if entry.iteration:
         yield counted(entry.iteration, "step")
@@ -430,13 +430,13 @@ def account(entry: conversation.OutcomeEntry) -> Iterator[str]:
         yield dollars(entry.cost)
 
 
-def _said_already(answer: str, previous: conversation.Entry | None) -> bool:
+def _said_already(answer: str, previous: entries.Entry | None) -> bool:
     if previous is None:
         return False
     return kind_of(previous) == "ReplyEntry" and getattr(previous, "text", "").strip() == answer.strip()
 
 
-def _plain(entry: conversation.Entry, width: int, context: BlockContext) -> list[Line]:
+def _plain(entry: entries.Entry, width: int, context: BlockContext) -> list[Line]:
     return [clip((Span(f"{TIMELINE['notice'].glyph} {type(entry).__name__}", "muted"),), width)]
 
 

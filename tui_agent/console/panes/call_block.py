@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_agent.console.panes.block_context import BlockContext
-    from tui_agent.core.projections.conversation import CallEntry
+    from tui_agent.core.projections.entries import CallEntry
     from tui_agent.core.projections.incidents import Incident
 
 FOLDED = {"bash": 6, "read_file": 3, "list_dir": 4, "glob": 4, "grep": 5, "write_file": 8, "edit_file": 14}

@@ -31,13 +31,8 @@ if TYPE_CHECKING:
 
     from textual.strip import Strip
 
-    from tui_agent.core.projections.conversation import (
-        CallEntry,
-        Conversation,
-        Entry,
-        EscalationEntry,
-        OpenReply,
-    )
+    from tui_agent.core.projections.conversation import Conversation
+    from tui_agent.core.projections.entries import CallEntry, Entry, EscalationEntry, OpenReply
 
 _OPENING = frozenset(
     {

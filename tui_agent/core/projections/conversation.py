@@ -10,70 +10,33 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Annotated, Any, Literal, NamedTuple
-
-from pydantic import Field
+from typing import Any, NamedTuple
 
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.background import in_words
+from tui_agent.core.projections.entries import (
+    AnyEntry,
+    CallEntry,
+    CallState,
+    EscalationEntry,
+    FaultEntry,
+    NoteEntry,
+    NoticeEntry,
+    OpenReply,
+    OperatorEntry,
+    OutcomeEntry,
+    OwnCommandEntry,
+    ReplyEntry,
+    SummaryEntry,
+)
 from tui_agent.core.projections.incidents import Incident
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.plan import UPDATE_PLAN, Plan, plan_of
 
 PROGRESS_TAIL = 4_000
 """Characters of a running command's output that stay on screen."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One closed block of the conversation; `seq` and `at` are those of the event that opened it."""
-
-    seq: int
-    at: float
-    iteration: int
-
-
-@dataclass(frozen=True)
-class OperatorEntry(Entry):
-    """What the operator said: a task, a queued message that was delivered, or an answer (`answers` the question)."""
-
-    text: str
-    answers: str = ""
-    images: tuple[events.Image, ...] = ()
-    model: str = ""
-    """The model that was chosen for this message's run alone."""
-    ran: tuple[str, ...] = ()
-    """Commands of the operator's own whose output the model reads with it."""
-    kind: Literal["operator"] = "operator"
-
-    @property
-    def said(self) -> str:
-        """The text, what goes along with it named."""
-        ran = (f"[with the output of $ {command}]" for command in self.ran)
-        return "\n".join([events.with_images_named(self.text, self.images), *ran])
-
-
-@dataclass(frozen=True)
-class OwnCommandEntry(Entry):
-    """A command that the operator ran himself, and what it printed."""
-
-    command: str
-    printed: str
-    kind: Literal["own_command"] = "own_command"
-
-
-@dataclass(frozen=True)
-class ReplyEntry(Entry):
-    """What the model said. `partial`: cut by a fault or an interrupt, never stored in the history."""
-
-    text: str
-    reasoning: str = ""
-    partial: bool = False
-    model: str = ""
-    kind: Literal["reply"] = "reply"
 
 
 class Surroundings(NamedTuple):
@@ -89,169 +52,6 @@ class Surroundings(NamedTuple):
 
 
 ALONE = Surroundings()
-
-
-class CallState(StrEnum):
-    """How far a call is. The last five are final."""
-
-    REQUESTED = "requested"
-    WAITING = "waiting"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    DENIED = "denied"
-    BLOCKED = "blocked"
-    CANCELLED = "cancelled"
-
-
-@dataclass(frozen=True)
-class CallEntry(Entry):
-    """One tool call from request to result. `duration` in seconds; `attempt` counts from 1 for this very call."""
-
-    call_id: str
-    tool: str
-    input: dict[str, Any]
-    index: int = 0
-    arguments: str = ""
-    """Raw text as sent, for calls that could not be parsed."""
-    key: str = ""
-    """Identity of the call; empty in journals that do not hold it."""
-    state: CallState = CallState.REQUESTED
-    attempt: int = 1
-    started: float | None = None
-    duration: float = 0.0
-    progress: str = ""
-    content: str = ""
-    diff: str = ""
-    changed: tuple[str, ...] = ()
-    output_file: str = ""
-    failure: events.Failure | None = None
-    refusal: str = ""
-    reason: str = ""
-    rule: str = ""
-    """Id of the rule that refused it."""
-    recovered: tuple[Incident, ...] = ()
-    """The incidents that its success ended."""
-    kind: Literal["call"] = "call"
-
-
-@dataclass(frozen=True)
-class NoteEntry(Entry):
-    """A recovery note that the model has read, and what it did next."""
-
-    text: str
-    rules: tuple[str, ...] = ()
-    fresh: str = ""
-    """The first paragraph that the note before did not have."""
-    failed: tuple[tuple[str, str], ...] = ()
-    """Tool and key of the calls that had failed before it."""
-    calls: tuple[events.ToolCall, ...] = ()
-    """The calls of the reply to it."""
-    kind: Literal["note"] = "note"
-
-
-@dataclass(frozen=True)
-class FaultEntry(Entry):
-    """A failed model call and what was done about it. `until` is when the wait before a retry ends."""
-
-    fault: events.Fault
-    action: str
-    attempt: int
-    model: str
-    next_model: str = ""
-    until: float = 0.0
-    rule: str = ""
-    earlier: tuple[FaultEntry, ...] = ()
-    """The tries of the same call that failed before."""
-    kind: Literal["fault"] = "fault"
-
-
-@dataclass(frozen=True)
-class NoticeEntry(Entry):
-    """A remark of the console itself."""
-
-    severity: str
-    text: str
-    rule: str = ""
-    kind: Literal["notice"] = "notice"
-
-
-@dataclass(frozen=True)
-class SummaryEntry(Entry):
-    """A summary that replaced `groups` exchanges, or why there is none (`failed`). Tokens are of the history in a
-    request; `cost` in USD, `duration` in seconds.
-    """
-
-    groups: int
-    summary: str = ""
-    tokens_before: int = 0
-    tokens_after: int = 0
-    model: str = ""
-    cost: float | None = None
-    duration: float = 0.0
-    failed: str = ""
-    rule: str = ""
-    kind: Literal["summary"] = "summary"
-
-
-@dataclass(frozen=True)
-class EscalationEntry(Entry):
-    """A question, and its answer once there is one; `unasked` where nobody could be asked."""
-
-    question: str
-    source: str
-    choice: str = ""
-    answer: str = ""
-    rule: str = ""
-    unasked: bool = False
-    ran: tuple[str, ...] = ()
-    """Commands of the operator's own whose output the model reads with the answer."""
-    kind: Literal["escalation"] = "escalation"
-
-
-@dataclass(frozen=True)
-class OutcomeEntry(Entry):
-    """How a run ended; loud unless it was answered. `duration` in seconds, `cost` in USD (None: unknown)."""
-
-    outcome: events.Outcome
-    reason: str
-    answer: str
-    rule: str = ""
-    failures: int = 0
-    recoveries: int = 0
-    asked: int = 0
-    duration: float = 0.0
-    cost: float | None = None
-    kind: Literal["outcome"] = "outcome"
-
-
-AnyEntry = Annotated[
-    OperatorEntry
-    | OwnCommandEntry
-    | ReplyEntry
-    | CallEntry
-    | NoteEntry
-    | FaultEntry
-    | NoticeEntry
-    | SummaryEntry
-    | EscalationEntry
-    | OutcomeEntry,
-    Field(discriminator="kind"),
-]
-
-
-@dataclass(frozen=True)
-class OpenReply:
-    """A reply that is still coming in."""
-
-    seq: int
-    at: float
-    model: str = ""
-    attempt: int = 1
-    text: str = ""
-    reasoning: str = ""
-    summarises: int = 0
-    """It is no reply but a summary of so many exchanges."""
 
 
 @dataclass(frozen=True)
@@ -306,6 +106,9 @@ class Conversation:
         for entry in entries:
             log = log.append(entry)
         return evolve(self, entries=log, **changes)
+
+    def _with_notice(self, event: events.Event, severity: str, text: str, rule: str = "") -> Conversation:
+        return self._closed(NoticeEntry(event.seq, event.at, self.iteration, severity, text, rule))
 
     def _with_call(self, call_id: str, **changes: Any) -> Conversation:
         calls = tuple(evolve(call, **changes) if call.call_id == call_id else call for call in self.calls)
@@ -462,9 +265,7 @@ def _reply_finished(conversation: Conversation, event: events.ReplyFinished, _: 
 
 def _reply_rejected(conversation: Conversation, event: events.ReplyRejected, _: Surroundings) -> Conversation:
     text = f"Not taken as an answer: {event.failure.message} The agent is asked to go on."
-    return conversation._closed(
-        NoticeEntry(event.seq, event.at, conversation.iteration, "info", text, event.rule)
-    )
+    return conversation._with_notice(event, "info", text, event.rule)
 
 
 def _model_faulted(conversation: Conversation, event: events.ModelFaulted, _: Surroundings) -> Conversation:
@@ -571,15 +372,7 @@ def _tool_progress(conversation: Conversation, event: events.ToolProgress, _: Su
     return conversation._with_call(event.call_id, progress=(call.progress + event.text)[-PROGRESS_TAIL:])
 
 
-_FINAL_STATES: dict[type[events.Event], CallState] = {
-    events.ToolSucceeded: CallState.SUCCEEDED,
-    events.ToolFailed: CallState.FAILED,
-    events.ToolCancelled: CallState.CANCELLED,
-}
-
-
 def _tool_ended(conversation: Conversation, event: events.ToolResult, around: Surroundings) -> Conversation:
-    state = _FINAL_STATES.get(type(event), CallState.BLOCKED)
     changes: dict[str, Any] = {"content": event.content, "duration": event.duration, "progress": ""}
     call = conversation.call(event.call_id)
     if call is None or call.started is None:
@@ -592,15 +385,15 @@ def _tool_ended(conversation: Conversation, event: events.ToolResult, around: Su
                 plans = conversation.plans.append(plan_of(event.input, event.seq))
                 conversation = evolve(conversation, plans=plans)
             changes |= {"diff": event.diff, "changed": event.changed, "output_file": event.output_file}
-            changes["recovered"] = tuple(around.recovered)
+            changes |= {"state": CallState.SUCCEEDED, "recovered": tuple(around.recovered)}
         case events.ToolFailed():
-            changes |= {"failure": event.failure, "output_file": event.output_file}
+            changes |= {"state": CallState.FAILED, "failure": event.failure, "output_file": event.output_file}
         case events.ToolRefused():
-            state = CallState.DENIED if event.refusal == "denied" else CallState.BLOCKED
+            changes["state"] = CallState.DENIED if event.refusal == "denied" else CallState.BLOCKED
             changes |= {"refusal": event.refusal, "reason": event.reason, "rule": event.rule}
         case events.ToolCancelled():
-            changes["reason"] = event.reason
-    return conversation._with_call(event.call_id, state=state, **changes)
+            changes |= {"state": CallState.CANCELLED, "reason": event.reason}
+    return conversation._with_call(event.call_id, **changes)
 
 
 def _iteration_finished(
@@ -617,17 +410,13 @@ def _open_entries(conversation: Conversation, at: float) -> tuple[AnyEntry, ...]
 
 
 def _notice(conversation: Conversation, event: events.Notice, _: Surroundings) -> Conversation:
-    return conversation._closed(
-        NoticeEntry(event.seq, event.at, conversation.iteration, event.severity, event.text, event.rule)
-    )
+    return conversation._with_notice(event, event.severity, event.text, event.rule)
 
 
 def _server_changed(conversation: Conversation, event: events.ServerChanged, _: Surroundings) -> Conversation:
     if event.status not in {"failed", "given up for now"}:
         return conversation
-    return conversation._closed(
-        NoticeEntry(event.seq, event.at, conversation.iteration, "warning", f"{event.in_words}.")
-    )
+    return conversation._with_notice(event, "warning", f"{event.in_words}.")
 
 
 def _background_ended(
@@ -636,8 +425,7 @@ def _background_ended(
     if event.how == "stopped":
         return conversation
     text = f"Background command {event.id} {in_words(event)}: {event.command}"
-    severity = "warning" if event.code else "info"
-    return conversation._closed(NoticeEntry(event.seq, event.at, conversation.iteration, severity, text))
+    return conversation._with_notice(event, "warning" if event.code else "info", text)
 
 
 def _escalation_raised(
@@ -700,7 +488,7 @@ def _session_resumed(
         f"The journal ended in the middle of an event ({event.dropped_bytes:,} bytes): its process was killed or "
         "the disk was full. That one event is lost; everything before it is here."
     )
-    return conversation._closed(NoticeEntry(event.seq, event.at, conversation.iteration, "warning", text))
+    return conversation._with_notice(event, "warning", text)
 
 
 def _checkpoint_saved(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_agent.core.events import Compacted, CompactionFailed
-from tui_agent.core.projections.conversation import CallEntry
+from tui_agent.core.projections.entries import CallEntry
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.window import messages_in_window, tokens_in_window, tokens_of

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tui_agent.core.projections.conversation import (
+from tui_agent.core.projections.entries import (
     CallEntry,
     CallState,
     EscalationEntry,

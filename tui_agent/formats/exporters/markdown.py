@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tui_agent.core.events import Event, Outcome
-from tui_agent.core.projections.conversation import (
+from tui_agent.core.projections.entries import (
     CallEntry,
     EscalationEntry,
     FaultEntry,

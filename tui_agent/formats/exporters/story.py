@@ -22,7 +22,7 @@ from tui_agent.core.events import (
     VerdictRecord,
 )
 from tui_agent.core.fold import apply
-from tui_agent.core.projections.conversation import Entry, NoteEntry, OperatorEntry, OutcomeEntry
+from tui_agent.core.projections.entries import Entry, NoteEntry, OperatorEntry, OutcomeEntry
 from tui_agent.core.projections.metrics import Metrics, Usage
 from tui_agent.core.state import RunState
 from tui_agent.formats.exporters.wording import rate, without_repeats

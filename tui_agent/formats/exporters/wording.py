@@ -11,7 +11,7 @@ from tui_agent.quantities import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tui_agent.core.projections.conversation import CallEntry, SummaryEntry
+    from tui_agent.core.projections.entries import CallEntry, SummaryEntry
     from tui_agent.core.projections.metrics import Metrics
     from tui_agent.core.projections.timeline import TimelineLine
 

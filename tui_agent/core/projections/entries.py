@@ -1,0 +1,224 @@
+"""What a conversation consists of: entries for what was said and done, and the reply that is still coming in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from tui_agent.core import events
+from tui_agent.core.projections.incidents import Incident
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One closed block of the conversation; `seq` and `at` are those of the event that opened it."""
+
+    seq: int
+    at: float
+    iteration: int
+
+
+@dataclass(frozen=True)
+class OperatorEntry(Entry):
+    """What the operator said: a task, a queued message that was delivered, or an answer (`answers` the question)."""
+
+    text: str
+    answers: str = ""
+    images: tuple[events.Image, ...] = ()
+    model: str = ""
+    """The model that was chosen for this message's run alone."""
+    ran: tuple[str, ...] = ()
+    """Commands of the operator's own whose output the model reads with it."""
+    kind: Literal["operator"] = "operator"
+
+    @property
+    def said(self) -> str:
+        """The text, what goes along with it named."""
+        ran = (f"[with the output of $ {command}]" for command in self.ran)
+        return "\n".join([events.with_images_named(self.text, self.images), *ran])
+
+
+@dataclass(frozen=True)
+class OwnCommandEntry(Entry):
+    """A command that the operator ran himself, and what it printed."""
+
+    command: str
+    printed: str
+    kind: Literal["own_command"] = "own_command"
+
+
+@dataclass(frozen=True)
+class ReplyEntry(Entry):
+    """What the model said. `partial`: cut by a fault or an interrupt, never stored in the history."""
+
+    text: str
+    reasoning: str = ""
+    partial: bool = False
+    model: str = ""
+    kind: Literal["reply"] = "reply"
+
+
+class CallState(StrEnum):
+    """How far a call is. The last five are final."""
+
+    REQUESTED = "requested"
+    WAITING = "waiting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    DENIED = "denied"
+    BLOCKED = "blocked"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class CallEntry(Entry):
+    """One tool call from request to result. `duration` in seconds; `attempt` counts from 1 for this very call."""
+
+    call_id: str
+    tool: str
+    input: dict[str, Any]
+    index: int = 0
+    arguments: str = ""
+    """Raw text as sent, for calls that could not be parsed."""
+    key: str = ""
+    """Identity of the call; empty in journals that do not hold it."""
+    state: CallState = CallState.REQUESTED
+    attempt: int = 1
+    started: float | None = None
+    duration: float = 0.0
+    progress: str = ""
+    content: str = ""
+    diff: str = ""
+    changed: tuple[str, ...] = ()
+    output_file: str = ""
+    failure: events.Failure | None = None
+    refusal: str = ""
+    reason: str = ""
+    rule: str = ""
+    """Id of the rule that refused it."""
+    recovered: tuple[Incident, ...] = ()
+    """The incidents that its success ended."""
+    kind: Literal["call"] = "call"
+
+
+@dataclass(frozen=True)
+class NoteEntry(Entry):
+    """A recovery note that the model has read, and what it did next."""
+
+    text: str
+    rules: tuple[str, ...] = ()
+    fresh: str = ""
+    """The first paragraph that the note before did not have."""
+    failed: tuple[tuple[str, str], ...] = ()
+    """Tool and key of the calls that had failed before it."""
+    calls: tuple[events.ToolCall, ...] = ()
+    """The calls of the reply to it."""
+    kind: Literal["note"] = "note"
+
+
+@dataclass(frozen=True)
+class FaultEntry(Entry):
+    """A failed model call and what was done about it. `until` is when the wait before a retry ends."""
+
+    fault: events.Fault
+    action: str
+    attempt: int
+    model: str
+    next_model: str = ""
+    until: float = 0.0
+    rule: str = ""
+    earlier: tuple[FaultEntry, ...] = ()
+    """The tries of the same call that failed before."""
+    kind: Literal["fault"] = "fault"
+
+
+@dataclass(frozen=True)
+class NoticeEntry(Entry):
+    """A remark of the console itself."""
+
+    severity: str
+    text: str
+    rule: str = ""
+    kind: Literal["notice"] = "notice"
+
+
+@dataclass(frozen=True)
+class SummaryEntry(Entry):
+    """A summary that replaced `groups` exchanges, or why there is none (`failed`). Tokens are of the history in a
+    request; `cost` in USD, `duration` in seconds.
+    """
+
+    groups: int
+    summary: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    model: str = ""
+    cost: float | None = None
+    duration: float = 0.0
+    failed: str = ""
+    rule: str = ""
+    kind: Literal["summary"] = "summary"
+
+
+@dataclass(frozen=True)
+class EscalationEntry(Entry):
+    """A question, and its answer once there is one; `unasked` where nobody could be asked."""
+
+    question: str
+    source: str
+    choice: str = ""
+    answer: str = ""
+    rule: str = ""
+    unasked: bool = False
+    ran: tuple[str, ...] = ()
+    """Commands of the operator's own whose output the model reads with the answer."""
+    kind: Literal["escalation"] = "escalation"
+
+
+@dataclass(frozen=True)
+class OutcomeEntry(Entry):
+    """How a run ended; loud unless it was answered. `duration` in seconds, `cost` in USD (None: unknown)."""
+
+    outcome: events.Outcome
+    reason: str
+    answer: str
+    rule: str = ""
+    failures: int = 0
+    recoveries: int = 0
+    asked: int = 0
+    duration: float = 0.0
+    cost: float | None = None
+    kind: Literal["outcome"] = "outcome"
+
+
+AnyEntry = Annotated[
+    OperatorEntry
+    | OwnCommandEntry
+    | ReplyEntry
+    | CallEntry
+    | NoteEntry
+    | FaultEntry
+    | NoticeEntry
+    | SummaryEntry
+    | EscalationEntry
+    | OutcomeEntry,
+    Field(discriminator="kind"),
+]
+
+
+@dataclass(frozen=True)
+class OpenReply:
+    """A reply that is still coming in."""
+
+    seq: int
+    at: float
+    model: str = ""
+    attempt: int = 1
+    text: str = ""
+    reasoning: str = ""
+    summarises: int = 0
+    """It is no reply but a summary of so many exchanges."""
