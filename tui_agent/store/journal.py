@@ -23,6 +23,7 @@ import aiofiles
 from pydantic import ValidationError
 
 from tui_agent.core.events import Event, SessionStarted
+from tui_agent.processes import uncancelled
 from tui_agent.store.errors import JournalError, disk_error
 from tui_agent.store.lines import MAX_LINE_BYTES, decode, encode
 from tui_agent.store.lock import SessionLock
@@ -322,17 +323,18 @@ class Journal:
         if self._closed:
             return
         self._closed = True
-        drain = self._start_drain()
-        try:
-            await asyncio.shield(drain)
-        finally:
-            await asyncio.wait([drain])  # where this is cancelled, a thread still writes to the file
-            with contextlib.suppress(OSError):  # some file systems have no fsync; the lines are written
-                await asyncio.to_thread(os.fsync, self._file.fileno())
-            await self._file.close()
-            self._lock.release()
+        await uncancelled(self._write_and_close())  # a thread that has begun to write needs the file
         if self.error is not None:
             raise self.error
+
+    async def _write_and_close(self) -> None:
+        try:
+            await self._start_drain()
+            with contextlib.suppress(OSError):  # some file systems have no fsync; the lines are written
+                await asyncio.to_thread(os.fsync, self._file.fileno())
+        finally:
+            await self._file.close()
+            self._lock.release()
 
     def _drain_soon(self) -> None:
         if self._gathering is None and self._draining and not self._closed:
