@@ -251,7 +251,7 @@ class LoopPlayer:
                     assert not session.running, "the run before has not ended"
                     await session.submit(text)
                 case Breaker(tool=tool, opened=opened):
-                    session.set_breaker(tool, open=opened)
+                    session.set_breaker(tool, opened=opened)
                 case Compact(instructions=words):
                     session.compact(words)
                 case End() as end:

@@ -124,7 +124,7 @@ class HandSession:
         self.done.append(("approve", mode.value))
 
     def set_breaker(self, tool: str, **how: bool) -> None:
-        self.done.append(("breaker", tool, how["open"]))
+        self.done.append(("breaker", tool, how["opened"]))
 
     async def stop_background(self, name: str) -> None:
         if name not in self.state.background.running:

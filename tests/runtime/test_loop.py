@@ -489,7 +489,7 @@ async def test_a_pre_hook_can_deny_a_call(start_agent: StartAgent) -> None:
 async def test_a_tool_whose_breaker_is_open_is_not_offered(start_agent: StartAgent) -> None:
     live = await start_agent([turn(call("list_dir")), "done"])
     await live.session.submit("go")
-    live.session.set_breaker("grep", open=True)
+    live.session.set_breaker("grep", opened=True)
     await live.ended()
     offered = {tool["function"]["name"] for tool in list(live.model.requests)[-1].tools}
     assert "grep" not in offered

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from tui_agent import __version__
 from tui_agent.cli.options import Parser, UsageError, add_console_options, add_run_options, overrides
@@ -114,8 +114,8 @@ def _in_lines(arguments: ConsoleArguments) -> bool:
     return dumb
 
 
-def _is_terminal(stream: object) -> bool:
+def _is_terminal(stream: IO[str] | None) -> bool:
     try:
-        return bool(stream is not None and stream.isatty())  # type: ignore[attr-defined]
+        return stream is not None and stream.isatty()
     except ValueError:  # closed
         return False

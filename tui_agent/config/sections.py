@@ -122,9 +122,12 @@ class FileCommand(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _may_be_a_list(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            raise ValueError('must be a list of arguments; a line for the shell is {shell = "…"}')  # noqa: TRY004
-        return {"command": value} if isinstance(value, list | tuple) else value
+        match value:
+            case str():
+                raise ValueError('must be a list of arguments; a line for the shell is {shell = "…"}')
+            case list() | tuple():
+                return {"command": value}
+        return value
 
     @model_validator(mode="after")
     def _is_one_of_both(self) -> Self:

@@ -7,6 +7,7 @@ as they are after decompression, so that a small answer cannot become gigabytes.
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FaultKind
@@ -32,13 +33,14 @@ class RefusedAnswerError(Exception):
         self.todo = todo
 
 
+@cache
 def install() -> None:
     """Guard every request of this process that goes through httpx without blocking."""
     import httpx
 
-    if not getattr(httpx.AsyncClient.send, "guarded", False):
-        httpx.AsyncClient.send = _staying(httpx.AsyncClient.send)  # type: ignore[method-assign]
-        httpx.Response.aiter_bytes = _bounded(httpx.Response.aiter_bytes)  # type: ignore[method-assign]
+    guards = ((httpx.AsyncClient, "send", _staying), (httpx.Response, "aiter_bytes", _bounded))
+    for owner, method, guard in guards:
+        setattr(owner, method, guard(getattr(owner, method)))
 
 
 def _staying(send: Any) -> Any:
@@ -54,7 +56,6 @@ def _staying(send: Any) -> Any:
             )
         return response
 
-    guarded.guarded = True  # type: ignore[attr-defined]
     return guarded
 
 

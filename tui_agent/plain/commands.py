@@ -191,7 +191,7 @@ class PlainCommands:
         tool, _, what = argument.rpartition(" ")
         if what not in {"open", "close"} or not tool:
             raise ValueError("Write /breaker TOOL open, or /breaker TOOL close.")
-        self._session.set_breaker(tool.strip(), open=what == "open")
+        self._session.set_breaker(tool.strip(), opened=what == "open")
 
     async def note(self, text: str) -> None:
         operator = self._console.operator

@@ -365,11 +365,11 @@ class Session:
         """Whether a text holds a secret of this environment, or what looks like one."""
         return self._recorder.holds_secret(text)
 
-    def set_breaker(self, tool: str, *, open: bool) -> None:  # noqa: A002 - the breaker's own term
+    def set_breaker(self, tool: str, *, opened: bool) -> None:
         """Withhold a tool, or give it back. Raises `ValueError` for a tool that is not there."""
         if tool not in self._tools.names:
             raise ValueError(f"There is no tool {tool!r}; there are {', '.join(self._tools.names)}.")
-        self._recorder.record(events.BreakerSet(tool=tool, open=open))
+        self._recorder.record(events.BreakerSet(tool=tool, open=opened))
 
     def set_title(self, title: str) -> None:
         """Name the session."""

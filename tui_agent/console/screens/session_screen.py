@@ -397,7 +397,7 @@ class SessionScreen(DashboardScreen):
         if what not in {"open", "close"} or not tool:
             self.say("Write /breaker TOOL open, or /breaker TOOL close.", "warning")
         else:
-            session.set_breaker(tool.strip(), open=what == "open")
+            session.set_breaker(tool.strip(), opened=what == "open")
 
     @on_session
     def action_compact(self, session: Session, instructions: str = "") -> None:

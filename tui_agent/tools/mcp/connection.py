@@ -385,7 +385,8 @@ class Connection:
     # --- what the server asks -------------------------------------------------------------------------------
 
     async def _on_roots(self, context: Any) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=[types.Root(uri=self._around.workspace_uri, name="workspace")])  # type: ignore[arg-type]
+        root = {"uri": self._around.workspace_uri, "name": "workspace"}
+        return types.ListRootsResult.model_validate({"roots": [root]})
 
     async def _on_elicitation(self, context: Any, params: Any) -> types.ElicitResult | types.ErrorData:
         ask = self._around.ask
@@ -414,7 +415,7 @@ class Connection:
         content = (
             dict(reply.content or {}) if reply.action == "accept" and not getattr(params, "url", "") else None
         )
-        return types.ElicitResult(action=reply.action, content=content)  # type: ignore[arg-type]
+        return types.ElicitResult.model_validate({"action": reply.action, "content": content})
 
     def _pause_timers(self) -> None:
         self._asking += 1
