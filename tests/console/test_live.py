@@ -21,7 +21,15 @@ from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.screens.report import ReportPane, ReportScreen
 from tui_agent.console.splash import conversation_width
 from tui_agent.console.tab import Tab
-from tui_agent.core.events import Fault, Mode, ModeChanged, ModelFaulted, ReplyDelta, RunStarted
+from tui_agent.core.events import (
+    EscalationRaised,
+    Fault,
+    Mode,
+    ModeChanged,
+    ModelFaulted,
+    ReplyDelta,
+    RunStarted,
+)
 from tui_agent.core.names import FaultKind
 from tui_agent.core.state import RunState
 from tui_agent.tools.skills import BadSkill, Skill, Skills
@@ -72,6 +80,9 @@ async def test_a_run_that_was_left_open_is_paused_until_it_goes_on() -> None:
     async with live() as console:
         console.session.record(RunStarted(run=1, task="fix it", policy="combined", model="scripted:x"))
         await console.until(lambda: console.screen.status is not None and console.screen.status.left_open)
+        console.session.record(EscalationRaised(id="q", question="What now?", source="attempts"))
+        await console.until(lambda: "What now?" in console.shown())
+        assert console.card is None  # which would put the question
 
 
 async def test_page_keys_in_the_prompt_read_back_in_the_conversation_and_sending_follows_again() -> None:

@@ -188,8 +188,11 @@ class Dashboard(Vertical):
         if self.covers_conversation:
             self.choose(self._before)
 
-    def show(self, state: RunState, now: float, *, still: bool = False) -> None:
-        """Draw all panes. `now` in seconds since the epoch; `still`: time does not go on.
+    def show(
+        self, state: RunState, now: float, *, still: bool = False, questions: bool | None = None
+    ) -> None:
+        """Draw all panes. `now` in seconds since the epoch; `still`: time does not go on; `questions`: an open one
+        stands in the conversation, because no card puts it (None: where time does not go on).
 
         A failure counts in all of them as it comes, before its step has ended and is judged. A pane that raises does
         not keep the others from being drawn: their faults come as one `ExceptionGroup`.
@@ -200,6 +203,7 @@ class Dashboard(Vertical):
         faults = []
         if self._conversation is not None:
             self._conversation.still = still
+            self._conversation.puts_questions = still if questions is None else questions
         shown: list[LinePane | panes.IncidentStrip | panes.PlanLine] = [*self._panes]
         shown += [row for row in (self._strip, self.plan) if row is not None]
         for pane in shown:

@@ -129,7 +129,7 @@ class ConversationPane(LinePane):
 
     def show_end(self, state: RunState) -> None:
         """Show a conversation whose beginning comes with the next `show`, and in which nobody is at work."""
-        self.still = True
+        self.still = self.puts_questions = True
         self.show(state, state.at)
         self._lacks_beginning = True
 

@@ -163,7 +163,6 @@ class ReplayScreen(DashboardScreen):
         await self.mount(self._scrubber, before=self.status)
         home = self.home()
         if home is not None:
-            home.puts_questions = True
             home.focus()
 
     def attach(self, recorded: Recorded, speed: float, position: int) -> None:
@@ -245,7 +244,7 @@ class ReplayScreen(DashboardScreen):
             return
         self.status.still = still = not player.playing
         with self.app.batch_update():
-            self.dashboard.show(state, now, still=still)
+            self.dashboard.show(state, now, still=still, questions=True)
             self.status.show(state, now)
             self._scrubber.show(player)
 
