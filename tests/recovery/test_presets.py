@@ -104,6 +104,24 @@ def test_the_table_of_sequences(
     assert levels(name, batches)[: len(expected)] == expected
 
 
+LADDERS = {
+    "forge": {"guide", "stop"},
+    "gigi": {"guide", "escalate"},
+    "funnelcanary": {"pivot", "degrade"},
+    "hpd": {"stop"},
+    "combined": {"guide", "withhold", "pivot", "escalate", "degrade", "stop"},
+}
+
+
+@pytest.mark.parametrize("operator", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_failing_calls_lead_to_nothing_that_is_not_on_the_ladder(name: str, operator: bool) -> None:
+    assert PRESETS[name].ladder == LADDERS[name]
+    sequences = (AGAIN * 2, FOUR, BETWEEN, MIXED, CAGED)
+    reached = {level for batches in sequences for level in levels(name, batches, operator=operator)}
+    assert reached - {"continue"} <= LADDERS[name]
+
+
 def test_a_batch_in_which_one_of_three_fails_never_stops_combined_by_the_streak() -> None:
     player = Player()
     for batch in CAGED:

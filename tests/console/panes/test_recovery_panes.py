@@ -469,6 +469,15 @@ async def test_the_strip_tells_the_open_incident_as_one_story() -> None:
     assert rows[2].endswith("if it fails again: you are asked")
 
 
+async def test_the_ladder_has_the_rungs_of_the_policy_alone() -> None:
+    story = Story("funnelcanary").run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("bash", {"command": "python3 -m unittest"}))
+    story.fail(call, PYTEST)
+    rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
+    assert rows[2].strip() == "pivot › partial"
+
+
 async def test_the_strip_says_that_a_call_waits_for_the_operator() -> None:
     story = troubled()
     story.add(events.EscalationRaised(id="e", question="?", source="attempts"))

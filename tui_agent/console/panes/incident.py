@@ -244,17 +244,17 @@ def _ladder(state: RunState, incident: Incident, width: int) -> Line:
     here = "escalate" if state.escalation is not None else "" if newest is None else str(newest)
     then = next_words(state, incident)
     beside = (Span(f"if it fails again: {then}", "muted"),) if then else ()
-    spans = _rungs(reached, here, whole=True)
+    spans = _rungs(reached, here, reached | {here} | state.recovery.policy.ladder)
     if width_of(spans) + width_of(beside) + 2 > width:
-        spans = _rungs(reached, here, whole=False)
+        spans = _rungs(reached, here, reached | {here})
     return justified(spans, beside, width, 2)
 
 
-def _rungs(reached: set[str], here: str, *, whole: bool) -> list[Span]:
-    """The ladder; without `whole`, only as far as it was climbed."""
+def _rungs(reached: set[str], here: str, shown: set[str]) -> list[Span]:
+    """The rungs of `shown`, those that were reached marked, and the one where it stands."""
     spans: list[Span] = [Span("  ")]
     for level, rung in LADDER.items():
-        if not whole and level != here and level not in reached:
+        if level not in shown:
             continue
         if len(spans) > 1:
             spans.append(Span(" › ", "faint"))

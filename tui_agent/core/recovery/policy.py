@@ -126,6 +126,20 @@ class RecoveryPolicy(BaseModel):
     breaker_iterations: Count = 3
     """Iterations for which it is left out the first time; doubled when the probe fails."""
 
+    @property
+    def ladder(self) -> frozenset[str]:
+        """What failing calls may lead to: levels of verdicts, and `withhold` for a call that is not run again."""
+        asks = self.attempts != "off" or self.ring == "ask" or self.streak == "escalate" or self.stuck
+        rungs = {
+            "guide": asks or self.ring != "off" or self.breaker,
+            "withhold": self.attempts == "block" or self.stuck or self.breaker,
+            "pivot": self.cognition != "off",
+            "escalate": asks,
+            "degrade": self.cognition == "walk" or self.streak == "escalate",
+            "stop": self.ring != "off" or self.streak == "stop" or self.stuck,
+        }
+        return frozenset(rung for rung, there in rungs.items() if there)
+
 
 _OFF: dict[str, Any] = {
     "ring": "off",
