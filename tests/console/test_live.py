@@ -175,6 +175,19 @@ async def test_enter_right_behind_typed_characters_sends_all_of_them() -> None:
         assert console.prompt == "first\nsecond"
 
 
+async def test_a_message_that_is_begun_in_a_pane_loses_no_character_however_fast_it_is_typed() -> None:
+    from textual import events
+
+    async with live() as console:
+        await console.say("fix it")
+        pane = console.screen.query_one(ConversationPane)
+        pane.focus()
+        await console.until(lambda: console.screen.focused is pane)
+        for key in "do not look back, work":  # k, o, c and w are keys of the pane
+            console.app.post_message(events.Key({" ": "space"}.get(key, key), key))
+        await console.until(lambda: console.prompt == "do not look back, work")
+
+
 async def test_messages_that_wait_are_edited_dropped_and_sent_at_once() -> None:
     async with live() as console:
         console.session.start()

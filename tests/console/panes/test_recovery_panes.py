@@ -26,6 +26,7 @@ from tui_agent.console.panes.incident import LOUD
 from tui_agent.console.panes.status import mode_of
 from tui_agent.console.panes.styled_line import Span, clip, fit, fit_middle, justified, text_of, width_of
 from tui_agent.core import events
+from tui_agent.core.projections.conversation import OutcomeEntry
 from tui_agent.core.state import RunState
 from tui_agent.quantities import compact, seconds
 
@@ -437,6 +438,13 @@ async def test_an_unknown_cost_is_not_zero() -> None:
     story.ask_model()
     story.reply("Yes.", cost=None)
     assert " · cost ? · " in await text_at(StatusLine, story, (200, 3))
+
+
+async def test_the_time_of_a_run_that_has_ended_is_that_of_its_closing_line() -> None:
+    story = answered()
+    outcome = story.state.conversation.entries[-1]
+    assert isinstance(outcome, OutcomeEntry)
+    assert f" {seconds(outcome.duration)}" in await text_at(StatusLine, story, (180, 3))
 
 
 async def test_a_wait_stays_on_a_narrow_status_line() -> None:

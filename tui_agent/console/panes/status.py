@@ -201,11 +201,12 @@ def _sums(state: RunState, now: float) -> list[_Field]:
     if limit is not None and usage.cost is not None:
         cost += f" of {dollars(limit)}"
     near = limit is not None and usage.priced >= limit * state.run.budget_warning
-    time = whole_seconds(passed)
+    said = whole_seconds if metrics.ended_at is None else seconds
+    time = said(passed)
     long = [tokens, cost, time]
     if metrics.session_seconds:
         all_cost = "?" if whole.cost is None else dollars(whole.cost)
-        all_time = whole_seconds(metrics.session_seconds + passed)
+        all_time = said(metrics.session_seconds + passed)
         long = [
             f"{tokens} ({compact(whole.tokens)} in all)",
             cost if whole.cost is None and usage.cost is None else f"{cost} ({all_cost} in all)",

@@ -205,10 +205,15 @@ class LiveScreen(SettingsCommands):
         return self.focused is None or isinstance(self.focused, LinePane | QueuedMessages)
 
     def on_key(self, event: events.Key) -> None:
-        """A character that means nothing where the focus is begins a message."""
-        if self._focus_takes_no_text and event.is_printable and event.key not in self.active_bindings:
+        """A character that means nothing where the focus is begins a message.
+
+        One that still came to the pane where the focus was belongs to the message too, whatever it means there.
+        """
+        begins = self._focus_takes_no_text and event.key not in self.active_bindings
+        late = self.focused is self.prompt and not self.prompt.commanded
+        if event.is_printable and (begins or late):
             event.stop()
-            self.prompt.focus()
+            self.set_focus(self.prompt)
             self.prompt.insert(event.character or "")
 
     def on_paste(self, event: events.Paste) -> None:
