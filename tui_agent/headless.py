@@ -178,13 +178,20 @@ def _interruptions(session: Session, timeout: float | None, outlet: Outlet) -> I
 
 
 def _handle_signals(handler: Callable[[int, FrameType | None], None]) -> Callable[[], None]:
-    """Install `handler` for SIGINT and SIGTERM; returns what puts the earlier ones back."""
+    """Install `handler` for what asks a process to end; returns what puts the earlier ones back."""
     if threading.current_thread() is not threading.main_thread():
         return lambda: None
-    earlier = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    earlier = {number: signal.signal(number, handler) for number in _ending_signals()}
 
     def restore() -> None:
         for number, before in earlier.items():
             signal.signal(number, before)
 
     return restore
+
+
+def _ending_signals() -> tuple[signal.Signals, ...]:
+    """SIGHUP only where the process is not to outlive its terminal (`nohup`)."""
+    if sys.platform == "win32" or signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return (signal.SIGINT, signal.SIGTERM)
+    return (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

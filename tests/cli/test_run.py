@@ -174,7 +174,10 @@ def test_the_task_can_come_from_standard_input(cli: CommandLine) -> None:
     assert cli.process("run", "-", "--model", cli.scenario(ANSWER), stdin=" \n").code == 2
 
 
-@pytest.mark.parametrize(("number", "output"), [(signal.SIGINT, "json"), (signal.SIGTERM, "jsonl")])
+@pytest.mark.parametrize(
+    ("number", "output"),
+    [(signal.SIGINT, "json"), (signal.SIGTERM, "jsonl"), (signal.SIGHUP, "json")],
+)
 def test_a_signal_ends_the_run_as_interrupted_with_everything_recorded(
     cli: CommandLine, number: signal.Signals, output: str
 ) -> None:

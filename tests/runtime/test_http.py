@@ -119,6 +119,43 @@ async def test_broken_json_is_told_and_the_history_stays_one_that_providers_take
     assert call.failure.kind is events.FailureKind.INVALID_TOOL_CALL
 
 
+async def test_a_call_that_the_length_limit_cut_is_not_blamed_on_its_json(
+    host: KeptHost, tmp_path: Path
+) -> None:
+    half = server.calls([("write_file", '{"path": "a", "content": "once upon')], finish="length")
+    session, _, requests = await run_agent(host, tmp_path, [half, server.text("Shorter?")])
+    note = requests[1][-1]["content"]
+    assert "The reply was too long" in note
+    assert "properly formatted" not in note
+    (call,) = [entry for entry in session.state.conversation.entries if isinstance(entry, CallEntry)]
+    assert call.failure is not None
+    assert call.failure.rule == "form.cut"
+
+
+@pytest.mark.parametrize("blank", [server.text("  \n\t"), server.text("", reasoning="Hm")])
+async def test_a_reply_that_says_nothing_is_asked_for_again_and_no_answer(
+    host: KeptHost, tmp_path: Path, blank: server.Answer
+) -> None:
+    session, finished, requests = await run_agent(host, tmp_path, [blank, server.text("done")])
+    assert finished.answer == "done"
+    assert len(requests) == 2
+    (entry,) = [entry for entry in session.state.conversation.entries if isinstance(entry, FaultEntry)]
+    assert entry.fault.kind is events.FaultKind.BAD_OUTPUT
+
+
+async def test_a_text_of_blanks_is_no_message_of_the_model(host: KeptHost, tmp_path: Path) -> None:
+    answers = [
+        server.text(" \n"),
+        server.calls([("bash", '{"command": "true"}')], say="\n\n"),
+        server.calls([("finish", '{"answer": "done"}')]),
+    ]
+    _, finished, requests = await run_agent(host, tmp_path, answers, policy="forge")
+    assert finished.answer == "done"
+    (said,) = [message for message in requests[-1] if message["role"] == "assistant"]
+    assert said["tool_calls"]
+    assert not said.get("content")
+
+
 FAULTS = [
     ("a busy server", server.error(429, retry_after=0.01), "rate_limit"),
     ("a broken server", server.error(503), "server"),

@@ -199,7 +199,7 @@ class ModelCaller:
         reply = await self._stream(request)
         if not request.tools and not reply.calls and writes_calls(state, step.model):
             reply = _with_written_call(reply, offer.names)
-        if not reply.text and not reply.calls and not state.recovery.rejects_text(""):
+        if not reply.text.strip() and not reply.calls and not state.recovery.rejects_text(""):
             raise ModelFault(
                 events.Fault(
                     kind=events.FaultKind.BAD_OUTPUT, message="the reply has neither text nor a tool call"
@@ -237,7 +237,9 @@ class ModelCaller:
         try:
             parsed = self._tools.parse(call, cut=cut)
         except InvalidCall as wrong:
-            problem = events.CallProblem(kind=wrong.kind, message=wrong.message, input=wrong.arguments)
+            problem = events.CallProblem(
+                kind=wrong.kind, message=wrong.message, input=wrong.arguments, rule=wrong.rule
+            )
             key = raw_call_key(call.name, call.arguments)
             return call.model_copy(update={"key": key, "problem": problem})
         exact[call.id] = parsed

@@ -163,7 +163,7 @@ class History:
     def _exchange(self, seq: int) -> History:
         """Close the exchange: the assistant message and its results in the order of its calls."""
         reply = self.reply
-        if reply is None or (not reply.text and not reply.calls):
+        if reply is None or (not reply.text.strip() and not reply.calls):
             return evolve(self, reply=None, results=())
         messages: list[Message] = [_assistant(reply)]
         tokens = estimate_tokens(reply.text, *(call.name + call.arguments for call in reply.calls))
@@ -179,7 +179,8 @@ class History:
 
 
 def _assistant(reply: events.ReplyFinished) -> Message:
-    message: Message = {"role": "assistant", "content": reply.text or None}
+    # Some providers refuse a text of blanks alone, which models write before their calls.
+    message: Message = {"role": "assistant", "content": reply.text if reply.text.strip() else None}
     if reply.calls:
         message["tool_calls"] = [
             {"id": call.id, "type": "function", "function": _function(call)} for call in reply.calls

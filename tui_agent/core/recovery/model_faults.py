@@ -17,6 +17,7 @@ from tui_agent.core.events import Fault, FaultKind, Level, ModelFaulted, Verdict
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.verdict import MODEL, silent, verdict
+from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
     from tui_agent.core.recovery.policy import RecoveryPolicy
@@ -174,7 +175,9 @@ def plan(
         if faults.shrinks < policy.shrinks and can_shrink:
             return FaultPlan("shrink", "The prompt is too long: the window is shrunk")
         times = (
-            f"after {faults.shrinks} shrinkings of the window" if faults.shrinks else "and cannot be shrunk"
+            f"after {counted(faults.shrinks, 'shrinking')} of the window"
+            if faults.shrinks
+            else "and cannot be shrunk"
         )
         return FaultPlan("degrade", f"The prompt is too long {times}: {fault.message}")
     return _transient(policy, faults, fault, operator_present, fallbacks, jitter)

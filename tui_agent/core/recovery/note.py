@@ -238,12 +238,9 @@ def _detail(failure: Failure) -> str:
 
 
 def _closing(state: RecoveryState, failures: Sequence[Failure]) -> str:
-    """What each kind of failure asks for; the message of an execution is not repeated."""
-    return "\n".join(
-        dict.fromkeys(
-            closing_instruction(failure, state.tools) for failure in failures if failure.kind in FORM_ERRORS
-        )
-    )
+    """What each kind of failure asks for; the messages of executions and of calls that were cut say it themselves."""
+    wrong = [one for one in failures if one.kind in FORM_ERRORS and one.rule != Rule.FORM_CUT]
+    return "\n".join(dict.fromkeys(closing_instruction(failure, state.tools) for failure in wrong))
 
 
 def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Paragraph]:
