@@ -45,7 +45,7 @@ class ApprovalCard(Card):
 
     DEFAULT_CSS = """
     ApprovalCard {
-        & Input { display: none; border: none; padding: 0; height: 1; margin-top: 1; background: $background; }
+        & Input { display: none; margin-top: 1; background: $background; }
         &.-denying Input { display: block; }
         &.-editing CardBody, &.-editing Choices, &.-denying Choices { display: none; }
     }

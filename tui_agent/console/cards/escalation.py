@@ -58,7 +58,7 @@ class EscalationCard(Card):
         border-title-color: $error;
         &.-armed:focus-within { border: round $error; }
         &.-bare { border-top: round $error; }
-        & Input { border: none; padding: 0; height: 1; margin-top: 1; background: $background; }
+        & Input { margin-top: 1; background: $background; }
         &.-bare Input { display: none; }
         &.-bare.-answering Input { display: block; }
         &.-bare.-answering Choices { display: none; }

@@ -46,7 +46,7 @@ class ServerCard(Card):
 
     DEFAULT_CSS = """
     ServerCard {
-        & Input { display: none; border: none; padding: 0; height: 1; margin-top: 1; background: $background; }
+        & Input { display: none; margin-top: 1; background: $background; }
         & .card--field { display: none; color: $text-muted; height: auto; }
         &.-asking Input, &.-asking .card--field { display: block; }
         &.-asking Choices { display: none; }

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui_agent.console.cards.choices import Choice, Choices
+from tui_agent.console.screens.framed import FramedScreen
+
+if TYPE_CHECKING:
+    from textual import events
 
 AROUND = 11
 """Rows of the terminal that the frame and the choices need beside the text."""
 
 
-class AskScreen(ModalScreen[bool]):
+class AskScreen(FramedScreen[bool]):
     """Dismissed with True for `yes`. Choices are a key and what it does; Esc says no. Enter takes the first one."""
 
     DEFAULT_CSS = """
     AskScreen {
-        align: center middle;
-        & > Vertical {
-            width: 72; max-width: 94%; height: auto; max-height: 94%; padding: 1 2;
-            background: $surface; border: round $warning;
-            border-title-color: $warning;
-        }
+        & > Vertical { width: 72; padding: 1 2; border: round $warning; border-title-color: $warning; }
         & VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
         & Choices { margin-top: 1; }
     }
@@ -42,26 +40,23 @@ class AskScreen(ModalScreen[bool]):
     def __init__(
         self, title: str, text: str, yes: tuple[str, str], no: tuple[str, str], *, no_first: bool = False
     ) -> None:
-        super().__init__()
-        self._title = title
+        super().__init__(title)
         self._text = text
         choices = [Choice(*yes, "yes"), Choice(*no, "no")]
         self._choices = choices[::-1] if no_first else choices
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(self._title)
-            with VerticalScroll(can_focus=False):
-                yield Static(Content(self._text))
-            yield Choices(self._choices)
+    def inside(self) -> ComposeResult:
+        with VerticalScroll(can_focus=False):
+            yield Static(Content(self._text))
+        yield Choices(self._choices)
 
     def on_mount(self) -> None:
         """The choice has the keys."""
         self.query_one(Choices).focus()
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
         """The choices stay on the screen; the text scrolls."""
-        self.query_one(VerticalScroll).styles.max_height = max(1, self.app.size.height - AROUND)
+        self.query_one(VerticalScroll).styles.max_height = max(1, event.size.height - AROUND)
 
     def action_read(self, pages: int) -> None:
         """Scroll a long text."""

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui_agent.console.cards.choices import Choice, Choices
+from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.quantities import seconds
 from tui_agent.terminal_text import revealed_line
 
@@ -21,16 +20,12 @@ if TYPE_CHECKING:
     from tui_agent.core.events import BackgroundStarted
 
 
-class BackgroundScreen(ModalScreen[str]):
+class BackgroundScreen(FramedScreen[str]):
     """Dismissed with the id of the command to stop; empty: none."""
 
     DEFAULT_CSS = """
     BackgroundScreen {
-        align: center middle;
-        & VerticalScroll {
-            width: 90; max-width: 95%; height: auto; max-height: 90%; padding: 1 2;
-            background: $surface; border: round $accent; border-title-color: $accent;
-        }
+        & > Vertical { width: 90; padding: 1 2; overflow-y: auto; }
         & Choices { margin-top: 1; }
     }
     """
@@ -39,24 +34,20 @@ class BackgroundScreen(ModalScreen[str]):
 
     def __init__(self, running: Sequence[BackgroundStarted], now: float) -> None:
         """`now` in seconds since the epoch."""
-        super().__init__()
+        super().__init__("In the background")
         self._commands = running
         self._now = now
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(can_focus=False) as box:
-            box.border_title = Content("In the background")
-            for one in self._commands:
-                line = Content.assemble(
-                    (f"⚙ {one.id} ", "$accent"),
-                    (f"{seconds(max(0.0, self._now - one.at))}  ", "$muted"),
-                    revealed_line(one.command, 400),
-                )
-                yield Static(line)
-            stops = [
-                Choice(str(n), f"stop {one.id}", one.id) for n, one in enumerate(self._commands, start=1)
-            ]
-            yield Choices([Choice("c", "close", ""), *stops])
+    def inside(self) -> ComposeResult:
+        for one in self._commands:
+            line = Content.assemble(
+                (f"⚙ {one.id} ", "$accent"),
+                (f"{seconds(max(0.0, self._now - one.at))}  ", "$muted"),
+                revealed_line(one.command, 400),
+            )
+            yield Static(line)
+        stops = [Choice(str(n), f"stop {one.id}", one.id) for n, one in enumerate(self._commands, start=1)]
+        yield Choices([Choice("c", "close", ""), *stops])
 
     def on_mount(self) -> None:
         """The choice has the keys."""

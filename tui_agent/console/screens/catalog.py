@@ -7,42 +7,31 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from tui_agent.console.fields import LineField
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.panes.cursor_list import LIST_KEYS, CursorList
+from tui_agent.console.screens.framed import FramedScreen, Result
 
 if TYPE_CHECKING:
-    from textual import events
-
     from tui_agent.console.session_app import SessionApp
 
 Row = TypeVar("Row")
 
-LOW = 24
-"""Rows of the terminal below which the frame takes all of it."""
 
-
-class Catalog(ModalScreen[None], Generic[Row]):
+class Catalog(FramedScreen[Result], Generic[Row, Result]):
     """A frame around a list; the keys of a subclass come before those of the line."""
 
     app: SessionApp
 
     DEFAULT_CSS = """
     Catalog {
-        align: center middle;
-        & > Vertical {
-            width: 96%; max-width: 130; height: 92%; background: $background; border: round $accent;
-            border-title-color: $accent; border-subtitle-color: $text-muted; padding: 0 1;
-        }
-        & Input { border: none; height: 1; padding: 0; margin-bottom: 1; background: $background; }
-        & Input > .input--placeholder { color: $text-muted; }
+        & > Vertical { width: 96%; max-width: 130; height: 92%; max-height: 100%; background: $background; }
+        & Input { margin-bottom: 1; }
         & CursorList { height: 1fr; }
-        & Static { height: auto; max-height: 40%; color: $foreground; margin-top: 1; }
-        & KeyHints { padding: 0; background: $background; }
+        & Static { max-height: 40%; color: $foreground; margin-top: 1; }
         &.-empty CursorList { display: none; }
         &.-empty Static { height: 1fr; max-height: 100%; margin-top: 0; }
         &.-low Input { margin-bottom: 0; }
@@ -56,28 +45,26 @@ class Catalog(ModalScreen[None], Generic[Row]):
         Binding("enter", "take", "Take", show=False, priority=True),
     ]
 
+    low = 24
+    nothing = "Nothing fits."
+    """What stands there where nothing is listed."""
+
     def __init__(self, title: str, placeholder: str, rows: CursorList[Row], hints: Sequence[Hint]) -> None:
-        super().__init__()
-        self._title, self._placeholder = title, placeholder
+        super().__init__(title)
+        self._placeholder = placeholder
         self.list = rows
         self._hints = (*hints, Hint("Esc", "close", "escape"), Hint("↑↓", "choose", "down"))
-        self._known = Static(markup=False)
+        self.known = Static(markup=False)
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(self._title)
-            yield Input(placeholder=self._placeholder, compact=True)
-            yield self.list
-            yield self._known
-            yield KeyHints(self._hints)
+    def inside(self) -> ComposeResult:
+        yield LineField(placeholder=self._placeholder, compact=True)
+        yield self.list
+        yield self.known
+        yield KeyHints(self._hints)
 
     def on_mount(self) -> None:
         """Everything is listed at first."""
         self.typed("")
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Give up empty lines where there are few."""
-        self.set_class(event.size.height < LOW, "-low")
 
     def typed(self, text: str) -> None:
         """List what fits what was typed."""
@@ -103,14 +90,14 @@ class Catalog(ModalScreen[None], Generic[Row]):
     def describe(self) -> None:
         """Say what is known of the row under the cursor."""
         chosen = self.list.chosen
-        self._known.update(Content("Nothing fits.") if chosen is None else self.about(chosen))
+        self.known.update(Content(self.nothing) if chosen is None else self.about(chosen))
         self.set_class(chosen is None, "-empty")
         # A longer text leaves the list fewer lines.
         self.call_after_refresh(self.list.follow)
 
     def say(self, text: str) -> None:
         """A remark on the lower edge."""
-        self.query_one(Vertical).border_subtitle = Content(text)
+        self.frame.border_subtitle = Content(text)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self.typed(event.value)

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.diff import FileDiff, draw_sides, draw_unified
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.styled_line import Line, Span, fit_middle, pad
+from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
@@ -132,18 +131,11 @@ def _nothing_to_show(file: FileDiff) -> str:
     return "No line of this file was changed: it is empty, or its mode changed."
 
 
-class DiffScreen(ModalScreen[None]):
+class DiffScreen(FramedScreen[None]):
     """`files` as they are when it is opened, at least one; `title` says what they are."""
 
     DEFAULT_CSS = """
-    DiffScreen {
-        align: center middle;
-        & > Vertical {
-            width: 98%; height: 96%; background: $background; padding: 0 1;
-            border: round $accent; border-title-color: $accent; border-subtitle-color: $text-muted;
-        }
-        & KeyHints { padding: 0; background: $background; }
-    }
+    DiffScreen > Vertical { width: 98%; max-width: 98%; height: 96%; background: $background; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -154,22 +146,18 @@ class DiffScreen(ModalScreen[None]):
     ]
 
     def __init__(self, files: Sequence[FileDiff], title: str) -> None:
-        super().__init__()
-        self._title = title
+        super().__init__(title)
         self._list = FileList(files)
         self._list.display = len(files) > 1
         self._pane = FilePane(files[0])
+        added, removed = sum(file.added for file in files), sum(file.removed for file in files)
+        about = one_line(files[0].name, 80) if len(files) == 1 else counted(len(files), "file")
+        self.frame.border_subtitle = Content(f"{about}  +{added} −{removed}")
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            files = self._list.rows
-            box.border_title = Content(self._title)
-            added, removed = sum(file.added for file in files), sum(file.removed for file in files)
-            about = one_line(files[0].name, 80) if len(files) == 1 else counted(len(files), "file")
-            box.border_subtitle = Content(f"{about}  +{added} −{removed}")
-            yield self._list
-            yield self._pane
-            yield KeyHints(HINTS)
+    def inside(self) -> ComposeResult:
+        yield self._list
+        yield self._pane
+        yield KeyHints(HINTS)
 
     def on_mount(self) -> None:
         """The arrows scroll; no remark covers it."""

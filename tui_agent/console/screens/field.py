@@ -8,13 +8,11 @@ from typing import ClassVar, NamedTuple
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
-from tui_agent.console.hints import key_line
 from tui_agent.console.option_row import Option, OptionRow
+from tui_agent.console.screens.framed import FramedScreen
 
 
 class Selection(NamedTuple):
@@ -36,23 +34,16 @@ Values = tuple[str, ...]
 """The line of text where there is one, then the choices."""
 
 
-class FieldScreen(ModalScreen[bool]):
+class FieldScreen(FramedScreen[bool]):
     """Dismissed with True once `take` has taken the values; what it refuses is shown, and nothing typed is lost."""
 
     DEFAULT_CSS = """
     FieldScreen {
-        align: center middle;
-        & > Vertical {
-            width: 84; max-width: 96%; height: auto; max-height: 96%; padding: 0 1; background: $surface;
-            border: round $accent; border-title-color: $accent; border-subtitle-color: $text-muted;
-        }
-        & Input, & Input:focus { border: none; height: 1; padding: 0 1; background: $background; margin: 1 0; }
-        & Input > .input--placeholder { color: $text-muted; }
+        & > Vertical { width: 84; }
+        & Input { margin: 1 0; }
         & Label { color: $text-muted; }
         & OptionRow { margin-bottom: 1; }
-        & Static { height: auto; }
         & .field--about { color: $text-muted; }
-        & .-wrong { color: $error; }
     }
     """
 
@@ -72,25 +63,21 @@ class FieldScreen(ModalScreen[bool]):
         placeholder: str = "",
     ) -> None:
         """`value` None: there is no line of text. `take` gives what is wrong; empty: taken."""
-        super().__init__()
-        self._title, self._about = title, about
-        self._value, self._selections = value, selections
+        super().__init__(title, ("Enter", "take it"), ("Esc", "cancel"))
+        self._about, self._value, self._selections = about, value, selections
         self._judge, self._take = judge, take
         self._placeholder = placeholder
         self._message = Static(markup=False)
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(self._title)
-            box.border_subtitle = key_line(("Enter", "take it"), ("Esc", "cancel"))
-            yield Static(Content(self._about), classes="field--about")
-            if self._value is not None:
-                yield Input(self._value, placeholder=self._placeholder, compact=True, select_on_focus=False)
-            for selection in self._selections:
-                if selection.label:
-                    yield Label(Content(selection.label))
-                yield OptionRow(selection.options, selection.chosen)
-            yield self._message
+    def inside(self) -> ComposeResult:
+        yield Static(Content(self._about), classes="field--about")
+        if self._value is not None:
+            yield Input(self._value, placeholder=self._placeholder, compact=True, select_on_focus=False)
+        for selection in self._selections:
+            if selection.label:
+                yield Label(Content(selection.label))
+            yield OptionRow(selection.options, selection.chosen)
+        yield self._message
 
     def on_mount(self) -> None:
         """What there is to say about the values as they are."""

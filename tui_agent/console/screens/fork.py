@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static, TextArea
 
 from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.fields import LineField, TextField
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.option_row import Option, OptionRow
+from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.core.names import POLICIES
 from tui_agent.quantities import time_of_day
 from tui_agent.store.fork_session import DROP, ForkChoice, fork_choice
@@ -36,8 +36,6 @@ HINTS = (
     Hint("⇧Enter", "new line", "shift+enter"),
     Hint("PgDn", "read on", "pagedown"),
 )
-LOW = 30
-"""Rows of the terminal below which empty lines go."""
 
 
 class Field(TextField):
@@ -72,23 +70,18 @@ class Field(TextField):
         self.insert("\n")
 
 
-class ForkScreen(ModalScreen[ForkChoice | None]):
+class ForkScreen(FramedScreen[ForkChoice | None]):
     """Dismissed with what is to be forked, or None."""
 
     DEFAULT_CSS = """
     ForkScreen {
-        align: center middle;
-        & > Vertical {
-            width: 100; max-width: 96%; height: auto; max-height: 96%; background: $background;
-            border: round $accent; border-title-color: $accent; padding: 0 1;
-        }
+        & > Vertical { width: 100; background: $background; }
         & VerticalScroll { height: auto; max-height: 100%; scrollbar-size-vertical: 1; }
-        & Static { height: auto; }
         & .fork--label { color: $accent; text-style: bold; margin-top: 1; }
         & .fork--hint { color: $text-muted; }
         & CardBody { max-height: 5; }
-        & Input { border: none; height: 1; padding: 0; background: $surface; }
-        & KeyHints { padding: 0; margin-top: 1; background: $background; }
+        & Input { background: $surface; }
+        & KeyHints { margin-top: 1; }
         &.-low .fork--label, &.-low KeyHints { margin-top: 0; }
         &.-low CardBody { max-height: 3; }
     }
@@ -101,30 +94,28 @@ class ForkScreen(ModalScreen[ForkChoice | None]):
         Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
     ]
 
+    low = 30
+
     def __init__(self, point: ForkPoint) -> None:
-        super().__init__()
+        super().__init__("Fork: what if …")
         self._point = point
 
-    def compose(self) -> ComposeResult:
+    def inside(self) -> ComposeResult:
         """The point, then a field for each thing that can be different there."""
         point = self._point
-        with Vertical() as box:
-            box.border_title = Content("Fork: what if …")
-            with VerticalScroll(can_focus=False):
-                yield Static(self._place(), id="place")
-                yield Static(
-                    Content("This session stays as it is. What is left empty goes as it went."),
-                    classes="fork--hint",
-                )
-                yield label("Policy")
-                yield OptionRow(policy_options(point.policy), point.policy)
-                yield label("Model")
-                yield LineField(
-                    placeholder=one_line(point.model) or "as configured", compact=True, id="model"
-                )
-                yield from self._answer_field()
-                yield from self._note_field()
-            yield KeyHints(HINTS if point.open else HINTS[:-2])
+        with VerticalScroll(can_focus=False):
+            yield Static(self._place(), id="place")
+            yield Static(
+                Content("This session stays as it is. What is left empty goes as it went."),
+                classes="fork--hint",
+            )
+            yield label("Policy")
+            yield OptionRow(policy_options(point.policy), point.policy)
+            yield label("Model")
+            yield LineField(placeholder=one_line(point.model) or "as configured", compact=True, id="model")
+            yield from self._answer_field()
+            yield from self._note_field()
+        yield KeyHints(HINTS if point.open else HINTS[:-2])
 
     def _answer_field(self) -> ComposeResult:
         point = self._point
@@ -152,15 +143,7 @@ class ForkScreen(ModalScreen[ForkChoice | None]):
     def on_mount(self) -> None:
         """Focus the first field; no remark covers it."""
         self.app.clear_notifications()
-        self._fit()
         self.query_one(OptionRow).focus()
-
-    def on_resize(self) -> None:
-        """Low terminals go without empty lines."""
-        self._fit()
-
-    def _fit(self) -> None:
-        self.set_class(self.app.size.height < LOW, "-low")
 
     def _place(self) -> Content:
         point = self._point

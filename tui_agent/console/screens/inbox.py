@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.inbox import Item
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, pad, pad_left
+from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.quantities import counted, whole_seconds
 
 if TYPE_CHECKING:
@@ -74,20 +73,15 @@ class InboxList(CursorList[Item]):
         return clip((Span(" " * 9 + row.asks[1]),), width)
 
 
-class InboxScreen(ModalScreen["Item | None"]):
+class InboxScreen(FramedScreen["Item | None"]):
     """Dismissed with the question to go to, or None."""
 
     app: SessionApp
 
     DEFAULT_CSS = """
     InboxScreen {
-        align: center middle;
-        & > Vertical {
-            width: 100; max-width: 96%; height: auto; max-height: 90%; padding: 0 1;
-            background: $surface; border: round $warning;
-            border-title-color: $warning; border-subtitle-color: $text-muted;
-        }
-        & KeyHints { padding: 0; margin-top: 1; background: $surface; }
+        & > Vertical { width: 100; border: round $warning; border-title-color: $warning; }
+        & KeyHints { margin-top: 1; }
     }
     """
 
@@ -100,16 +94,14 @@ class InboxScreen(ModalScreen["Item | None"]):
 
     def __init__(self, items: Callable[[], Sequence[Item]]) -> None:
         """`items`: what waits now."""
-        super().__init__()
+        super().__init__("Inbox")
         self._items = items
         self._list = InboxList()
         self._list.title_of = self._title
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content("Inbox")
-            yield self._list
-            yield KeyHints(HINTS)
+    def inside(self) -> ComposeResult:
+        yield self._list
+        yield KeyHints(HINTS)
 
     def on_mount(self) -> None:
         """Show what waits, and what comes and goes meanwhile."""
@@ -120,7 +112,7 @@ class InboxScreen(ModalScreen["Item | None"]):
         items = self._items()
         self._list.show_items(items, time.time())
         waits = f"{counted(len(items), 'question')} {'waits' if len(items) == 1 else 'wait'}" if items else ""
-        self.query_one(Vertical).border_subtitle = Content(waits)
+        self.frame.border_subtitle = Content(waits)
 
     def _title(self, item: Item) -> str:
         tabs = self.app.tabs

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui_agent.config.errors import ConfigError
 from tui_agent.config.keys import ESCAPE, key_problem, written
 from tui_agent.console.commands import BINDABLE, Command, key_label
-from tui_agent.console.hints import Hint, key_line
+from tui_agent.console.hints import Hint
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.styled_line import Line, Span, fit, pad
 from tui_agent.console.screens.catalog import Catalog
+from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.console.screens.rules import short
 
 if TYPE_CHECKING:
@@ -47,32 +46,25 @@ class KeyList(CursorList[Command]):
         )
 
 
-class KeyCapture(ModalScreen["str | None"]):
+class KeyCapture(FramedScreen["str | None"]):
     """Waits for a key. Dismissed with it; with None where Esc was pressed."""
 
     DEFAULT_CSS = """
     KeyCapture {
-        align: center middle;
-        & > Vertical {
-            width: 64; max-width: 96%; height: auto; padding: 0 1; background: $surface; border: round $accent;
-            border-title-color: $accent; border-subtitle-color: $text-muted;
-        }
-        & Static { height: auto; min-height: 2; }
+        & > Vertical { width: 64; }
+        & Static { min-height: 2; }
         & .-wrong { color: $text-warning; }
     }
     """
 
     def __init__(self, command: Command, check: Callable[[str], tuple[str, bool]]) -> None:
         """`check` says what there is to say about a key, and whether it can be had all the same."""
-        super().__init__()
+        super().__init__(f"A key for {command.title}", ("Esc", "cancel"))
         self._command, self._check = command, check
         self._pressed = ""
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(f"A key for {self._command.title}")
-            box.border_subtitle = key_line(("Esc", "cancel"))
-            yield Static(Content(f"{self._command.help}.\nPress the key."), markup=False)
+    def inside(self) -> ComposeResult:
+        yield Static(Content(f"{self._command.help}.\nPress the key."), markup=False)
 
     def on_key(self, event: events.Key) -> None:
         """Take the key; one that has another meaning only when it is pressed again."""
@@ -93,7 +85,7 @@ class KeyCapture(ModalScreen["str | None"]):
         line.add_class("-wrong")
 
 
-class KeysScreen(Catalog[Command]):
+class KeysScreen(Catalog[Command, None]):
     """What is typed is looked for in names, keys and meanings."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -119,7 +111,6 @@ class KeysScreen(Catalog[Command]):
         self._typed = ""
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.say(short(str(self._file.path)))
 
     def typed(self, text: str) -> None:

@@ -7,14 +7,12 @@ from typing import Any, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_agent.console.fields import LineField
-from tui_agent.console.hints import key_line
+from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.terminal_text import one_line
 
 SHOWN = 200
@@ -33,23 +31,19 @@ class Row(NamedTuple):
     value: Any
 
 
-class PickScreen(ModalScreen[Any]):
+class PickScreen(FramedScreen[Any]):
     """Dismissed with the value of a row, or None."""
 
     DEFAULT_CSS = """
-    PickScreen { align: center middle; }
-    PickScreen Vertical {
-        width: 100; max-width: 98%; height: auto; max-height: 90%; padding: 0 1;
-        background: $surface; border: round $accent;
-        border-title-color: $accent; border-subtitle-color: $text-muted;
+    PickScreen {
+        & > Vertical { width: 100; max-width: 98%; }
+        & OptionList {
+            height: auto; max-height: 16; background: $surface; border: none; padding: 0;
+            text-wrap: nowrap; text-overflow: ellipsis;
+        }
+        & Input { margin-bottom: 1; }
+        & Static { margin-bottom: 1; color: $text-muted; }
     }
-    PickScreen OptionList { height: auto; max-height: 16; background: $surface; border: none; padding: 0;
-        text-wrap: nowrap; text-overflow: ellipsis;
-    }
-    PickScreen Input, PickScreen Input:focus {
-        border: none; height: 1; padding: 0; background: $surface; margin-bottom: 1;
-    }
-    PickScreen Static { margin-bottom: 1; color: $text-muted; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -66,21 +60,17 @@ class PickScreen(ModalScreen[Any]):
         written: Callable[[str], Row | None] = lambda _: None,
     ) -> None:
         """`remark` stands above the list; `written` makes a last row of what is typed, where that is a choice."""
-        super().__init__()
-        self._title = title
+        super().__init__(title, ("Enter", "take"), ("↑↓", "choose"), ("Esc", "close"))
         self._rows = rows
         self._remark = remark or ("" if rows else "There is nothing yet.")
         self._written = written
         self._found: list[Row] = []
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(self._title)
-            box.border_subtitle = key_line(("Enter", "take"), ("↑↓", "choose"), ("Esc", "close"))
-            if self._remark:
-                yield Static(Content(self._remark))
-            yield LineField(placeholder="Type to search")
-            yield OptionList(markup=False)
+    def inside(self) -> ComposeResult:
+        if self._remark:
+            yield Static(Content(self._remark))
+        yield LineField(placeholder="Type to search", compact=True)
+        yield OptionList(markup=False)
 
     def on_mount(self) -> None:
         """Everything is offered at first."""

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.content import Content
-from textual.screen import ModalScreen
 
 from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.hints import Hint, KeyHints
@@ -20,6 +17,7 @@ from tui_agent.console.option_row import Option, OptionRow
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.styled_line import Line, Span, pad
 from tui_agent.console.rewind_text import RewindChoice, preview
+from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.quantities import time_of_day
 from tui_agent.terminal_text import one_line
 
@@ -39,8 +37,6 @@ SCOPES = (
     Option("conversation", "conversation", "c"),
     Option("files", "files", "f"),
 )
-LOW = 20
-"""Rows of the terminal below which empty lines go."""
 
 
 class RewindList(CursorList[RewindChoice]):
@@ -75,18 +71,13 @@ class Preview(CardBody):
         self.scroll_home(animate=False)
 
 
-class RewindScreen(ModalScreen["RewindPlan | None"]):
+class RewindScreen(FramedScreen["RewindPlan | None"]):
     """Dismissed with what is to be done, or None."""
 
     DEFAULT_CSS = """
     RewindScreen {
-        align: center middle;
-        & > Vertical {
-            width: 110; max-width: 96%; height: 36; max-height: 92%; background: $background;
-            border: round $accent; border-title-color: $accent; padding: 0 1;
-        }
+        & > Vertical { width: 110; height: 36; background: $background; }
         & OptionRow { margin-top: 1; }
-        & KeyHints { padding: 0; background: $background; }
         &.-low OptionRow, &.-low Preview { margin-top: 0; }
         &.-low RewindList { max-height: 3; }
         &.-low > Vertical { max-height: 100%; }
@@ -110,8 +101,10 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
         Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
     ]
 
+    low = 20
+
     def __init__(self, session: Session, choices: Sequence[RewindChoice], cursor: int) -> None:
-        super().__init__()
+        super().__init__("Go back")
         self._session = session
         self._list = RewindList(choices, cursor)
         self._wanted: Scope = "both"
@@ -123,27 +116,17 @@ class RewindScreen(ModalScreen["RewindPlan | None"]):
         self._again = False
         self._taking = False
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content("Go back")
-            yield self._list
-            yield self._scopes
-            yield self._preview
-            yield KeyHints(HINTS)
+    def inside(self) -> ComposeResult:
+        yield self._list
+        yield self._scopes
+        yield self._preview
+        yield KeyHints(HINTS)
 
     def on_mount(self) -> None:
         """Look at what the first choice would change; no remark covers it."""
         self.app.clear_notifications()
-        self._fit()
         self.call_after_refresh(self._list.follow)
         self._look()
-
-    def on_resize(self) -> None:
-        """Low terminals go without empty lines."""
-        self._fit()
-
-    def _fit(self) -> None:
-        self.set_class(self.app.size.height < LOW, "-low")
 
     @property
     def _point(self) -> RewindPoint | None:

@@ -89,7 +89,7 @@ def short(path: str) -> str:
     return f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path
 
 
-class RulesScreen(Catalog[RuleRow]):
+class RulesScreen(Catalog[RuleRow, None]):
     """What is typed is tried out on the rules."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -109,7 +109,6 @@ class RulesScreen(Catalog[RuleRow]):
         self._judged: Judgement | None = None
 
     def on_mount(self) -> None:
-        super().on_mount()
         approve = str(self._session.state.session.approve or self._session.settings.approve)
         self.say(f"where no rule applies: {MODES[approve]} ({approve})")
         self._count()
@@ -145,9 +144,9 @@ class RulesScreen(Catalog[RuleRow]):
     def describe(self) -> None:
         """What becomes of what was typed, part by part; otherwise the rule under the cursor."""
         if self._judged is not None:
-            self._known.update(judgement_in_words(self._judged))
+            self.known.update(judgement_in_words(self._judged))
         elif not self.list.rows:
-            self._known.update(Content("No rule is set. ^N adds one; an approval card leaves one behind."))
+            self.known.update(Content("No rule is set. ^N adds one; an approval card leaves one behind."))
         else:
             super().describe()
 

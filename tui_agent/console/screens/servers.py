@@ -74,7 +74,6 @@ class ServersScreen(ReportScreen):
         super().__init__("MCP servers", lambda width: server_lines(rows(), width), *keys)
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.set_interval(1.0, self._again)
 
     def _again(self) -> None:

@@ -14,18 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, ParamSpec, TypeVar
 
 from textual import work
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
-from tui_agent.console.fields import LineField
-from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.panes.cursor_list import LIST_KEYS, CursorList
+from tui_agent.console.hints import Hint
+from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.glyphs import OUTCOMES
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, pad, pad_left, width_of
+from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.line import LineScreen
 from tui_agent.console.session_tree import Entry, entries
 from tui_agent.console.startup import yielding_threads
@@ -50,14 +47,12 @@ HINTS = (
     Hint("F2", "rename", "f2"),
     Hint("^E", "export", "ctrl+e"),
     Hint("^D", "delete", "ctrl+d"),
-    Hint("Esc", "close", "escape"),
-    Hint("↑↓", "choose", "down"),
 )
 PAUSE = 0.08
 """Seconds without a key before the conversations are searched; titles are narrowed down at once."""
 
 LOW = 16
-"""Rows of the list's frame below which what is known of the chosen session takes one line."""
+"""Rows of the terminal below which what is known of the chosen session takes one line."""
 
 ROLES = {"operator": "» you", "model": "· model", "error": "✗ error", "title": "≡ title"}
 """Who said what was found."""
@@ -75,31 +70,13 @@ class Chosen(NamedTuple):
 class SessionList(CursorList[Entry]):
     """Sessions, the newest first, forks below their parents; while something is looked for, with the line found."""
 
-    DEFAULT_CSS = """
-    SessionList { height: 1fr; }
-    """
-
     now = 0.0
     words: Sequence[str] = ()
-    here: frozenset[str] = frozenset()
-    """The sessions that are open in tabs."""
-    waiting = ""
-    """What an empty list says."""
 
-    def show_entries(self, entries: Sequence[Entry], words: Sequence[str], now: float) -> None:
-        """Show these; the cursor stays on its session where that is still there, unless other words are looked for."""
-        before = self.chosen if words == self.words else None
-        self.rows, self.words, self.now = entries, words, now
-        self.row_height = 2 if words else 1
-        same = (place for place, each in enumerate(entries) if before and each.row.id == before.row.id)
-        self.cursor = next(same, 0)
-        self.redraw()
-        self.follow()
-
-    def draw(self, width: int, height: int) -> Sequence[Line]:
-        if self.rows:
-            return super().draw(width, height)
-        return [(Span(fit(self.waiting or "○ no session fits", width), "muted"),)]
+    def __init__(self, here: frozenset[str]) -> None:
+        """`here`: the sessions that are open in tabs."""
+        super().__init__()
+        self.here = here
 
     def draw_row(self, row: Entry, width: int, *, current: bool) -> Line:
         session = row.row
@@ -177,8 +154,8 @@ def _flat(text: str) -> str:
     return re.sub(r"\s+", " ", sanitize(text))
 
 
-def about(row: SessionRow, parent: str, width: int, lines: int) -> str:
-    """What is known of a session, in so many lines of `width` cells. `parent`: its title, where it is a fork."""
+def about(row: SessionRow, parent: str, lines: int) -> str:
+    """What is known of a session, in so many lines. `parent`: its title, where it is a fork."""
     cost = "cost unknown" if row.cost is None else f"${row.cost:.2f}"
     first = [row.id, row.workspace, row.model, f"policy {row.policy}" if row.policy else ""]
     second = [
@@ -193,31 +170,20 @@ def about(row: SessionRow, parent: str, width: int, lines: int) -> str:
     both = [" · ".join(one_line(part, 120) for part in parts if part) for parts in (first, second)]
     if lines == 1:
         both = [" · ".join((row.id, *both[1:]))]
-    return "\n".join(fit(line, width) for line in both)
+    return "\n".join(both)
 
 
-class SessionsScreen(ModalScreen["Chosen | None"]):
+class SessionsScreen(Catalog[Entry, "Chosen | None"]):
     """Dismissed with a session, or None."""
 
     DEFAULT_CSS = """
     SessionsScreen {
-        align: center middle;
-        & > Vertical {
-            width: 96%; height: 92%; background: $background; border: round $accent;
-            border-title-color: $accent; border-subtitle-color: $text-muted; padding: 0 1;
-        }
-        & Input { border: none; height: 1; padding: 0; margin-bottom: 1; background: $background; }
-        & Static { height: 2; color: $text-muted; margin-top: 1; }
-        & KeyHints { padding: 0; background: $background; }
-        &.-low Input { margin-bottom: 0; }
-        &.-low Static { margin-top: 0; }
-        &.-low > Vertical { width: 100%; height: 100%; }
+        & > Vertical { max-width: 100%; }
+        & Static { color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
     }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        *LIST_KEYS,
-        Binding("enter", "choose('resume')", "Open", show=False, priority=True),
         Binding("ctrl+r", "choose('replay')", "Replay", show=False, priority=True),
         Binding("f2", "rename", "Rename", show=False, priority=True),
         Binding("ctrl+e", "export", "Export", show=False, priority=True),
@@ -231,31 +197,19 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
         here: frozenset[str] = frozenset(),
     ) -> None:
         """`export` writes the session in a folder to a file; `here`: the sessions that are open in this console."""
-        super().__init__()
+        self._list = SessionList(here)
+        super().__init__("Sessions", "Search in titles, workspaces and all that was said", self._list, HINTS)
         self._store = store
         self._export = export
         self._rows: list[SessionRow] = []
-        self._list = SessionList()
-        self._list.here = here
-        self._list.waiting = "looking…"
-        self._about = Static(markup=False)
-
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content("Sessions")
-            yield LineField(placeholder="Search in titles, workspaces and all that was said", compact=True)
-            yield self._list
-            yield self._about
-            yield KeyHints(HINTS)
+        self.nothing = "looking…"
 
     def on_mount(self) -> None:
         """What the index knows at once, then what changed since."""
         self.run_worker(self._load(), exclusive=True, group="load")
 
     def on_resize(self, event: events.Resize) -> None:
-        """Give up empty lines where there are few."""
-        self.set_class(event.size.height < LOW + 8, "-low")
-        self.call_after_refresh(self._show_about)
+        self.describe()
 
     async def _load(self) -> None:
         await self._read()
@@ -268,52 +222,44 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
             await _in_thread(self._store.refresh, progressed)
             await self._read()
         used = await _in_thread(self._store.disk_use)
-        self._say(f"{counted(len(self._rows), 'session')} · {used.total / 1e6:.1f} MB")
+        self.say(f"{counted(len(self._rows), 'session')} · {used.total / 1e6:.1f} MB")
 
     async def _read(self) -> None:
         self._rows = [row for row in await _in_thread(self._store.rows) if _is_worth_listing(row)]
-        self._list.waiting = ""
-        await self._search(0.0)
+        self.nothing = "○ no session fits"
+        await self._search(self.query_one(Input).value, 0.0)
 
     def _progressed(self, done: int, of: int) -> None:
         if self.is_attached:
-            self._say(f"reading {done} of {of}…")
+            self.say(f"reading {done} of {of}…")
 
-    def _say(self, text: str) -> None:
-        self.query_one(Vertical).border_subtitle = Content(text)
+    def typed(self, text: str) -> None:
+        self.run_worker(self._search(text, PAUSE), exclusive=True, group="search")
 
-    async def _search(self, pause: float) -> None:
+    async def _search(self, typed: str, pause: float) -> None:
         """Narrow down by titles at once, and by all that was said once nobody types."""
-        typed = self.query_one(Input).value.strip()
         await self._show(typed, ())
-        if typed:
+        if typed.strip():
             await asyncio.sleep(pause)
             await self._show(typed, await _in_thread(self._store.found, typed))
 
     async def _show(self, typed: str, hits: Sequence[Hit]) -> None:
+        """List what was found; the cursor stays on its session, unless other words are looked for."""
         found = await _in_thread(entries, self._rows, typed, hits)
-        self._list.show_entries(found, typed.lower().split(), time.time())
-        self._show_about()
+        words = typed.lower().split()
+        before = self._list.chosen if words == self._list.words else None
+        self._list.words, self._list.now, self._list.row_height = words, time.time(), 2 if words else 1
+        same = (place for place, each in enumerate(found) if before and each.row.id == before.row.id)
+        self.put(found, next(same, 0))
 
-    def _show_about(self) -> None:
-        chosen, width = self._list.chosen, self._about.size.width
-        if chosen is None or not width:
-            self._about.update("", layout=False)
-            return
-        titles = (row.title for row in self._rows if row.id == chosen.row.parent)
-        parent = next(titles, chosen.row.parent)
-        said = about(chosen.row, parent, width, 1 if self.size.height < LOW else 2)
-        self._about.update(said, layout=False)
+    def about(self, row: Entry) -> Content:
+        titles = (each.title for each in self._rows if each.id == row.row.parent)
+        parent = next(titles, row.row.parent)
+        return Content(about(row.row, parent, 1 if self.size.height < LOW else 2))
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Search as it is typed."""
-        self.run_worker(self._search(PAUSE), exclusive=True, group="search")
-
-    def on_cursor_list_moved(self, _: CursorList.Moved) -> None:
-        self._show_about()
-
-    def action_move(self, step: int) -> None:
-        self._list.move(step)
+    def action_take(self) -> None:
+        """Go on with the session."""
+        self.action_choose("resume")
 
     def action_choose(self, what: Literal["resume", "replay"]) -> None:
         """Go on with the session, or watch it, from where something was found."""
@@ -321,11 +267,6 @@ class SessionsScreen(ModalScreen["Chosen | None"]):
         if chosen is not None:
             at = chosen.hit.seq if chosen.hit is not None else 0
             self.dismiss(Chosen(chosen.row.id, what, at, tuple(self._list.words)))
-
-    def on_cursor_list_clicked(self, event: CursorList.Clicked) -> None:
-        """A second click on a row goes on with it."""
-        if event.again:
-            self.action_choose("resume")
 
     def _closed_one(self, what: str) -> SessionRow | None:
         """The chosen session, unless it is open: an open one is written by its tab alone."""

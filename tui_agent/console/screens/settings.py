@@ -67,7 +67,7 @@ def where(origin: str) -> str:
     return one_line(Path(origin).name if origin.startswith("/") else "" if origin == "default" else origin)
 
 
-class SettingsScreen(Catalog[SettingRow]):
+class SettingsScreen(Catalog[SettingRow, None]):
     """What is typed is looked for in names, meanings and groups."""
 
     def __init__(self, file: UserFile, applied: Applied, open_elsewhere: Callable[[str], None]) -> None:
@@ -79,7 +79,6 @@ class SettingsScreen(Catalog[SettingRow]):
         self._typed = ""
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.say(short(str(self._file.path)))
         self._read()
 

@@ -8,31 +8,23 @@ from typing import ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
 from tui_agent.config.user_file import TableError
 from tui_agent.console.fields import TextField
-from tui_agent.console.hints import key_line
+from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.terminal_text import reveal
 
-KEYS = key_line(("^S", "keep it"), ("Esc", "cancel"))
 
-
-class TableScreen(ModalScreen[bool]):
+class TableScreen(FramedScreen[bool]):
     """Dismissed with True once `take` has taken the text; what it refuses is shown, with the cursor at the line."""
 
     DEFAULT_CSS = """
     TableScreen {
-        align: center middle;
-        & > Vertical {
-            width: 96%; max-width: 110; height: 80%; padding: 0 1; background: $surface; border: round $accent;
-            border-title-color: $accent; border-subtitle-color: $text-muted;
-        }
+        & > Vertical { width: 96%; max-width: 110; height: 80%; }
         & TextArea { height: 1fr; border: none; padding: 0; margin: 1 0; background: $background; }
-        & Static { height: auto; max-height: 5; color: $text-muted; }
+        & Static { max-height: 5; color: $text-muted; }
         & .-wrong { color: $error; }
     }
     """
@@ -44,18 +36,15 @@ class TableScreen(ModalScreen[bool]):
 
     def __init__(self, title: str, about: str, text: str, take: Callable[[str], Awaitable[None]]) -> None:
         """`take` raises `TableError` for a text that is not to be kept."""
-        super().__init__()
-        self._title, self._about, self._text, self._take = title, about, text, take
+        super().__init__(title, ("^S", "keep it"), ("Esc", "cancel"))
+        self._about, self._text, self._take = about, text, take
         self._warned = False
         self._message = Static(markup=False)
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(self._title)
-            box.border_subtitle = KEYS
-            yield Static(Content(self._about))
-            yield TextField(self._text, show_line_numbers=True, compact=True)
-            yield self._message
+    def inside(self) -> ComposeResult:
+        yield Static(Content(self._about))
+        yield TextField(self._text, show_line_numbers=True, compact=True)
+        yield self._message
 
     def on_mount(self) -> None:
         self.query_one(TextArea).focus()

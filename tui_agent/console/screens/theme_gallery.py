@@ -45,7 +45,7 @@ class ThemeList(CursorList[ThemeRow]):
         )
 
 
-class ThemeGallery(Catalog[ThemeRow]):
+class ThemeGallery(Catalog[ThemeRow, None]):
     """At the side, so that the console is seen behind it."""
 
     DEFAULT_CSS = """
@@ -61,11 +61,8 @@ class ThemeGallery(Catalog[ThemeRow]):
         self._waiting: Timer | None = None
 
     def on_mount(self) -> None:
-        """The present theme is under the cursor; a theme of your own is a file in the folder that is named."""
+        """A theme of your own is a file in the folder that is named."""
         self._former = self.app.theme
-        super().on_mount()
-        names = [row.name for row in self.list.rows]
-        self.put(self.list.rows, names.index(self._former) if self._former in names else 0)
         self.say(f"yours: {short(str(user_theme_folder()))}")
 
     def typed(self, text: str) -> None:
@@ -77,7 +74,8 @@ class ThemeGallery(Catalog[ThemeRow]):
             row = ThemeRow(name, self.app.theme_sources.get(name, "Textual"), kind)
             if all(word in " ".join(row).lower() for word in text.lower().split()):
                 rows.append(row)
-        self.put(rows, 0 if text else None)
+        names = [row.name for row in rows]
+        self.put(rows, names.index(self.app.theme) if not text and self.app.theme in names else 0)
         if text:
             self._preview_soon()
 
@@ -97,7 +95,6 @@ class ThemeGallery(Catalog[ThemeRow]):
         )
 
     def on_cursor_list_moved(self, _: CursorList.Moved) -> None:
-        super().on_cursor_list_moved(_)
         self._preview_soon()
 
     def _preview_soon(self) -> None:
