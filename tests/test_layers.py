@@ -17,7 +17,7 @@ PACKAGE = "tui_agent"
 FLOORS = (
     {"", "globs", "quantities", "rule_book", "secret_names", "shell_syntax", "terminal_text"},
     {"core", "processes"},
-    {"sandbox"},
+    {"sandbox", "call_names"},
     {"permissions"},
     {"config"},
     {"models", "tools"},

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from tui_agent.call_names import short_input
 from tui_agent.core import events
 from tui_agent.core.projections.background import in_words
-from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
+from tui_agent.core.projections.plan import UPDATE_PLAN
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line, revealed_line
 
@@ -36,15 +37,10 @@ def event_line(event: events.Event, signs: Signs) -> str:
     return "" if make is None else make(event, signs)
 
 
-_SHOWN_ARGUMENT = ("command", "path", "pattern", "url", "question")
-
-
 def call_words(event: events.ToolResult | events.ToolStarted, limit: int = 100) -> str:
     """The call: its name and what it is about."""
-    if event.tool == UPDATE_PLAN:
-        return one_line(f"plan {plan_of(event.input).summary}", limit)
-    about = next((event.input[name] for name in _SHOWN_ARGUMENT if name in event.input), "")
-    return revealed_line(f"{event.tool} {about}".strip(), limit)
+    tool = "plan" if event.tool == UPDATE_PLAN else event.tool
+    return revealed_line(f"{tool} {short_input(event.tool, event.input)}".strip(), limit)
 
 
 def _refused(event: events.ToolRefused, signs: Signs) -> str:

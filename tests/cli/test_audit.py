@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import start_session
+from tests.store.session_events import stamp
 from tui_agent.config.sections import PermissionSettings
+from tui_agent.core import events
 from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.store.audit import effects_of, in_words
 from tui_agent.store.journal import read_journal
@@ -81,6 +83,33 @@ async def test_every_effect_is_listed_with_what_let_it_happen(tmp_path: Path) ->
     lines = in_words(effects)
     assert any("exit 3 -> exit code 3" in line for line in lines)
     assert in_words([]) == ["It did nothing."]
+
+
+def test_the_audit_of_an_imported_run_claims_nothing_that_the_recording_does_not_say() -> None:
+    common = {"call_id": "c", "tool": "Edit", "input": {"file_path": "a.py", "old": "x\ny"}}
+    asked = {"call_id": "d", "tool": "book", "input": {"legs": [{"to": "DEN"}], "bags": None}}
+    recorded = [
+        events.SessionStarted(session_id="s", workspace="/w", source="Claude Code"),
+        events.RunStarted(run=1, task="go", policy="", approve=events.Approval.ALL),
+        events.ModelCallStarted(iteration=1, model="claude-x"),
+        events.ToolStarted(**common),
+        events.ToolSucceeded(**common, changed=("a.py",)),
+        events.ToolStarted(**asked),
+        events.ToolSucceeded(**asked),
+        events.ToolRefused(**asked, refusal="denied", reason="denied by the operator"),
+        events.ToolStarted(call_id="e", tool="bash", input={"command": "make"}),
+        events.ToolSucceeded(call_id="e", tool="bash", input={"command": "make"}),
+    ]
+    lines = [line.split(maxsplit=2)[2] for line in in_words(effects_of(stamp(recorded)))[1:]]
+    assert lines == [
+        "model       claude-x",
+        "file        a.py (Edit)",
+        'call        book legs=[{"to": "DEN"}] bags=null (ok)',
+        'refused     book legs=[{"to": "DEN"}] bags=null: denied by the operator',
+        "command     make -> ok",
+    ]
+    here = [*recorded, events.SessionResumed(workspace="/w"), events.RunStarted(run=2, task="on", policy="")]
+    assert effects_of(stamp(here))[-1]["kind"] == "approval"
 
 
 def test_the_audit_of_the_newest_session_is_printed(cli: CommandLine) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from tui_agent.call_names import short_input
 from tui_agent.console.operator import ApprovalQuestion, EscalationQuestion, GateQuestion, ServerQuestion
-from tui_agent.console.panes.calls import short_input
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.console.panes.calls import short_input
+from tui_agent.call_names import short_input
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.incident import next_words
 from tui_agent.core import events

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui_agent.call_names import short_input
 from tui_agent.console.panes.blocks import account
-from tui_agent.console.panes.calls import short_input
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.incident import incident_name, next_words
 from tui_agent.core import events

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tui_agent.call_names import short_input
 from tui_agent.core import events
 from tui_agent.permissions.rules import Rule
 from tui_agent.store.journal import read_journal
@@ -20,6 +21,7 @@ file: path, sha256_before, sha256, tool, allowed_by · command: command, exit_co
 background: id, command, exit_code, outcome · model: server, model · network: address, outcome, allowed_by ·
 call: tool, input, outcome, allowed_by · refused: tool, input, reason · hook: hook, command, outcome ·
 server: server, status · changed: paths (the workspace after an iteration) · rewound: paths · approval: mode
+None is what is not known: an imported recording names no server, sandbox or hash, and holds no mode of approval.
 """
 
 _READS = frozenset({"read_file", "list_dir", "glob", "grep", "finish", "ask_operator", "update_plan"})
@@ -46,26 +48,36 @@ def rule_uses(folder: Path, rules: Iterable[Rule]) -> Counter[str]:
 class _Audit:
     def __init__(self) -> None:
         self._run = 0
-        self._sandbox = ""
+        self._imported = False
+        self._sandbox: str | None = None
         self._allowed: dict[str, str] = {}
         self._servers: set[tuple[str, str]] = set()
 
     def read(self, journal: Iterable[events.Event]) -> Iterator[Effect]:
         for event in journal:
+            self._begin(event)
             for kind, facts in self._effects(event):
                 yield {"seq": event.seq, "at": event.at, "run": self._run, "kind": kind, **facts}
 
+    def _begin(self, event: events.Event) -> None:
+        match event:
+            case events.SessionStarted():
+                self._imported = bool(event.source)
+            case events.SessionResumed() if event.workspace:
+                self._imported = False  # what follows was done here
+            case events.RunStarted():
+                self._run, self._sandbox = event.run, None if self._imported else event.sandbox
+                self._servers.clear()
+
     def _effects(self, event: events.Event) -> Iterator[tuple[str, Effect]]:
         match event:
-            case events.RunStarted():
-                self._run, self._sandbox = event.run, event.sandbox
-                self._servers.clear()
+            case events.RunStarted() if not self._imported:
                 yield "approval", {"mode": str(event.approve)}
             case events.SettingChanged(setting="approve"):
                 yield "approval", {"mode": event.value}
             case events.ModelCallStarted() if (event.server, event.model) not in self._servers:
                 self._servers.add((event.server, event.model))
-                yield "model", {"server": event.server, "model": event.model}
+                yield "model", {"server": None if self._imported else event.server, "model": event.model}
             case events.ToolStarted():
                 self._allowed[event.call_id] = event.allowed_by
             case events.ToolSucceeded() | events.ToolFailed() | events.ToolCancelled():
@@ -127,20 +139,26 @@ def _said(effect: Effect) -> str:
     match effect["kind"]:
         case "file":
             before, after = (str(effect[key] or "none")[:_SHORT_HASH] for key in ("sha256_before", "sha256"))
-            return f"{effect['path']} sha256 {before} -> {after} ({effect['tool']})"
+            hashes = "" if before == after == "none" else f"sha256 {before} -> {after} "
+            # Where a recording names no file, the tool stands in its place.
+            path = "a file" if effect["path"] == effect["tool"] else effect["path"]
+            return f"{path} {hashes}({effect['tool']})"
         case "command":
             walls = {"off": "no sandbox", "": "sandbox not known"}.get(effect["sandbox"], effect["sandbox"])
-            return f"{effect['command']} -> {_code(effect)} ({walls})"
+            return f"{effect['command']} -> {_code(effect)}" + (f" ({walls})" if walls else "")
         case "background":
             return f"{effect['id']}: {effect['command']} -> {_code(effect)}"
         case "model":
-            return f"{effect['model']} at {effect['server'] or 'the address of its provider'}"
+            place = (
+                "" if effect["server"] is None else f" at {effect['server'] or 'the address of its provider'}"
+            )
+            return f"{effect['model'] or 'not named'}{place}"
         case "network":
             return f"{effect['address']}  ({effect['outcome']})"
         case "refused":
-            return f"{effect['tool']} {effect['input']}: {effect['reason']}"
+            return f"{_call(effect)}: {effect['reason']}"
         case "call":
-            return f"{effect['tool']} {effect['input']}  ({effect['outcome']})"
+            return f"{_call(effect)}  ({effect['outcome']})"
         case "changed" | "rewound":
             return ", ".join(effect["paths"])
         case "hook":
@@ -149,6 +167,10 @@ def _said(effect: Effect) -> str:
             return f"{effect['server']}: {effect['status']}"
         case _:
             return f"--approve {effect['mode']}"
+
+
+def _call(effect: Effect) -> str:
+    return f"{effect['tool']} {short_input(effect['tool'], effect['input'])}".rstrip()
 
 
 def _code(effect: Effect) -> str:

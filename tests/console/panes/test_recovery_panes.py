@@ -110,6 +110,17 @@ async def test_attempts_are_listed_newest_first_with_pips_limits_and_blocks() ->
     assert rows[3].strip() == "ModuleNotFoundError: No module named 'statistics_helpers'"
 
 
+async def test_attempts_of_one_tool_show_what_tells_them_apart() -> None:
+    story = Story().run("Go.")
+    legs = [{"date": "2024-05-27", "from": "IAH", "to": "DEN"}] * 4
+    for payment in ("gift_card_1", "gift_card_2"):
+        story.ask_model()
+        (call,) = story.reply("", ("book", {"cabin": "business", "legs": legs, "payment": payment}))
+        story.fail(call, "not enough").judge()
+    rows = (await text_at(AttemptsPane, story, (50, 6))).split("\n")
+    assert [row.split()[2] for row in rows[:3:2]] == ["payment=gift_card_2", "payment=gift_card_1"]
+
+
 async def test_a_call_that_the_operator_lets_run_once_more_is_not_shown_as_blocked() -> None:
     story = troubled()
     asked = next(entry for entry in story.state.recovery.attempts.newest_first() if entry.blocked)

@@ -14,13 +14,13 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Input
 
+from tui_agent.call_names import main_argument, short_input
 from tui_agent.console.cards.answer_field import AnswerField
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.commands import is_command
-from tui_agent.console.panes.calls import main_argument, short_input
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import Asked
 from tui_agent.core.recovery.signature import normalise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui_agent.console.panes.calls import short_input
+from tui_agent.call_names import short_input, telling_arguments
 from tui_agent.console.panes.glyphs import pips
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import Asked, LinePane, newest_rule, not_used, subtitle
@@ -42,6 +42,8 @@ class AttemptsPane(LinePane):
         self._policy: object = None
         self._rule = ""
         self._entries: list[AttemptEntry] = []
+        self._telling: list[frozenset[str]] = []
+        """For each entry that is drawn, the arguments that tell it from the others."""
         self._recovered: dict[str, Incident] = {}
         self._open: Mapping[str, Incident] = {}
         self._fresh: tuple[str, ...] = ()
@@ -56,6 +58,7 @@ class AttemptsPane(LinePane):
             return
         self._attempts, self._policy, self._rule, self._recovered, self._fresh = part
         self._entries = [entry for entry in attempts.newest_first() if entry.key not in recovered]
+        self._telling = telling_arguments([(entry.tool, entry.input) for entry in self._entries[:SHOWN]])
         blocked = sum(is_blocked(entry) for entry in self._entries)
         unused = not_used(policy, policy.attempts == "off")
         self.border_subtitle = subtitle(f"⊘ {blocked} blocked" if blocked else "", unused=unused, rule=rule)
@@ -78,8 +81,8 @@ class AttemptsPane(LinePane):
         roomy = len(entries) * 2 <= height - len(lines)
         pip_width = max(len(pips(entry.count, entry.limit)) for entry in entries[:SHOWN])
         tool_width = min(max(len(entry.tool) for entry in entries[:SHOWN]), max(4, width // 4))
-        for entry in entries[:SHOWN]:
-            lines.append(self._row(entry, width, pip_width, tool_width))
+        for entry, telling in zip(entries, self._telling, strict=False):
+            lines.append(self._row(entry, telling, width, pip_width, tool_width))
             if roomy:
                 message = Span(" " * (pip_width + 1) + headline(entry.last_message), "muted")
                 lines.append(clip((message,), width))
@@ -98,7 +101,9 @@ class AttemptsPane(LinePane):
         )
         return justified(left, (Span(f"{how} after {incident.times}", role),), width)
 
-    def _row(self, entry: AttemptEntry, width: int, pip_width: int, tool_width: int) -> Line:
+    def _row(
+        self, entry: AttemptEntry, telling: frozenset[str], width: int, pip_width: int, tool_width: int
+    ) -> Line:
         blocked = is_blocked(entry)
         out_of_tries = entry.count >= entry.limit
         role = "blocked" if blocked or entry.denials else "error" if out_of_tries else "warn"
@@ -106,7 +111,7 @@ class AttemptsPane(LinePane):
         status = _status(entry, blocked)
         if width < 30:
             status = status.removesuffix(" blocked")
-        call = short_input(entry.tool, entry.input)
+        call = short_input(entry.tool, entry.input, telling=telling)
         room = width - pip_width - tool_width - 2 - len(status) - 1
         left = (
             Span(pad(pips(entry.count, entry.limit), pip_width) + " ", role),

@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from tui_agent.console.panes.calls import short_input
+from tui_agent.call_names import short_input
 from tui_agent.console.panes.diff import diff_counts, draw_diff
 from tui_agent.console.panes.glyphs import CALL_STATES, KINDS
 from tui_agent.console.panes.headline import headline

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_agent.console.panes.calls import short_input
+from tui_agent.call_names import short_input
 from tui_agent.console.panes.confidence import next_step
 from tui_agent.console.panes.glyphs import STRATEGIES
 from tui_agent.console.panes.headline import headline

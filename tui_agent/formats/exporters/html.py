@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from tui_agent.call_names import short_input
 from tui_agent.core.projections.entries import (
     CallEntry,
     CallState,
@@ -45,7 +46,6 @@ from tui_agent.formats.exporters.wording import (
     counts,
     input_text,
     rate,
-    subject,
 )
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import visible
@@ -130,7 +130,7 @@ def _environment() -> Environment:
         "role": _role,
         "seconds": _seconds,
         "short": _short,
-        "subject": subject,
+        "subject": lambda call: short_input(call.tool, call.input, call.arguments),
         "sums": _sums,
         "words": lambda name: name.replace("_", " "),
     }

@@ -79,29 +79,6 @@ def call_state(call: CallEntry) -> str:
     return {"denied": "denied", "blocked": call.refusal or "blocked"}.get(str(call.state), str(call.state))
 
 
-_SUBJECTS = (
-    "command",
-    "cmd",
-    "file_path",
-    "path",
-    "pattern",
-    "query",
-    "url",
-    "question",
-    "arguments",
-    "lines",
-)
-
-
-def subject(call: CallEntry) -> str:
-    """What a call is about, for one line: its command, path or the like, else its whole input."""
-    for name in _SUBJECTS:
-        value = call.input.get(name)
-        if isinstance(value, str) and value:
-            return value
-    return json.dumps(call.input, ensure_ascii=False, sort_keys=True) if call.input else call.arguments
-
-
 def input_text(call: CallEntry) -> str:
     """A call's whole input: as JSON on many lines, or as the model sent it where it could not be read."""
     return json.dumps(call.input, ensure_ascii=False, indent=2) if call.input else call.arguments

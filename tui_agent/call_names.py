@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
 _MAIN_ARGUMENT = {
     "read_file": "path",
@@ -25,15 +26,18 @@ _MAIN_ARGUMENT = {
     "ask_operator": "question",
     "finish": "answer",
 }
-_USUAL_NAMES = ("command", "cmd", "file_path", "pattern", "query", "url", "path", "question")
+_USUAL_NAMES = ("command", "cmd", "file_path", "pattern", "query", "url", "path", "question", "arguments")
 """Of main arguments of other programs' tools, the most telling first."""
 _LIMIT = 400
+_LONG = 40
+"""Characters of an argument's value that are shown beside others."""
+_PLAIN = re.compile(r"[^\s\"'=]+")
 _PARSED = 10_000
 """Characters of a call that is parsed only to be shown."""
 
 
-def short_input(tool: str, arguments: Mapping[str, Any], raw: str = "") -> str:
-    """The call's main argument on one safe line; for tools that we do not know with everything else as JSON.
+def short_input(tool: str, arguments: Mapping[str, Any], raw: str = "", telling: Collection[str] = ()) -> str:
+    """The call's main argument on one safe line; for tools that we do not know with all others, the `telling` first.
 
     `raw` is the text as the model sent it, for calls that were not or could not be parsed.
     """
@@ -44,10 +48,42 @@ def short_input(tool: str, arguments: Mapping[str, Any], raw: str = "") -> str:
         return shortened(raw) if raw not in ("", "{}") else ""
     name = main_argument(tool, arguments)
     if name and name == _MAIN_ARGUMENT.get(tool):
-        return shortened(str(arguments[name])) + _rest(tool, arguments)
-    rest = {other: value for other, value in arguments.items() if other != name}
-    written = json.dumps(rest, ensure_ascii=False, sort_keys=True, default=str) if rest else ""
-    return shortened(f"{arguments[name]} {written}".rstrip() if name else written)
+        others = [other for other in telling if other != name]
+        known = shortened(str(arguments[name])) + _rest(tool, arguments)
+        return " ".join([known, *(_named(other, arguments[other]) for other in others if other in arguments)])
+    rest = [_named(other, value) for other, value in arguments.items() if other != name and other in telling]
+    rest += [
+        _named(other, value) for other, value in arguments.items() if other != name and other not in telling
+    ]
+    return shortened(" ".join([str(arguments[name]), *rest] if name else rest))
+
+
+def telling_arguments(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[frozenset[str]]:
+    """For each call of a list, the arguments that tell it from those of the same tool and main argument."""
+    alike: dict[tuple[str, object], list[Mapping[str, Any]]] = {}
+    for tool, arguments in calls:
+        alike.setdefault(_shown_alone(tool, arguments), []).append(arguments)
+    return [
+        frozenset(
+            name
+            for name, value in arguments.items()
+            if any(other.get(name) != value for other in alike[_shown_alone(tool, arguments)])
+        )
+        for tool, arguments in calls
+    ]
+
+
+def _shown_alone(tool: str, arguments: Mapping[str, Any]) -> tuple[str, object]:
+    return tool, arguments.get(main_argument(tool, arguments))
+
+
+def _named(name: str, value: object) -> str:
+    written = value if isinstance(value, str) and _PLAIN.fullmatch(value) else _as_json(value)
+    return f"{one_line(name)}={shortened(written, _LONG)}"
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def main_argument(tool: str, arguments: Mapping[str, Any]) -> str:
@@ -65,12 +101,12 @@ def _parsed(raw: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, limit: int = _LIMIT) -> str:
     """`text` on one line with nothing hidden: controls spelled out, and beginning and end of what is too long."""
-    if len(text) > 10 * _LIMIT:
-        text = f"{text[: 5 * _LIMIT]} … {text[-5 * _LIMIT :]}"
+    if len(text) > 10 * limit:
+        text = f"{text[: 5 * limit]} … {text[-5 * limit :]}"
     line = " ".join(reveal(text).split())
-    return line if len(line) <= _LIMIT else f"{line[: _LIMIT // 2]} … {line[-_LIMIT // 2 :]}"
+    return line if len(line) <= limit else f"{line[: limit // 2]} … {line[-limit // 2 :]}"
 
 
 def _rest(tool: str, arguments: Mapping[str, Any]) -> str:
