@@ -13,10 +13,15 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
+from tests.console.live_harness import live
 from tests.console.terminal import ROOT, Terminal
+from tests.console.waiting import wear
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.ascii_glyphs import AsciiGlyphs, ascii_glyphs
+from tui_agent.console.option_row import Option
 from tui_agent.console.program import first_theme
+from tui_agent.console.screens.field import FieldScreen, Judged, Selection, Values
+from tui_agent.console.screens.pick import PickScreen, Row
 from tui_agent.console.uncoloured import Uncoloured
 
 COLOUR = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[0-9;]*)?m")
@@ -87,6 +92,39 @@ def test_sixteen_colours_are_the_terminals_own_unless_a_theme_is_wanted(
         first_theme(ConsoleArguments(overrides={"theme": "agent-light"}), few_colours=True).name
         == "agent-light"
     )
+
+
+@pytest.mark.parametrize(("theme", "shows"), [("terminal", "underline"), ("agent-dark", "reverse")])
+async def test_what_is_chosen_stands_out_where_no_ground_shows_it(
+    theme: str, shows: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a list to pick from, and among options, in the terminal's own colours or without any."""
+    if shows == "reverse":
+        monkeypatch.setenv("NO_COLOR", "1")
+
+    def judge(_: Values) -> Judged:
+        return Judged("")
+
+    async def take(_: Values) -> str:
+        return ""
+
+    options = Selection("", (Option("a", "chosen"), Option("b", "other")), "a")
+    async with live((80, 24)) as console:
+        await console.until(lambda: theme in console.app.theme_names)
+        await wear(console.app, console.pilot, theme)
+        for screen in (
+            PickScreen("Models", [Row("chosen", "", 1), Row("other", "", 2)]),
+            FieldScreen("Rule", "", "", (options,), judge, take),
+        ):
+            await console.app.push_screen(screen)
+            await console.until(lambda: "other" in console.shown())
+            found = {
+                segment.text.strip(): bool(segment.style and getattr(segment.style, shows))
+                for strip in console.app.screen._compositor.render_strips()
+                for segment in strip
+            }
+            assert (found["chosen"], found["other"]) == (True, False), screen
+            await console.press("escape")
 
 
 def test_a_run_is_drawn_in_ascii_without_colour_and_without_motion(start: Callable[..., Terminal]) -> None:

@@ -94,12 +94,19 @@ class OptionRow(Widget, can_focus=True):
             if option.value in self._off:
                 chip = _chip(option).stylize("$muted")
             elif option.value == self.value:
-                ground = "$primary" if self.has_focus or not self.can_focus else "$surface-active"
+                lit = self.has_focus or not self.can_focus
+                ground = "$primary" if lit else f"$surface-active {self._emphasis}"
                 chip = _chip(option).stylize(f"bold $text on {ground}")
             else:
                 chip = _chip(option).stylize("$muted")
             lines[-1] = Content.assemble(lines[-1], gap, chip)
         return Content("\n").join(lines)
+
+    @property
+    def _emphasis(self) -> str:
+        """What stands in for a ground where there are no colours for one."""
+        style = self.app.theme_variables["cursor-background-text-style"]
+        return "" if style == "none" else style
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """The chosen one stands out more here."""

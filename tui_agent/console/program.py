@@ -79,6 +79,7 @@ class ConsoleApp(SessionApp):
     LinePane:focus:nocolor, Prompt:focus:nocolor, PromptOutline:nocolor, ConversationFrame:focus-within:nocolor,
     Card:focus-within:nocolor { border: heavy $accent; }
     ConversationPane:focus:nocolor, FilePane:focus:nocolor, CardBody:nocolor { border: none; }
+    CommandPalette:ansi > .command-palette--help-text { text-style: not bold; }
     """
     )
 
@@ -141,8 +142,8 @@ class ConsoleApp(SessionApp):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our roles for themes that do not define them."""
-        roles = role_defaults(self.current_theme)
-        return {**roles, "cursor-background-text-style": "reverse"} if self.no_color else roles
+        standing_out = "reverse" if self.no_color else "none"
+        return {"cursor-background-text-style": standing_out, **role_defaults(self.current_theme)}
 
     def on_mount(self) -> None:
         """Listen to signals."""

@@ -201,6 +201,9 @@ def _role_defaults(data: dict[str, Any]) -> dict[str, str]:
         ("diff-add-background", success),
     ):
         roles[role] = "ansi_default" if data.get("ansi") else _blend(colour, data.get("background"), 0.82)
+    if data.get("ansi"):
+        # No ground of a sixteen-colour terminal is sure to be legible: what is chosen is underlined.
+        roles |= {"surface-active": "ansi_default", "cursor-background-text-style": "underline"}
     return roles
 
 

@@ -40,6 +40,8 @@ class PickScreen(FramedScreen[Any]):
         & OptionList {
             height: auto; max-height: 16; background: $surface; border: none; padding: 0;
             text-wrap: nowrap; text-overflow: ellipsis;
+            & > .option-list--option-highlighted { text-style: $cursor-background-text-style; }
+            &:nocolor > .option-list--option-highlighted { background: $primary; }
         }
         & Input { margin-bottom: 1; }
         & Static { margin-bottom: 1; color: $text-muted; }
