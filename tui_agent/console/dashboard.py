@@ -88,6 +88,7 @@ class RecoveryColumn(Container):
         &.-wide TimelinePane { column-span: 2; }
         TrendsPane { display: none; }
         &.-full { width: 1fr; max-width: 100%; layout: grid; grid-size: 2 3; grid-rows: 1fr; }
+        &.-full.-tall { grid-rows: 2fr 2fr 3fr; }
         &.-full LinePane { height: 1fr; }
         &.-full TrendsPane { display: block; }
         &.-full TimelinePane { column-span: 1; }
@@ -291,6 +292,7 @@ class Dashboard(Vertical):
         self._column.set_class(form is Form.FULL, "-full")
         self._column.set_class(form is Form.SIDE and size.width >= WIDE_WIDTH, "-wide")
         self._column.set_class(form is Form.SIDE and size.height < TALL_HEIGHT, "-short")
+        self._column.set_class(size.height >= TALL_HEIGHT, "-tall")
         self._frame.set_class(form is Form.FULL, "-behind")
         self._frame.set_class(size.height < TINY_HEIGHT, "-bare")
         if self._strip is not None:

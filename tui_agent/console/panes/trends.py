@@ -1,4 +1,4 @@
-"""Trends: the course of the run, a line of blocks for each figure, a column for each step."""
+"""Trends: the course of the run, blocks for each figure, a column for each step; larger where there is room."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tui_agent.core.state import RunState
+
+
+_WIDEST, _HIGHEST = 4, 3
+"""Cells that a step may take, and rows of a figure."""
 
 
 class Trend(NamedTuple):
@@ -58,25 +62,46 @@ class TrendsPane(LinePane):
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """A row for each figure, with its newest value."""
+        """As many rows for each figure as there is room for, with its newest and its highest value."""
         if not any(trend.values for trend in self._trends):
             return [(Span(fit("○ no step has ended yet", width), "muted"),)]
-        return [_row(trend, width) for trend in self._trends]
+        rows = max(1, min(_HIGHEST, height // len(self._trends)))
+        room = max(0, width - 10 - (9 if rows == 1 else 13))
+        steps = max(len(trend.values) for trend in self._trends)
+        stretch = max(1, min(_WIDEST, room // steps))
+        charts = [_chart(trend, width, rows, room, stretch) for trend in self._trends]
+        gap = [()] if len(charts) * (rows + 1) <= height + 1 else []
+        return [line for number, chart in enumerate(charts) for line in (*(gap if number else ()), *chart)]
 
 
-def _row(trend: Trend, width: int) -> Line:
+def _chart(trend: Trend, width: int, rows: int, room: int, stretch: int) -> list[Line]:
+    """The newest steps that have room, `stretch` cells each, on `rows` lines."""
+    label = Span(pad(trend.label, 10), "muted")
     known = [value for value in trend.values if value is not None]
-    label = (Span(pad(trend.label, 10), "muted"),)
     if not known:
-        return clip((*label, Span("unknown", "muted")), width)
-    right = (Span(trend.said(known[-1]), "bold"),)
-    room = max(0, width - 10 - 9)
+        return [*[()] * (rows - 1), clip((label, Span("unknown", "muted")), width)]
+    newest, highest = trend.said(known[-1]), trend.said(max(known))
+    values = trend.values[-room:] if room else []
     top = trend.highest or max(known)
-    marks = "".join(" " if value is None else _block(value, top) for value in trend.values[-room:])
-    return justified((*label, Span(marks if room else "", trend.role)), right, width)
+    lines = []
+    for row in range(rows - 1, -1, -1):
+        marks = "".join(_bar(_block(value, top, row, rows), stretch) for value in values)
+        left = Span(" " * 10) if row else label
+        right = [Span(newest, "bold"), Span(f"max {highest}", "muted")][row : row + 1]
+        lines.append(justified((left, Span(marks, trend.role)), right, width))
+    return lines
 
 
-def _block(value: float, top: float) -> str:
+def _bar(block: str, width: int) -> str:
+    """A step's cells in a row; wide ones stand apart."""
+    return block if width == 1 else block * (width - 1) + " "
+
+
+def _block(value: float | None, top: float, row: int, rows: int) -> str:
+    """What of a column stands in a row, counted from below. The highest leaves an eighth free for the figure above."""
+    if value is None or (row and value <= 0):
+        return " "
     if value <= 0 or top <= 0:
         return "·"
-    return SPARKS[min(len(SPARKS) - 1, int(value / top * len(SPARKS) - 0.001))]
+    eighths = max(1, round(value / top * (8 * rows - 1))) - 8 * row
+    return SPARKS[min(8, eighths) - 1] if eighths > 0 else " "
