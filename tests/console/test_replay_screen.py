@@ -43,6 +43,7 @@ from tui_agent.core.events import (
     ToolStarted,
     VerdictReached,
 )
+from tui_agent.quantities import seconds
 from tui_agent.store import fork_session
 from tui_agent.store.lines import encode
 from tui_agent.store.replay import Replay, Stop
@@ -206,6 +207,19 @@ async def test_the_panes_and_the_scrubber_show_the_position(saved: Path, tmp_pat
         await pilot.press("end")
         await pilot.pause(0.1)
         assert "Built." in shown(screen)
+
+
+async def test_the_cost_of_a_run_is_told_for_the_position_and_not_for_today(
+    saved: Path, tmp_path: Path
+) -> None:
+    async with replaying(saved, tmp_path / "state", at=20) as (screen, pilot):
+        await until(pilot, lambda: "event 20/27" in shown(screen) and "reading" not in shown(screen))
+        state = screen.shown_state()
+        assert state is not None
+        passed = seconds(screen.player.now - state.metrics.started_at)  # type: ignore[union-attr]
+        screen.action_cost()
+        await until(pilot, lambda: "1 model call" in picture(screen.app))
+        assert f"1 tool call, {passed}" in picture(screen.app)
 
 
 async def test_all_panes_count_a_failure_where_it_happens(saved: Path, tmp_path: Path) -> None:

@@ -544,6 +544,16 @@ async def test_the_trends_have_a_row_for_each_figure() -> None:
     assert [row.split()[0] for row in rows if row] == ["failures", "next", "tokens", "latency", "cost"]
 
 
+async def test_the_trends_take_the_room_that_there_is_and_say_the_highest_value() -> None:
+    rows = (await text_at(TrendsPane, answered(), (90, 16))).split("\n")
+    at = next(place for place, row in enumerate(rows) if row.startswith("next step"))
+    assert [row.split() for row in rows[at - 1 : at + 2]] == [
+        ["▄▄▄", "▅▅▅", "max", "86%"],
+        ["next", "step", "▇▇▇", "███", "███", "86%"],
+        [],
+    ]
+
+
 # --- words and numbers ---------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,6 @@ clock, its own widgets and its own commands.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -414,6 +413,10 @@ class DashboardScreen(Tab):
         """The state that the panes show."""
         raise NotImplementedError
 
+    def time_of(self, state: RunState) -> float:
+        """When the panes show this state: in seconds since the epoch."""
+        raise NotImplementedError
+
     def action_status(self) -> None:
         """How the session stands."""
         from tui_agent.console.reports import status_lines
@@ -424,7 +427,7 @@ class DashboardScreen(Tab):
         """What the run and the session used."""
         from tui_agent.console.reports import cost_lines
 
-        self._report("Cost", lambda state, width: cost_lines(state, time.time(), width))
+        self._report("Cost", lambda state, width: cost_lines(state, self.time_of(state), width))
 
     @work(group="changes", exclusive=True)
     async def action_diff(self) -> None:

@@ -225,6 +225,10 @@ class LiveScreen(SettingsCommands):
 
     # --- drawing --------------------------------------------------------------------------------------------
 
+    def time_of(self, state: RunState) -> float:
+        # A run that an earlier process left open stands still.
+        return time.time() if self.running else max(state.at, state.metrics.ended_at or 0.0)
+
     def draw(self) -> None:
         """The session's state, the queue and the cards."""
         if self._queued is not None:
@@ -239,8 +243,7 @@ class LiveScreen(SettingsCommands):
         if self.session is not None:
             settings = self.session.settings
             self.status.next_model, self.status.next_policy = settings.model or "", str(settings.policy)
-        # A run that an earlier process left open stands still.
-        now = time.time() if self.running else max(state.at, state.metrics.ended_at or 0.0)
+        now = self.time_of(state)
         self.status.still = self.status.left_open = still = state.running and not self.running
         self.status.held = bool(self.operator.questions)
         with self.app.batch_update():

@@ -115,6 +115,9 @@ class ReplayScreen(DashboardScreen):
     def shown_state(self) -> RunState | None:
         return self.state
 
+    def time_of(self, state: RunState) -> float:
+        return state.at if self.player is None else self.player.now
+
     async def gather_why(self, seq: int, call_id: str) -> Why:
         from tui_agent.console.why import explain
 
@@ -237,15 +240,15 @@ class ReplayScreen(DashboardScreen):
         from tui_agent.store.errors import JournalError
 
         try:
-            state, now = player.state, player.now
+            state = player.state
         except JournalError as damage:
             self._cut(damage)
             self.redraw()
             return
         self.status.still = still = not player.playing
         with self.app.batch_update():
-            self.dashboard.show(state, now, still=still, questions=True)
-            self.status.show(state, now)
+            self.dashboard.show(state, player.now, still=still, questions=True)
+            self.status.show(state, player.now)
             self._scrubber.show(player)
 
     # --- the clock ------------------------------------------------------------------------------------------
