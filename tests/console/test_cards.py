@@ -488,6 +488,19 @@ async def test_the_options_of_the_model_are_choices_by_number() -> None:
         assert (raised.result().choice, raised.result().text) == ("answer", "long")
 
 
+@pytest.mark.parametrize("size", [(60, 20), (80, 24)])
+async def test_options_too_long_for_a_row_of_choices_are_shown_whole(size: tuple[int, int]) -> None:
+    options = ("GB18030 for every list below the folder of that supplier, whatever its name", "UTF-8")
+    async with live(size) as console:
+        raised = console.escalate(source="ask_operator", tool="ask_operator", input={}, options=options)
+        await console.card_appears()
+        await console.grace_passes()
+        assert f"1 {options[0]} 2 UTF-8" in " ".join(console.shown().replace("│", " ").split())
+        await console.press("1")
+        await console.until(raised.done)
+        assert raised.result().text == options[0]
+
+
 async def test_a_budget_that_is_used_up_goes_on_to_another_limit() -> None:
     async with live() as console:
         options = ("go on, up to 2.00 USD", "without this limit")

@@ -136,7 +136,9 @@ class Card(Vertical):
         width = max(1, self.size.width - (0 if bare else 4))
         fixed = (1 if bare else 2 + self.fixed_rows) + (0 if tight else 1 + self.fixed_rows)
         fixed += self.query_one(Choices).fit(1 if bare else max(1, rows // 4), width)
-        self.query_one(CardBody).styles.max_height = max(1, rows - fixed)
+        body = self.query_one(CardBody)
+        body.space_out(not tight)
+        body.styles.max_height = max(1, rows - fixed)
         for editor in self.query(ArgumentsEditor):
             editor.fit(rows - (1 if bare else 2))
         self.call_after_refresh(self._show_hint)

@@ -135,6 +135,7 @@ class CardBody(LinePane, can_focus=False):
         self._passages: list[Passage] = []
         self._remarks: list[Passage] = []
         self._wrapped: tuple[int, list[Line], int] | None = None
+        self._spaced = False
         self.rewrite(passages)
         self.remark(remarks)
 
@@ -149,6 +150,13 @@ class CardBody(LinePane, can_focus=False):
         self._remarks = _safe(remarks)
         self._wrapped = None
         self._seen = False
+
+    def space_out(self, spaced: bool) -> None:
+        """Set the remarks off from the subject by an empty line, or not."""
+        if spaced != self._spaced:
+            self._spaced, self._wrapped = spaced, None
+            self.redraw()
+            self.refresh(layout=True)
 
     def show(self, state: RunState, now: float) -> None:
         """A card's text never changes while it is on screen."""
@@ -193,7 +201,8 @@ class CardBody(LinePane, can_focus=False):
         if self._wrapped is None or self._wrapped[0] != width:
             subject = list(_laid_out(self._passages, max(1, width)))
             remarks = list(_laid_out(self._remarks, max(1, width)))
-            self._wrapped = (width, subject + remarks, len(subject))
+            gap: list[Line] = [()] if self._spaced and remarks else []
+            self._wrapped = (width, subject + gap + remarks, len(subject))
         return self._wrapped[1]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Input
@@ -38,6 +39,9 @@ LOOKED_BACK = 60
 """Closed entries that are searched for what was tried: constant work however long the session is."""
 
 ATTEMPTS_SHOWN = 5
+LONGEST_CHOICE = 30
+"""Cells of an option that still stands among the choices."""
+
 SHORT = 2
 """Lines of an error that is shown whole at once; of a longer one the line that says what is wrong comes first."""
 
@@ -199,8 +203,10 @@ def title_of(source: str) -> str:
 
 def choices_for(asked: EscalationRaised) -> list[Choice]:
     """The model's own options by number, then the choices that make sense for this question."""
+    said = not _long(asked.options)
     options = [
-        Choice(str(place + 1), option, f"option:{place}") for place, option in enumerate(asked.options)
+        Choice(str(place + 1), option if said else "", f"option:{place}")
+        for place, option in enumerate(asked.options)
     ]
     retry = Choice("r", "retry once", "retry")
     edit = Choice("e", "edit and retry", "edit")
@@ -232,9 +238,18 @@ def subject(asked: EscalationRaised, attempts: Sequence[Attempt]) -> Iterable[Pa
             if name != main:
                 said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
                 yield Passage(f"{name}: {said}", "code", indent=2, verbatim=True)
+    if _long(asked.options):
+        yield Passage("")
+        for place, option in enumerate(asked.options, 1):
+            yield Passage(option, number=str(place))
     if attempts:
         yield Passage("")
         yield from tried(attempts)
+
+
+def _long(options: Sequence[str]) -> bool:
+    """Whether the options stand in the subject, because a row of choices would cut them."""
+    return any(cell_len(option) > LONGEST_CHOICE for option in options)
 
 
 def tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:

@@ -47,7 +47,8 @@ class ServerCard(Card):
     DEFAULT_CSS = """
     ServerCard {
         & Input { display: none; margin-top: 1; background: $background; }
-        & .card--field { display: none; color: $text-muted; height: auto; }
+        & .card--field { display: none; color: $text-muted; height: auto; margin-top: 1; }
+        &.-tight .card--field { margin-top: 0; }
         &.-asking Input, &.-asking .card--field { display: block; }
         &.-asking Choices { display: none; }
     }
