@@ -62,6 +62,16 @@ def test_a_text_that_comes_in_pieces_is_drawn_as_if_it_had_come_at_once(
     assert pieces.finish(text) == whole.finish(text)
 
 
+def test_a_table_that_is_too_wide_breaks_at_words_where_that_makes_room() -> None:
+    lines = Prose(24).finish("| month | total |\n|---|---:|\n| October of 2026 | 1,204,118.20 of all € |\n")
+    assert [text_of(line).rstrip() for line in lines if line] == [
+        "month     │        total",
+        "──────────┼─────────────",
+        "October   │ 1,204,118.20",
+        "of 2026   │     of all €",
+    ]
+
+
 def test_a_column_marked_so_stands_at_its_right_edge() -> None:
     lines = Prose(40).finish("| name | count |\n|---|---:|\n| a | 1 |\n| bb | 1234567 |\n")
     assert [text_of(line).rstrip() for line in lines if line] == [

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui_agent.console.panes.styled_line import Line, Span, width_of, wrap_spans
+from rich.cells import cell_len
+
+from tui_agent.console.panes.styled_line import Line, Span, text_of, width_of, wrap_spans
 
 _LEAST = 8
 """Cells of a column in which words still fit; a column of shorter words may be narrower."""
+
+_WORD = 20
+"""Cells of a word that is not broken where the others leave it the room; longer ones are addresses and paths."""
 
 
 def draw_table(rows: Sequence[Sequence[Line]], width: int, right: Sequence[bool]) -> list[Line]:
@@ -18,7 +23,9 @@ def draw_table(rows: Sequence[Sequence[Line]], width: int, right: Sequence[bool]
     columns = max(len(row) for row in rows)
     cells = [[*row, *[()] * (columns - len(row))] for row in rows]
     natural = [max(width_of(row[at]) for row in cells) for at in range(columns)]
-    widths = _shrunk(natural, width - 3 * (columns - 1))
+    words = [max(_longest_word(row[at]) for row in cells) for at in range(columns)]
+    room = width - 3 * (columns - 1)
+    widths = _shrunk(natural, words, room) or _shrunk(natural, [_LEAST] * columns, room)
     return _records(cells, width) if widths is None else _columns(cells, widths, right)
 
 
@@ -59,16 +66,18 @@ def _records(cells: Sequence[Sequence[Line]], width: int) -> list[Line]:
     return lines
 
 
-def _shrunk(natural: Sequence[int], room: int) -> list[int] | None:
-    """Widths that fit: cells are taken from the widest columns. None where one would be too narrow for words."""
+def _longest_word(cell: Line) -> int:
+    return max((min(_WORD, cell_len(word)) for word in text_of(cell).split()), default=0)
+
+
+def _shrunk(natural: Sequence[int], least: Sequence[int], room: int) -> list[int] | None:
+    """Widths that fit, none below its least: cells are taken from the widest columns. None: they do not fit."""
     widths = list(natural)
-    excess = sum(widths) - room
-    while excess > 0:
-        widest = max(range(len(widths)), key=lambda at: widths[at])
-        if widths[widest] <= _LEAST:
+    while (excess := sum(widths) - room) > 0:
+        wide = [at for at, size in enumerate(widths) if size > least[at]]
+        if not wide:
             return None
-        rest = [size for at, size in enumerate(widths) if at != widest]
-        step = max(1, min(excess, widths[widest] - max([_LEAST, *rest])))
-        widths[widest] -= step
-        excess -= step
+        widest = max(wide, key=widths.__getitem__)
+        lower = max(least[widest], *(widths[at] for at in wide if at != widest), 0)
+        widths[widest] -= max(1, min(excess, widths[widest] - lower))
     return widths
