@@ -54,7 +54,9 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
         # A new rule goes through the same reading as a file's, and into the user's file.
         await console.press("ctrl+n")
         field = await console.opens(FieldScreen)
+        assert not field.query(".-wrong"), "nothing typed is nothing wrong"
         field.query_one(Input).value = "bash(((("
+        await console.until(lambda: field.query(".-wrong"))
         await console.press("enter")
         assert "is no rule" in console.shown()
         field.query_one(Input).value = "bash(git push *)"

@@ -82,7 +82,7 @@ class Settings(BaseModel):
     profile: str = ""
     """Name of the profile to use; options given beside it outweigh what it says."""
     api_base: str | None = None
-    """Address of an OpenAI-compatible server; None: the provider's own."""
+    """Address of an OpenAI-compatible server; unset: the provider's own."""
     policy: PolicyName = "combined"
     """Recovery policy."""
     workspace: Path = Field(default_factory=Path.cwd)
@@ -92,13 +92,13 @@ class Settings(BaseModel):
     max_iterations: Count = 50
     """Model calls with their tools before a run ends with a partial answer."""
     context_tokens: Annotated[int, Field(ge=256)] | None = None
-    """Budget of the window in tokens; None: the model's own, less room for the reply."""
+    """Budget of the window in tokens; unset: the model's own, less room for the reply."""
     tool_calls: ToolCallForm = "auto"
     """How the model calls tools. native: by its API; text: one fenced call a reply; auto: as text where it cannot."""
     model_timeout: Seconds = 120.0
     """Longest silence of a model call, also in mid-stream."""
     max_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    """What a run may cost before it asks, or alone ends with a partial answer; None: no limit."""
+    """USD that a run may cost before it asks, or alone ends with a partial answer; unset: no limit."""
     max_session_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """The same for all runs of a session together."""
     max_run_tokens: Count | None = None
@@ -140,7 +140,7 @@ class Settings(BaseModel):
     on_escalation: OnEscalation = "partial"
     """What `run` does where an operator would be asked."""
     timeout: Seconds | None = None
-    """Longest time for a whole `run`; None: no limit."""
+    """Longest time for a whole `run`; unset: no limit."""
     command_timeout: Seconds = 120.0
     """Longest time for a command of the `bash` tool that names none itself."""
     state_dir: Path = Field(default_factory=lambda: user_state_path(APP, appauthor=False))
@@ -148,13 +148,13 @@ class Settings(BaseModel):
     mcp: bool = True
     """Start the MCP servers of `mcp.json` and `.mcp.json`; see MCP.md."""
     retention_days: Annotated[int, Field(ge=1)] | None = None
-    """Sessions untouched for so many days go to the trash, from where they go after as many; None: never."""
+    """Sessions untouched for so many days go to the trash, from where they go after as many; unset: never."""
     speed: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 1.0
     """How fast `replay` plays; 2 is twice as fast as it was."""
     at: Annotated[int, Field(ge=0)] | None = None
     """Number of the event at which `replay` opens."""
     run: Annotated[int, Field(ge=1)] | None = None
-    """Which run of a file that holds many `replay` shows, from 1; None: the first."""
+    """Which run of a file that holds many `replay` shows, from 1; unset: the first."""
     print_only: bool = Field(default=False, validation_alias=AliasChoices("print", "print_only"))
     """`replay` prints the transcript and opens no screen (key `print`)."""
     parameters: ModelParameters = ModelParameters()

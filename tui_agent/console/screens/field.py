@@ -80,8 +80,9 @@ class FieldScreen(FramedScreen[bool]):
         yield self._message
 
     def on_mount(self) -> None:
-        """What there is to say about the values as they are."""
+        """What there is to say about the values as they are; nothing typed is nothing wrong."""
         self._show()
+        self._message.remove_class("-wrong")
 
     @property
     def values(self) -> Values:

@@ -71,7 +71,7 @@ class ServersScreen(ReportScreen):
 
     def __init__(self, rows: Callable[[], Sequence[Row]]) -> None:
         keys = ("/mcp trust NAME", "start it"), ("/mcp reconnect NAME", "try again")
-        super().__init__("MCP servers", lambda width: server_lines(rows(), width), *keys)
+        super().__init__("MCP servers", lambda width: server_lines(rows(), width), *(keys if rows() else ()))
 
     def on_mount(self) -> None:
         self.set_interval(1.0, self._again)
