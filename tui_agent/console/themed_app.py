@@ -104,7 +104,9 @@ class ThemedApp(App[None]):
 
 
 def _style(node: DOMNode, sheet: Stylesheet) -> bool:
-    """Apply the styles without refreshing anything. Returns whether more than colours changed."""
+    """Apply the styles without refreshing anything: they know no widget meanwhile, which each rule that changes would
+    refresh with all that it contains. Returns whether more than colours changed.
+    """
     styles = node.styles.base
     before = styles.get_rules()
     styles.node = None

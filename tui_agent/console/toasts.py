@@ -5,9 +5,8 @@ They have the rows above those; where there are few, a remark takes the whole wi
 
 from __future__ import annotations
 
-from textual.css.query import NoMatches
 from textual.screen import ModalScreen, Screen
-from textual.widgets._toast import Toast, ToastRack
+from textual.widget import Widget
 
 from tui_agent.console.tab import Tab
 
@@ -24,9 +23,8 @@ ToastRack.-one Toast { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
 
 def place(screen: Screen[object]) -> None:
     """Give the remarks on a screen the rows that are theirs now."""
-    try:
-        rack = screen.get_child_by_type(ToastRack)
-    except NoMatches:
+    rack = next(iter(screen.query_children("ToastRack")), None)
+    if rack is None:
         return
     if not rack.has_class("-followed") and rack.is_running:
         # A remark that comes, a card and a resize lay the screen out anew.
@@ -34,18 +32,19 @@ def place(screen: Screen[object]) -> None:
         screen.screen_layout_refresh_signal.subscribe(rack, place)
     if not rack.display or not screen.size.height:
         return
-    rows = _rows(screen)
+    rows = _rows(screen, rack)
     rack.styles.max_height = rows
     rack.set_class(rows < FEW, "-few")
     rack.set_class(rows < 2, "-one")
-    toasts = [*rack.query(Toast)]
-    for toast in toasts:
-        toast.styles.max_height = rows
+    held = [holder for holder in rack.children if holder.children]
+    for holder in held:
         # Where there is no room for several, the newest is shown.
-        toast.parent.display = rows >= FEW or toast is toasts[-1]
+        holder.display = rows >= FEW or holder is held[-1]
+        for toast in holder.children:
+            toast.styles.max_height = rows
 
 
-def _rows(screen: Screen[object]) -> int:
+def _rows(screen: Screen[object], rack: Widget) -> int:
     """Rows at the top that remarks may cover: of a screen above, up to its upper edge."""
     if isinstance(screen, Tab):
         return max(1, screen.rows_for_remarks)
@@ -54,6 +53,6 @@ def _rows(screen: Screen[object]) -> int:
     tops = (
         child.region.y
         for child in screen.children
-        if child.display and child.region.area and not isinstance(child, ToastRack)
+        if child.display and child.region.area and child is not rack
     )
     return 1 + min(tops, default=0)

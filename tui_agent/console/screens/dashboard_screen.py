@@ -89,6 +89,8 @@ class DashboardScreen(Tab):
     app: SessionApp
     replays: ClassVar[bool] = False
     """Only the commands that make sense over a saved session are offered."""
+    own_options: ClassVar[frozenset[str]] = frozenset()
+    """Options that hold for what is shown here, and for no other session."""
 
     DEFAULT_CSS = """
     DashboardScreen {
@@ -255,9 +257,10 @@ class DashboardScreen(Tab):
             there.show_event(at, words)
             return
         overrides = self.arguments.overrides
+        dropped = changed | self.own_options
         arguments = replace(
             self.arguments,
-            overrides={name: value for name, value in overrides.items() if name not in changed},
+            overrides={name: value for name, value in overrides.items() if name not in dropped},
             task=None,
             demo=None,
             step=False,
@@ -385,7 +388,7 @@ class DashboardScreen(Tab):
         """Show why; 0: about what is wrong now, else about the last verdict or the run's end."""
         from tui_agent.console.why import newest_trouble
 
-        state = self.shown_state()
+        state = self.state
         seq = seq or (0 if state is None else newest_trouble(state))
         if not seq:
             self.say("Nothing has failed, and no verdict was given yet.")
@@ -407,10 +410,6 @@ class DashboardScreen(Tab):
 
     async def gather_why(self, seq: int, call_id: str) -> Why:
         """What is known about an event of the session that is shown. Raises `JournalError`."""
-        raise NotImplementedError
-
-    def shown_state(self) -> RunState | None:
-        """The state that the panes show."""
         raise NotImplementedError
 
     def time_of(self, state: RunState) -> float:
@@ -436,7 +435,7 @@ class DashboardScreen(Tab):
         from tui_agent.console.reports import BY_TOOLS, changed_files
         from tui_agent.console.screens.diff import DiffScreen
 
-        patch, state = await self.patch(), self.shown_state()
+        patch, state = await self.patch(), self.state
         if patch is not None:
             files = await asyncio.to_thread(files_of, patch)
         else:
@@ -453,7 +452,7 @@ class DashboardScreen(Tab):
     def _report(self, title: str, draw: Callable[[RunState, int], list[Line]]) -> None:
         from tui_agent.console.screens.report import ReportScreen
 
-        state = self.shown_state()
+        state = self.state
         if state is None:
             self.say("The session is still being opened.")
         else:
@@ -561,8 +560,7 @@ class DashboardScreen(Tab):
 
     def action_copy(self) -> None:
         """Copy the newest reply, whole and as the model wrote it."""
-        state = self.shown_state()
-        entries = () if state is None else state.conversation.entries
+        entries = () if self.state is None else self.state.conversation.entries
         for entry in reversed(entries):
             text = getattr(entry, "text", "") if type(entry).__name__ == "ReplyEntry" else ""
             answer = getattr(entry, "answer", "") if type(entry).__name__ == "OutcomeEntry" else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -79,6 +79,7 @@ class ReplayScreen(DashboardScreen):
     """A saved session."""
 
     replays = True
+    own_options = frozenset({"policy", "run"})
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *command_bindings(replay=True),
@@ -111,9 +112,6 @@ class ReplayScreen(DashboardScreen):
     @property
     def state(self) -> RunState | None:
         return None if self.player is None else self.player.state
-
-    def shown_state(self) -> RunState | None:
-        return self.state
 
     def time_of(self, state: RunState) -> float:
         return state.at if self.player is None else self.player.now
@@ -312,17 +310,6 @@ class ReplayScreen(DashboardScreen):
             word = "question" if stop == "escalation" else stop
             self.say(f"No {word} {'before' if back else 'after'} this.")
         self._plan(0.0)
-
-    def open_session(
-        self,
-        session_id: str,
-        what: Literal["resume", "replay"],
-        changed: frozenset[str] = frozenset(),
-        at: int = 0,
-        words: tuple[str, ...] = (),
-    ) -> None:
-        """Open another session; the options of this recording do not hold there."""
-        super().open_session(session_id, what, changed | {"policy", "run"}, at, words)
 
     def usual_hints(self) -> Sequence[Hint]:
         own = own_hints()

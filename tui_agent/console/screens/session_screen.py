@@ -129,9 +129,6 @@ class SessionScreen(DashboardScreen):
         """The session's state; None while it is being opened."""
         return None if self.session is None else self.session.state
 
-    def shown_state(self) -> RunState | None:
-        return self.state
-
     async def gather_why(self, seq: int, call_id: str) -> Why:
         from tui_agent.console.why import explain_live
 
