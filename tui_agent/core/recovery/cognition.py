@@ -83,17 +83,16 @@ class CognitiveState:
     def apply(self, iteration: Iteration, policy: RecoveryPolicy) -> CognitiveState:
         """One with denials, cancellations or an answer alone changes nothing."""
         failing = iteration.failing(policy)
-        if not (iteration.succeeded or failing or iteration.unanswered or iteration.failed):
+        idle = failing or iteration.refused or iteration.unanswered
+        if not (iteration.succeeded or idle or iteration.failed):
             return evolve(self, changed_last_iteration=False) if self.changed_last_iteration else self
         confidence, stall = self.confidence, self.stall
         if iteration.succeeded:
             confidence, stall = min(policy.confidence_cap, confidence + policy.confidence_up), 0
-        elif failing:
+        elif idle:
             stall += 1
-            if iteration.failed:
+            if failing:  # what a failed model call costs in confidence was taken when it failed
                 confidence = max(0.0, confidence - policy.confidence_down)
-        elif iteration.unanswered:
-            stall += 1  # what the failed call costs in confidence was taken when it failed
         uncertainties, unknown = self._lines_after(iteration)
         shapes, repeated = self._shapes_after(iteration, policy)
         changed = evolve(

@@ -36,8 +36,8 @@ class Status(StrEnum):
 
 
 REFUSED = frozenset({Status.WITHHELD, Status.BREAKER})
-"""Not executed because recovery refused, and counted as an iteration without success. A blocked call waits for the
-operator; its refusals count in the stuck patterns alone."""
+"""Not executed because recovery refused: no failure, and yet an iteration without success for the stall. A blocked
+call waits for the operator; its refusals count in the stuck patterns alone."""
 
 FORM_ERRORS = frozenset(
     {
@@ -96,12 +96,10 @@ class Iteration:
     """No model call of it succeeded."""
 
     def failing(self, policy: RecoveryPolicy) -> bool:
-        """Nothing succeeded, and something failed or was refused. Denials and cancellations alone are neutral, and
-        so are errors of form where they have a ladder of their own.
+        """Nothing succeeded, and something failed. Denials, refusals and cancellations alone are neutral, and so are
+        errors of form where they have a ladder of their own.
         """
-        if self.succeeded or (self.broke_form and policy.form != "count"):
-            return False
-        return self.failed or self.refused
+        return self.failed and not self.succeeded and not (self.broke_form and policy.form != "count")
 
     def failures(self) -> Iterator[events.Failure]:
         """The failures in call order; a rejected reply has but one."""

@@ -1,6 +1,6 @@
 """The error streak: failing iterations in a row (HPD-Agent). It counts iterations, not calls.
 
-| counts | iterations in which nothing succeeded and something failed (or was withheld) |
+| counts | iterations in which nothing succeeded and something failed; not refusals |
 | resets | an iteration with a success, also one of many in a batch; the operator's answer |
 | levels | guide up to the limit · beyond it: stop (HPD), or ask where an operator is there, else a partial answer |
 """
@@ -47,7 +47,7 @@ class ErrorStreak:
         return self.count > self.limit
 
     def apply(self, iteration: Iteration, policy: RecoveryPolicy) -> ErrorStreak:
-        """Denials, cancellations and replies without a call change nothing."""
+        """Denials, refusals, cancellations and replies without a call change nothing."""
         if iteration.failing(policy):
             return evolve(self, count=self.count + 1, changed_last_iteration=True)
         if iteration.succeeded and self.count:
