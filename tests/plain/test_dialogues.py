@@ -97,13 +97,16 @@ def test_values_that_are_no_text_are_edited_as_json() -> None:
         ("attempts", ["1"], EscalationReply("retry")),
         ("attempts", ["17", "try another way"], EscalationReply("answer", "try another way")),
         ("attempts", ["", "5"], EscalationReply("stop")),
+        ("attempts", ["Retry once"], EscalationReply("retry")),
+        ("attempts", ["edit and retry", "echo 2", "y"], EscalationReply("edit", input={"command": "echo 2"})),
+        ("attempts", ["=stop"], EscalationReply("answer", "stop")),
         ("ask_operator", ["2"], EscalationReply("answer", "9090")),
         ("ask_operator", ["8123"], EscalationReply("answer", "8123")),
         ("ask_operator", ["=2"], EscalationReply("answer", "2")),
         ("model", ["openai/other"], EscalationReply("retry", "openai/other")),
     ],
 )
-def test_a_number_chooses_and_other_text_is_the_answer(
+def test_a_number_or_its_words_choose_and_other_text_is_the_answer(
     source: str, lines: list[str], answer: EscalationReply
 ) -> None:
     options = ("8080", "9090") if source == "ask_operator" else ()

@@ -36,6 +36,7 @@ ANSWERS = [
     ("answer", "try once more", "operator", True),
     ("answer", "Please try it again!", "operator", True),
     ("answer", "Retry.", "operator", True),
+    ("answer", "retry once", "operator", True),
     ("answer", "Do not read, write the file", "operator", False),
     ("answer", "Try again with b", "operator", False),
     ("answer", "Do not try again", "operator", False),

@@ -174,17 +174,18 @@ def _many_lines(head: tuple[str, ...]) -> Dialogue[list[str] | None]:
 def escalation(
     asked: EscalationRaised, attempts: Sequence[escalation_card.Attempt]
 ) -> Dialogue[EscalationReply]:
-    """A number takes a choice; any other text is the answer."""
+    """A number or its words take a choice; any other text is the answer."""
     rule = f" [{one_line(asked.rule)}]" if asked.rule else ""
     choices = escalation_card.choices_for(asked)
     head = f"Question: {escalation_card.title_of(asked.source).lower()}{rule}."
     numbered = [f"{number}  {one_line(choice.label, 400)}" for number, choice in enumerate(choices, 1)]
-    how = "A number chooses; any other text is your answer, and =5 is the answer 5."
+    how = "A number or its words choose; any other text is your answer, and =5 is the answer 5."
     question = [head, *indented(shown(escalation_card.subject(asked, attempts))), *numbered]
     ask = Ask((*question, how))
     while True:
         line = (yield ask).strip()
-        number = int(line) if line.isdecimal() and len(line) < 4 else 0
+        by_words = (place for place, one in enumerate(choices, 1) if one.label.casefold() == line.casefold())
+        number = int(line) if line.isdecimal() and len(line) < 4 else next(by_words, 0)
         if line == "?":
             ask = Ask((*question, how))
         elif not line or (

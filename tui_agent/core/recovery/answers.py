@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tui_agent.core.events import EscalationAnswered
 
 _ANOTHER_TRY = re.compile(
-    r"(?:please\W+)?(?:just\W+)?(?:re-?try|(?:try|run|do)(?:\W+(?:it|this|that))?\W+(?:again|once\W+more|one\W+more\W+time)"
+    r"(?:please\W+)?(?:just\W+)?(?:re-?try(?:\W+once)?|(?:try|run|do)(?:\W+(?:it|this|that))?\W+(?:again|once\W+more|one\W+more\W+time)"
     r"|once\W+more|again|one\W+more\W+(?:try|time))(?:\W+please)?\W*",
     re.IGNORECASE,
 )
