@@ -214,9 +214,8 @@ async def test_the_cost_of_a_run_is_told_for_the_position_and_not_for_today(
 ) -> None:
     async with replaying(saved, tmp_path / "state", at=20) as (screen, pilot):
         await until(pilot, lambda: "event 20/27" in shown(screen) and "reading" not in shown(screen))
-        state = screen.shown_state()
-        assert state is not None
-        passed = seconds(screen.player.now - state.metrics.started_at)  # type: ignore[union-attr]
+        assert screen.player is not None
+        passed = seconds(screen.player.now - screen.player.state.metrics.started_at)
         screen.action_cost()
         await until(pilot, lambda: "1 model call" in picture(screen.app))
         assert f"1 tool call, {passed}" in picture(screen.app)
