@@ -9,7 +9,7 @@ from tui_agent.call_names import short_input
 from tui_agent.core import events
 from tui_agent.core.projections.background import in_words
 from tui_agent.core.projections.plan import UPDATE_PLAN
-from tui_agent.quantities import counted
+from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import one_line, revealed_line
 
 
@@ -49,7 +49,7 @@ def _refused(event: events.ToolRefused, signs: Signs) -> str:
 
 def _fault(event: events.ModelFaulted, signs: Signs) -> str:
     then = {
-        "retry": f"retry in {event.delay:.1f} s",
+        "retry": f"retry in {seconds(event.delay)}",
         "fallback": f"falling back to {event.next_model}",
         "shrink": "the window is shrunk",
         "text_calls": "calls are written as text",
@@ -84,7 +84,7 @@ def _by(rule: str) -> str:
 
 
 _MAKERS: dict[type[events.Event], Callable[[Any, Signs], str]] = {
-    events.ToolSucceeded: lambda event, signs: f"{signs.ok} {call_words(event)} ({event.duration:.1f} s)",
+    events.ToolSucceeded: lambda event, signs: f"{signs.ok} {call_words(event)} ({seconds(event.duration)})",
     events.ToolFailed: lambda event, signs: (
         f"{signs.failed} {call_words(event)}: {one_line(event.failure.message)}"
     ),

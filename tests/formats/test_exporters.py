@@ -227,6 +227,24 @@ def test_verdicts_notes_refusals_and_outcomes_show_their_rule(form: Format) -> N
     assert {name for name, rule in RULES.items() if rule not in text} == set()
 
 
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_steps_and_times_are_in_the_words_of_the_screen(form: Format) -> None:
+    listed: list[Event] = [
+        SessionStarted(session_id="s", workspace="/w"),
+        RunStarted(run=1, task="t", policy="combined"),
+        IterationStarted(iteration=1),
+        ModelCallStarted(iteration=1),
+        ReplyFinished(calls=(ToolCall(id="c", name="bash"),)),
+        ToolSucceeded(call_id="c", tool="bash", duration=0.006),
+        IterationFinished(iteration=1),
+        RunFinished(outcome=Outcome.ANSWERED, answer="done"),
+    ]
+    text = export_session([event.stamped(seq, float(seq)) for seq, event in enumerate(listed, 1)], form)
+    shown = re.sub(r"<style>.*?</style>|<[^>]+>", "", text, flags=re.DOTALL).lower()
+    assert all(part in shown for part in ("step 1", "1 step ", "6 ms"))
+    assert "iteration" not in shown
+
+
 def test_the_templates_are_imported_for_a_page_only() -> None:
     code = (
         "import sys; from tui_agent.formats.exporters import export_session; export_session([], 'markdown');"

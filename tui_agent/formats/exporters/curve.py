@@ -82,4 +82,4 @@ def _thinned(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def _label(sample: Sample) -> str:
-    return f"run {sample.run}, iteration {sample.iteration}: {sample.shown:.2f}, {sample.level}"
+    return f"run {sample.run}, step {sample.iteration}: {sample.shown:.2f}, {sample.level}"

@@ -47,7 +47,7 @@ from tui_agent.formats.exporters.wording import (
     input_text,
     rate,
 )
-from tui_agent.quantities import counted
+from tui_agent.quantities import compact, counted, seconds
 from tui_agent.terminal_text import visible
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _environment() -> Environment:
         "kind": lambda item: _KINDS[type(item)],
         "mark": lambda call: _MARKS.get(call.state, ("", "…")),
         "role": _role,
-        "seconds": _seconds,
+        "seconds": seconds,
         "short": _short,
         "subject": lambda call: short_input(call.tool, call.input, call.arguments),
         "sums": _sums,
@@ -158,7 +158,7 @@ def _tiles(story: Story) -> Iterator[tuple[str, str, str]]:
     runs, failures = len(story.runs), story.total("failures")
     recovered, escalations = story.total("recoveries"), story.total("escalations")
     yield "", f"{runs:,}", "run" if runs == 1 else "runs"
-    yield "", f"{sum(run.iterations for run in story.runs):,}", "iterations"
+    yield "", f"{sum(run.iterations for run in story.runs):,}", "steps"
     yield "", f"{story.total('tool_calls'):,}", "tool calls"
     yield "error" if failures else "", f"{failures:,}", "failures"
     yield "ok" if recovered else "", f"{recovered:,}", "recovered"
@@ -166,7 +166,7 @@ def _tiles(story: Story) -> Iterator[tuple[str, str, str]]:
     yield "", rate(story.total("tool_errors"), story.total("tool_calls")) or "–", "error rate"
     yield "warn" if escalations else "", f"{escalations:,}", "escalations"
     if usage.prompt_tokens or usage.completion_tokens:
-        yield "", _rounded(usage.prompt_tokens + usage.completion_tokens), "tokens"
+        yield "", compact(usage.prompt_tokens + usage.completion_tokens), "tokens"
         yield ("", "–", "cost unknown") if usage.cost is None else ("", f"${usage.cost:.2f}", "cost")
 
 
@@ -186,8 +186,7 @@ def _role(state: str) -> str:
 
 
 def _sums(run: RunStory) -> str:
-    iterations = counted(run.iterations, "iteration")
-    return f"{iterations} · {counts(run.metrics)} · {_seconds(run.duration)}"
+    return f"{counted(run.iterations, 'step')} · {counts(run.metrics)} · {seconds(run.duration)}"
 
 
 def _diff_lines(diff: str) -> Iterator[tuple[str, str]]:
@@ -200,17 +199,3 @@ def _diff_lines(diff: str) -> Iterator[tuple[str, str]]:
 def _short(value: str) -> str:
     value = " ".join(value[: _SUMMARY_LENGTH * 4].split())
     return value if len(value) <= _SUMMARY_LENGTH else f"{value[: _SUMMARY_LENGTH - 1]}…"
-
-
-def _seconds(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min {rest} s"
-
-
-def _rounded(count: int) -> str:
-    for size, unit in ((1_000_000, "M"), (1_000, "k")):
-        if count >= size:
-            return f"{count / size:.1f}{unit}"
-    return str(count)

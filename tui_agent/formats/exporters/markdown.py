@@ -30,7 +30,7 @@ from tui_agent.formats.exporters.story import (
     story_of,
 )
 from tui_agent.formats.exporters.wording import about_summary, by_rule, call_state, clock, counts, input_text
-from tui_agent.quantities import counted
+from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import visible
 
 if TYPE_CHECKING:
@@ -113,13 +113,13 @@ def _run(run: RunStory) -> Iterator[str]:
             yield inline(outcome.reason)
         if outcome.answer and outcome.outcome is not Outcome.ANSWERED:
             yield quoted(outcome.answer)
-        yield f"{counted(run.iterations, 'iteration')} · {counts(run.metrics)} · {run.duration:.1f} s"
+        yield f"{counted(run.iterations, 'step')} · {counts(run.metrics)} · {seconds(run.duration)}"
 
 
 def _item(item: object) -> Iterator[str]:
     match item:
         case IterationItem():
-            yield f"### Iteration {item.number}"
+            yield f"### Step {item.number}"
         case VerdictItem():
             yield f"**Verdict: {item.level}** by {inline(item.detector)}: {inline(item.reason)}{_by_rule(item.rule)}"
             for other in item.others:
@@ -180,7 +180,7 @@ def _reply(reply: ReplyEntry) -> Iterator[str]:
 
 def _call(call: CallEntry) -> Iterator[str]:
     attempt = f", attempt {call.attempt}" if call.attempt > 1 else ""
-    lasted = f", {call.duration:.1f} s" if call.duration else ""
+    lasted = f", {seconds(call.duration)}" if call.duration else ""
     yield f"**Tool** {code(call.tool)}: {call_state(call)}{attempt}{lasted}{_by_rule(call.rule)}"
     yield fenced(input_text(call), "json")
     if call.diff:
@@ -198,5 +198,5 @@ def _timeline(story: Story) -> str:
         f"| {inline(line.detector)} | {inline(line.text[:300])}{_by_rule(line.rule)} |"
         for line in story.timeline
     ]
-    head = ["## Timeline", "", "| event | time | iteration | what | by | |", "|---:|---:|---:|---|---|---|"]
+    head = ["## Timeline", "", "| event | time | step | what | by | |", "|---:|---:|---:|---|---|---|"]
     return "\n".join([*head, *rows])

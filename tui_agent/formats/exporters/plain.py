@@ -49,7 +49,7 @@ from tui_agent.core.events import (
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.timeline import Timeline
 from tui_agent.formats.exporters.wording import by_rule, clock, counts, without_repeats
-from tui_agent.quantities import counted
+from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import visible
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _frame(event: Event) -> Iterator[str]:
             )
             yield from event.answer.splitlines()
         case IterationStarted():
-            yield f"ITERATION {event.iteration}"
+            yield f"STEP {event.iteration}"
         case Notice():
             yield f"NOTICE {event.severity}"
             yield from event.text.splitlines()
@@ -200,7 +200,7 @@ def _result(event: ToolResult, *, times: bool) -> Iterator[str]:
     elif isinstance(event, ToolRefused):
         more = f" ({event.refusal}{f': {event.reason}' if event.reason else ''})" + by_rule(event.rule)
     yield f"TOOL {event.tool} {_ENDS.get(type(event), '?')}{more}" + (
-        f" · {event.duration:.1f} s" if times else ""
+        f" · {seconds(event.duration)}" if times else ""
     )
     yield from event.content.splitlines()
     if isinstance(event, ToolFailed):
