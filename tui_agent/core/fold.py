@@ -9,55 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tui_agent.core.events import (
-    Approval,
-    ApprovalAnswered,
-    ApprovalAsked,
-    BudgetRaised,
-    Compacted,
-    CompactionFailed,
-    CompactionRequested,
-    CompactionStarted,
-    EscalationAnswered,
-    EscalationRaised,
-    Event,
-    HookReported,
-    Interrupted,
-    IterationFinished,
-    IterationStarted,
-    MessageQueued,
-    MessageUnqueued,
-    ModeChanged,
-    ModelCallStarted,
-    ModelFaulted,
-    ModelWindowLearned,
-    NotePrepared,
-    Notice,
-    OperatorSpoke,
-    ReplyDelta,
-    ReplyFinished,
-    Rewound,
-    RulesChanged,
-    RunFinished,
-    RunStarted,
-    ServerAnswered,
-    ServerAsked,
-    ServerChanged,
-    SessionResumed,
-    SessionStarted,
-    SettingChanged,
-    StopRequested,
-    TitleChanged,
-    ToolCancelled,
-    ToolFailed,
-    ToolProgress,
-    ToolRefused,
-    ToolStarted,
-    ToolSucceeded,
-    VerdictReached,
-    WaitSkipped,
-    WindowCut,
-)
+from tui_agent.core import events
 from tui_agent.core.evolve import evolve
 from tui_agent.core.names import Decision
 from tui_agent.core.projections.conversation import Surroundings
@@ -68,7 +20,7 @@ from tui_agent.core.request.tokens import counted
 from tui_agent.core.state import FINISH, SUMMARY_TRIES, Phase, RunFacts, RunState, SessionFacts
 
 
-def apply(state: RunState, event: Event) -> RunState:
+def apply(state: RunState, event: events.Event) -> RunState:
     """The state after one more event."""
     kind = type(event)
     if kind in _PIECES:
@@ -94,16 +46,25 @@ def apply(state: RunState, event: Event) -> RunState:
     return evolve(state, **changes)
 
 
-_PIECES = frozenset({ReplyDelta, ToolProgress})
+_PIECES = frozenset({events.ReplyDelta, events.ToolProgress})
 """Come by the thousand, and concern nothing but what is on the screen until their whole comes."""
 
 # A set of types, since `isinstance` on pydantic models costs more than all else that is done here.
-_OF_A_CALL = frozenset({ToolStarted, ApprovalAsked, ToolSucceeded, ToolFailed, ToolRefused, ToolCancelled})
+_OF_A_CALL = frozenset(
+    {
+        events.ToolStarted,
+        events.ApprovalAsked,
+        events.ToolSucceeded,
+        events.ToolFailed,
+        events.ToolRefused,
+        events.ToolCancelled,
+    }
+)
 
 
 def _attempt(state: RunState, event: Any) -> int:
     """The attempt that the event's call makes; the conversation keeps it from the call's start on."""
-    if type(event) is not ToolStarted:
+    if type(event) is not events.ToolStarted:
         call = state.conversation.call(event.call_id)
         if call is not None and call.started is not None:
             return call.attempt
@@ -112,10 +73,10 @@ def _attempt(state: RunState, event: Any) -> int:
     return recovery.attempts.count(key) + 1
 
 
-def fold(events: Iterable[Event], state: RunState | None = None) -> RunState:
-    """The state after all `events`, from an empty one or from `state`."""
+def fold(recorded: Iterable[events.Event], state: RunState | None = None) -> RunState:
+    """The state after all that was recorded, from an empty one or from `state`."""
     state = RunState() if state is None else state
-    for event in events:
+    for event in recorded:
         state = apply(state, event)
     return state
 
@@ -123,28 +84,28 @@ def fold(events: Iterable[Event], state: RunState | None = None) -> RunState:
 Changes = dict[str, Any]
 
 
-def _session_started(_: RunState, event: SessionStarted) -> Changes:
+def _session_started(_: RunState, event: events.SessionStarted) -> Changes:
     facts = SessionFacts(event.session_id, event.workspace, event.title, event.parent, event.source, event.at)
     return {"session": facts}
 
 
-def _title_changed(state: RunState, event: TitleChanged) -> Changes:
+def _title_changed(state: RunState, event: events.TitleChanged) -> Changes:
     return {"session": evolve(state.session, title=event.title)}
 
 
-def _mode_changed(state: RunState, event: ModeChanged) -> Changes:
+def _mode_changed(state: RunState, event: events.ModeChanged) -> Changes:
     return {"session": evolve(state.session, mode=event.mode)}
 
 
-def _setting_changed(state: RunState, event: SettingChanged) -> Changes:
-    value = Approval(event.value) if event.setting == "approve" else event.value
+def _setting_changed(state: RunState, event: events.SettingChanged) -> Changes:
+    value = events.Approval(event.value) if event.setting == "approve" else event.value
     changes: Changes = {"session": evolve(state.session, **{event.setting: value})}
     if event.setting == "model":
         changes["run"] = evolve(state.run, model=event.value)
     return changes
 
 
-def _rules_changed(state: RunState, event: RulesChanged) -> Changes:
+def _rules_changed(state: RunState, event: events.RulesChanged) -> Changes:
     if event.decision is Decision.ALLOW:
         rules = state.session.rules.union(event.added).difference(event.removed)
         return {"session": evolve(state.session, rules=rules)}
@@ -152,7 +113,7 @@ def _rules_changed(state: RunState, event: RulesChanged) -> Changes:
     return {"session": evolve(state.session, narrowing=state.session.narrowing.union(added) - removed)}
 
 
-def _run_started(state: RunState, event: RunStarted) -> Changes:
+def _run_started(state: RunState, event: events.RunStarted) -> Changes:
     run = RunFacts(
         event.run,
         event.task,
@@ -209,7 +170,7 @@ def _run_started(state: RunState, event: RunStarted) -> Changes:
     }
 
 
-def _limits(session: SessionFacts, event: RunStarted) -> dict[str, float]:
+def _limits(session: SessionFacts, event: events.RunStarted) -> dict[str, float]:
     """The budgets of a run; what the operator raised for the session stays raised."""
     limits = dict(event.budgets)
     if event.max_cost is not None:
@@ -224,7 +185,7 @@ def _limits(session: SessionFacts, event: RunStarted) -> dict[str, float]:
     return limits
 
 
-def _budget_raised(state: RunState, event: BudgetRaised) -> Changes:
+def _budget_raised(state: RunState, event: events.BudgetRaised) -> Changes:
     limits = {key: limit for key, limit in state.run.limits.items() if key != event.key}
     if event.limit is not None:
         limits[event.key] = event.limit
@@ -245,23 +206,23 @@ def title_of(task: str, limit: int = 72) -> str:
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
-def _message_queued(state: RunState, event: MessageQueued) -> Changes:
+def _message_queued(state: RunState, event: events.MessageQueued) -> Changes:
     return {"queue": (*state.queue, event)}
 
 
-def _without(state: RunState, queued_id: str | None) -> tuple[MessageQueued, ...]:
+def _without(state: RunState, queued_id: str | None) -> tuple[events.MessageQueued, ...]:
     return tuple(message for message in state.queue if message.id != queued_id)
 
 
-def _message_unqueued(state: RunState, event: MessageUnqueued) -> Changes:
+def _message_unqueued(state: RunState, event: events.MessageUnqueued) -> Changes:
     return {"queue": _without(state, event.id)}
 
 
-def _operator_spoke(state: RunState, event: OperatorSpoke) -> Changes:
+def _operator_spoke(state: RunState, event: events.OperatorSpoke) -> Changes:
     return {"queue": _without(state, event.queued)}
 
 
-def _iteration_started(state: RunState, event: IterationStarted) -> Changes:
+def _iteration_started(state: RunState, event: events.IterationStarted) -> Changes:
     return {
         "phase": Phase.READY,
         "run": evolve(state.run, iteration=event.iteration, attempt=0),
@@ -274,7 +235,7 @@ def _iteration_started(state: RunState, event: IterationStarted) -> Changes:
     }
 
 
-def _model_call_started(state: RunState, event: ModelCallStarted) -> Changes:
+def _model_call_started(state: RunState, event: events.ModelCallStarted) -> Changes:
     run = evolve(
         state.run,
         attempt=event.attempt,
@@ -294,11 +255,11 @@ def _model_call_started(state: RunState, event: ModelCallStarted) -> Changes:
     }
 
 
-def _model_window_learned(state: RunState, event: ModelWindowLearned) -> Changes:
+def _model_window_learned(state: RunState, event: events.ModelWindowLearned) -> Changes:
     return {"windows": {**state.windows, event.model: event.tokens}}
 
 
-def _model_faulted(state: RunState, event: ModelFaulted) -> Changes:
+def _model_faulted(state: RunState, event: events.ModelFaulted) -> Changes:
     budget = state.run.context_tokens if event.context_tokens is None else event.context_tokens
     run = evolve(state.run, retry_at=event.at + event.delay, context_tokens=budget)
     phase = Phase.BACKOFF if event.action in {"retry", "fallback", "shrink", "text_calls"} else Phase.READY
@@ -318,7 +279,7 @@ def _model_faulted(state: RunState, event: ModelFaulted) -> Changes:
     return changes
 
 
-def _wait_skipped(state: RunState, event: WaitSkipped) -> Changes:
+def _wait_skipped(state: RunState, event: events.WaitSkipped) -> Changes:
     fault = state.fault
     if fault is None or state.phase is not Phase.BACKOFF:
         return {}
@@ -328,7 +289,7 @@ def _wait_skipped(state: RunState, event: WaitSkipped) -> Changes:
     }
 
 
-def _reply_finished(state: RunState, event: ReplyFinished) -> Changes:
+def _reply_finished(state: RunState, event: events.ReplyFinished) -> Changes:
     changes: Changes = {"phase": Phase.TOOLS if event.calls else Phase.READY}
     called = state.called
     if called is not None and state.run.iteration == 1 and state.windows.get(called.model, 0) is None:
@@ -340,20 +301,20 @@ def _reply_finished(state: RunState, event: ReplyFinished) -> Changes:
     return changes
 
 
-def _compaction_requested(state: RunState, event: CompactionRequested) -> Changes:
+def _compaction_requested(state: RunState, event: events.CompactionRequested) -> Changes:
     # Between runs, what ended the last one keeps nothing from beginning any more.
     return {"compaction_asked": event} if state.running else {"compaction_asked": event, "stop": None}
 
 
-def _compaction_started(state: RunState, event: CompactionStarted) -> Changes:
+def _compaction_started(state: RunState, event: events.CompactionStarted) -> Changes:
     changes: Changes = {"compacting": event}
     if state.running:
         changes["phase"] = Phase.COMPACTING
     return changes
 
 
-def _compaction_ended(state: RunState, event: Compacted | CompactionFailed) -> Changes:
-    if isinstance(event, CompactionFailed) and event.next_model:
+def _compaction_ended(state: RunState, event: events.Compacted | events.CompactionFailed) -> Changes:
+    if isinstance(event, events.CompactionFailed) and event.next_model:
         changes: Changes = {"compacting": None, "summary_by": event.next_model}
     else:
         changes = {
@@ -368,23 +329,23 @@ def _compaction_ended(state: RunState, event: Compacted | CompactionFailed) -> C
     return changes
 
 
-def _failures(state: RunState, event: Compacted | CompactionFailed) -> int:
-    if isinstance(event, Compacted):
+def _failures(state: RunState, event: events.Compacted | events.CompactionFailed) -> int:
+    if isinstance(event, events.Compacted):
         return 0
     return state.compaction_failures + 1 if event.transient else SUMMARY_TRIES
 
 
-def _window_cut(_: RunState, __: WindowCut) -> Changes:
+def _window_cut(_: RunState, __: events.WindowCut) -> Changes:
     return {"compaction_failures": 0}
 
 
-def _tool_succeeded(state: RunState, event: ToolSucceeded) -> Changes:
+def _tool_succeeded(state: RunState, event: events.ToolSucceeded) -> Changes:
     if event.tool == FINISH:
         return {"text_answer": str(event.input.get("answer", ""))}
     return {"known_files": state.known_files.with_read(event.files, event.seq)} if event.files else {}
 
 
-def _iteration_finished(state: RunState, event: IterationFinished) -> Changes:
+def _iteration_finished(state: RunState, event: events.IterationFinished) -> Changes:
     changes: Changes = {
         "phase": Phase.READY,
         "approvals": (),
@@ -406,23 +367,23 @@ def _iteration_finished(state: RunState, event: IterationFinished) -> Changes:
     return changes
 
 
-def _hook_reported(state: RunState, event: HookReported) -> Changes:
+def _hook_reported(state: RunState, event: events.HookReported) -> Changes:
     return {"hook_context": (*state.hook_context, event.context)} if event.context else {}
 
 
-def _verdict_reached(_: RunState, event: VerdictReached) -> Changes:
+def _verdict_reached(_: RunState, event: events.VerdictReached) -> Changes:
     return {"verdict": event, "judged": True}
 
 
-def _note_prepared(_: RunState, event: NotePrepared) -> Changes:
+def _note_prepared(_: RunState, event: events.NotePrepared) -> Changes:
     return {"note": event.text, "note_edited": event.edited, "note_rules": event.rules}
 
 
-def _approval_asked(state: RunState, event: ApprovalAsked) -> Changes:
+def _approval_asked(state: RunState, event: events.ApprovalAsked) -> Changes:
     return {"phase": Phase.APPROVAL, "approvals": (*state.approvals, event)}
 
 
-def _approval_answered(state: RunState, event: ApprovalAnswered) -> Changes:
+def _approval_answered(state: RunState, event: events.ApprovalAnswered) -> Changes:
     asked = next((asked for asked in state.approvals if asked.id == event.id), None)
     waiting = tuple(other for other in state.approvals if other.id != event.id)
     changes: Changes = {"approvals": waiting, "phase": Phase.APPROVAL if waiting else Phase.TOOLS}
@@ -432,11 +393,11 @@ def _approval_answered(state: RunState, event: ApprovalAnswered) -> Changes:
     return changes
 
 
-def _escalation_raised(_: RunState, event: EscalationRaised) -> Changes:
+def _escalation_raised(_: RunState, event: events.EscalationRaised) -> Changes:
     return {"phase": Phase.ESCALATION, "escalation": event, "budget_answer": None}
 
 
-def _escalation_answered(state: RunState, event: EscalationAnswered) -> Changes:
+def _escalation_answered(state: RunState, event: events.EscalationAnswered) -> Changes:
     in_tools = bool(state.conversation.calls)
     asked = state.escalation
     about_budget = "budget_answer" if asked is not None and asked.source == "budget" else "answer"
@@ -448,12 +409,12 @@ def _escalation_answered(state: RunState, event: EscalationAnswered) -> Changes:
     }
 
 
-def _interrupted(state: RunState, event: Interrupted) -> Changes:
+def _interrupted(state: RunState, event: events.Interrupted) -> Changes:
     asked = state.escalation is not None and event.cause == "operator"
     return {"interrupted": state.running and (state.iteration_open or asked)}
 
 
-def _session_resumed(state: RunState, event: SessionResumed) -> Changes:
+def _session_resumed(state: RunState, event: events.SessionResumed) -> Changes:
     run = state.run
     for server in state.servers.values():
         run = _offering(run, server, None)
@@ -478,12 +439,14 @@ def _session_resumed(state: RunState, event: SessionResumed) -> Changes:
     return changes
 
 
-def _server_changed(state: RunState, event: ServerChanged) -> Changes:
+def _server_changed(state: RunState, event: events.ServerChanged) -> Changes:
     run = _offering(state.run, state.servers.get(event.server), event)
     return {"run": run, "servers": {**state.servers, event.server: event}}
 
 
-def _offering(run: RunFacts, before: ServerChanged | None, now: ServerChanged | None) -> RunFacts:
+def _offering(
+    run: RunFacts, before: events.ServerChanged | None, now: events.ServerChanged | None
+) -> RunFacts:
     """The run with other tools of one server; its tools are counted with the run's from the start on."""
     if not run.number:
         return run
@@ -494,15 +457,15 @@ def _offering(run: RunFacts, before: ServerChanged | None, now: ServerChanged | 
     return evolve(run, tools=(*kept, *added), tools_tokens=max(0, tokens))
 
 
-def _server_asked(state: RunState, event: ServerAsked) -> Changes:
+def _server_asked(state: RunState, event: events.ServerAsked) -> Changes:
     return {"server_questions": (*state.server_questions, event)}
 
 
-def _server_answered(state: RunState, event: ServerAnswered) -> Changes:
+def _server_answered(state: RunState, event: events.ServerAnswered) -> Changes:
     return {"server_questions": tuple(asked for asked in state.server_questions if asked.id != event.id)}
 
 
-def _notice(state: RunState, event: Notice) -> Changes:
+def _notice(state: RunState, event: events.Notice) -> Changes:
     match event.origin:
         case "cost":
             return {"unpriced_noticed": True}
@@ -512,18 +475,18 @@ def _notice(state: RunState, event: Notice) -> Changes:
             return {}
 
 
-def _stop_requested(_: RunState, event: StopRequested) -> Changes:
+def _stop_requested(_: RunState, event: events.StopRequested) -> Changes:
     return {"stop": event}
 
 
-def _rewound(state: RunState, event: Rewound) -> Changes:
+def _rewound(state: RunState, event: events.Rewound) -> Changes:
     changes: Changes = {"rewinds": state.rewinds[:-1] if event.undoes else (*state.rewinds, event)}
     if event.scope != "files" and not event.undoes:
         changes["known_files"] = state.known_files.up_to(event.to_seq)
     return changes
 
 
-def _run_finished(state: RunState, event: RunFinished) -> Changes:
+def _run_finished(state: RunState, event: events.RunFinished) -> Changes:
     run = evolve(state.run, outcome=event.outcome, reason=event.reason, answer=event.answer, rule=event.rule)
     return {
         "phase": Phase.DONE,
@@ -536,44 +499,44 @@ def _run_finished(state: RunState, event: RunFinished) -> Changes:
     }
 
 
-_HANDLERS: dict[type[Event], Callable[[RunState, Any], Changes]] = {
-    SessionStarted: _session_started,
-    TitleChanged: _title_changed,
-    ModeChanged: _mode_changed,
-    SettingChanged: _setting_changed,
-    RulesChanged: _rules_changed,
-    RunStarted: _run_started,
-    BudgetRaised: _budget_raised,
-    MessageQueued: _message_queued,
-    MessageUnqueued: _message_unqueued,
-    OperatorSpoke: _operator_spoke,
-    IterationStarted: _iteration_started,
-    ModelCallStarted: _model_call_started,
-    ModelWindowLearned: _model_window_learned,
-    ModelFaulted: _model_faulted,
-    WaitSkipped: _wait_skipped,
-    ToolSucceeded: _tool_succeeded,
-    Interrupted: _interrupted,
-    StopRequested: _stop_requested,
-    Notice: _notice,
-    SessionResumed: _session_resumed,
-    ReplyFinished: _reply_finished,
-    CompactionRequested: _compaction_requested,
-    CompactionStarted: _compaction_started,
-    Compacted: _compaction_ended,
-    CompactionFailed: _compaction_ended,
-    WindowCut: _window_cut,
-    IterationFinished: _iteration_finished,
-    HookReported: _hook_reported,
-    VerdictReached: _verdict_reached,
-    NotePrepared: _note_prepared,
-    ApprovalAsked: _approval_asked,
-    ApprovalAnswered: _approval_answered,
-    EscalationRaised: _escalation_raised,
-    EscalationAnswered: _escalation_answered,
-    RunFinished: _run_finished,
-    Rewound: _rewound,
-    ServerChanged: _server_changed,
-    ServerAsked: _server_asked,
-    ServerAnswered: _server_answered,
+_HANDLERS: dict[type[events.Event], Callable[[RunState, Any], Changes]] = {
+    events.SessionStarted: _session_started,
+    events.TitleChanged: _title_changed,
+    events.ModeChanged: _mode_changed,
+    events.SettingChanged: _setting_changed,
+    events.RulesChanged: _rules_changed,
+    events.RunStarted: _run_started,
+    events.BudgetRaised: _budget_raised,
+    events.MessageQueued: _message_queued,
+    events.MessageUnqueued: _message_unqueued,
+    events.OperatorSpoke: _operator_spoke,
+    events.IterationStarted: _iteration_started,
+    events.ModelCallStarted: _model_call_started,
+    events.ModelWindowLearned: _model_window_learned,
+    events.ModelFaulted: _model_faulted,
+    events.WaitSkipped: _wait_skipped,
+    events.ToolSucceeded: _tool_succeeded,
+    events.Interrupted: _interrupted,
+    events.StopRequested: _stop_requested,
+    events.Notice: _notice,
+    events.SessionResumed: _session_resumed,
+    events.ReplyFinished: _reply_finished,
+    events.CompactionRequested: _compaction_requested,
+    events.CompactionStarted: _compaction_started,
+    events.Compacted: _compaction_ended,
+    events.CompactionFailed: _compaction_ended,
+    events.WindowCut: _window_cut,
+    events.IterationFinished: _iteration_finished,
+    events.HookReported: _hook_reported,
+    events.VerdictReached: _verdict_reached,
+    events.NotePrepared: _note_prepared,
+    events.ApprovalAsked: _approval_asked,
+    events.ApprovalAnswered: _approval_answered,
+    events.EscalationRaised: _escalation_raised,
+    events.EscalationAnswered: _escalation_answered,
+    events.RunFinished: _run_finished,
+    events.Rewound: _rewound,
+    events.ServerChanged: _server_changed,
+    events.ServerAsked: _server_asked,
+    events.ServerAnswered: _server_answered,
 }

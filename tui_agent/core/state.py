@@ -6,27 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
-from tui_agent.core.events import (
-    Approval,
-    ApprovalAsked,
-    CheckpointSaved,
-    CompactionRequested,
-    CompactionStarted,
-    EscalationAnswered,
-    EscalationRaised,
-    MessageQueued,
-    Mode,
-    ModelCallStarted,
-    ModelFaulted,
-    Outcome,
-    ParentPoint,
-    Rewound,
-    ServerAsked,
-    ServerChanged,
-    StopRequested,
-    VerdictReached,
-)
 from tui_agent.core.names import Decision, ToolCallForm
 from tui_agent.core.projections.background import BackgroundFacts
 from tui_agent.core.projections.conversation import Conversation
@@ -67,13 +48,13 @@ class SessionFacts:
     id: str = ""
     workspace: str = ""
     title: str = ""
-    parent: ParentPoint | None = None
+    parent: events.ParentPoint | None = None
     source: str = ""
     started_at: float = 0.0
-    mode: Mode = Mode.AUTO
+    mode: events.Mode = events.Mode.AUTO
     policy: str = ""
     model: str = ""
-    approve: Approval | None = None
+    approve: events.Approval | None = None
     """What the next run uses, where it was chosen already; approvals apply at once."""
     raised: Mapping[str, float | None] = field(default_factory=dict)
     """Budgets of the session that the operator raised; None: without a limit."""
@@ -118,7 +99,7 @@ class RunFacts:
     """When the wait before the next attempt ends (`Phase.BACKOFF`)."""
     request_tokens: int = 0
     request_budget: int | None = None
-    outcome: Outcome | None = None
+    outcome: events.Outcome | None = None
     reason: str = ""
     answer: str = ""
     rule: str = ""
@@ -146,11 +127,11 @@ class RunState:
     """Models that cannot call tools and write their calls as text."""
     calibration: dict[str, float] = field(default_factory=dict)
     """By model: what the provider counted of its last request's tokens to what we had estimated of them."""
-    called: ModelCallStarted | None = None
+    called: events.ModelCallStarted | None = None
     """The newest model call."""
-    compaction_asked: CompactionRequested | None = None
+    compaction_asked: events.CompactionRequested | None = None
     """The operator wants a summary, and none was tried since."""
-    compacting: CompactionStarted | None = None
+    compacting: events.CompactionStarted | None = None
     """The summary that a model is asked for now."""
     summary_by: str = ""
     """The model that writes the summary after another one failed to; empty: as configured."""
@@ -165,17 +146,17 @@ class RunState:
     """Ids of the rules that wrote the newest note."""
     sent_note: str | None = None
     """The note that went with the newest model call."""
-    verdict: VerdictReached | None = None
+    verdict: events.VerdictReached | None = None
     """The newest verdict of the run."""
     judged: bool = True
     """The iteration that ended last has its verdict."""
-    fault: ModelFaulted | None = None
+    fault: events.ModelFaulted | None = None
     """The model call that failed last, until another is made."""
-    budget_answer: EscalationAnswered | None = None
+    budget_answer: events.EscalationAnswered | None = None
     """What was answered when a budget was used up."""
     warned: frozenset[str] = frozenset()
     """Budgets whose end is near, as the operator knows."""
-    answer: EscalationAnswered | None = None
+    answer: events.EscalationAnswered | None = None
     """What was answered to the question of this verdict or fault."""
     text_answer: str | None = None
     """The answer that the model has given, once the run is to end with it."""
@@ -185,31 +166,31 @@ class RunState:
     """What was under way was cut short and is to be closed."""
     unpriced_noticed: bool = False
     """The operator knows that the cost of this run is known in part only."""
-    stop: StopRequested | None = None
+    stop: events.StopRequested | None = None
     """The run is to end, or none is to begin by itself."""
-    queue: tuple[MessageQueued, ...] = ()
-    approvals: tuple[ApprovalAsked, ...] = ()
-    escalation: EscalationRaised | None = None
+    queue: tuple[events.MessageQueued, ...] = ()
+    approvals: tuple[events.ApprovalAsked, ...] = ()
+    escalation: events.EscalationRaised | None = None
     iteration_open: bool = False
     """Between `IterationStarted` and `IterationFinished`."""
-    rewinds: tuple[Rewound, ...] = ()
+    rewinds: tuple[events.Rewound, ...] = ()
     """Those that were not taken back, the newest last."""
     known_files: KnownFiles = field(default_factory=KnownFiles)
     """Files of the workspace as the model last read or wrote them."""
     hook_context: tuple[str, ...] = ()
     """What hooks said in this iteration; it joins the note."""
-    servers: dict[str, ServerChanged] = field(default_factory=dict)
+    servers: dict[str, events.ServerChanged] = field(default_factory=dict)
     """The MCP servers of this process by name, each as it stood last."""
-    server_questions: tuple[ServerAsked, ...] = ()
+    server_questions: tuple[events.ServerAsked, ...] = ()
     """What the operator is asked because of a server."""
 
     @property
-    def checkpoints(self) -> AppendLog[CheckpointSaved]:
+    def checkpoints(self) -> AppendLog[events.CheckpointSaved]:
         """Kept states of the workspace, oldest first."""
         return self.conversation.checkpoints
 
     @property
-    def rewound(self) -> Rewound | None:
+    def rewound(self) -> events.Rewound | None:
         """The newest rewind that was not taken back."""
         return self.rewinds[-1] if self.rewinds else None
 

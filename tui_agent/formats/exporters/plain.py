@@ -9,43 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui_agent.core.events import (
-    ApprovalAnswered,
-    BreakerSet,
-    BudgetRaised,
-    CoherenceRepaired,
-    Compacted,
-    CompactionFailed,
-    EscalationAnswered,
-    EscalationRaised,
-    Event,
-    HookReported,
-    IterationStarted,
-    Level,
-    MessageQueued,
-    ModelFaulted,
-    NotePrepared,
-    Notice,
-    OperatorSpoke,
-    OwnCommandEnded,
-    ReplyFinished,
-    ReplyRejected,
-    Rewound,
-    RulesChanged,
-    RunFinished,
-    RunStarted,
-    ServerChanged,
-    SessionStarted,
-    SettingChanged,
-    ToolCancelled,
-    ToolFailed,
-    ToolRefused,
-    ToolResult,
-    ToolSucceeded,
-    VerdictReached,
-    WaitSkipped,
-    with_images_named,
-)
+from tui_agent.core import events
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.timeline import Timeline
 from tui_agent.formats.exporters.wording import by_rule, clock, counts, without_repeats
@@ -60,33 +24,33 @@ _TIMELINE_TEXT = 160
 """Characters of a line in the timeline."""
 
 
-def to_text(events: Sequence[Event], *, times: bool = False) -> str:
+def to_text(recorded: Sequence[events.Event], *, times: bool = False) -> str:
     """The whole session, then the timeline of its recovery. Recovery's own lines begin with `»`.
 
     Times and durations are left out unless asked for: two runs of the same course then differ in nothing.
     """
-    start = events[0].at if events else 0.0
+    start = recorded[0].at if recorded else 0.0
     lines: list[str] = []
     metrics = Metrics()
-    for event in events:
+    for event in recorded:
         metrics = metrics.apply(event)
         shown = list(_lines(event, times=times))
-        if isinstance(event, RunFinished):
+        if isinstance(event, events.RunFinished):
             shown.append(counts(metrics))
         if shown:
             lines.append(f"{clock(event.at - start)} {shown[0]}" if times else shown[0])
             lines.extend(f"{_INDENT}{line}".rstrip() for line in shown[1:])
-    lines.extend(_timeline(events))
+    lines.extend(_timeline(recorded))
     return "".join(f"{visible(line)}\n" for line in lines)
 
 
-def _timeline(events: Sequence[Event]) -> Iterator[str]:
+def _timeline(recorded: Sequence[events.Event]) -> Iterator[str]:
     """Verdicts, faults, questions and outcomes on one line each."""
     yield "RECOVERY TIMELINE"
     timeline = Timeline()
-    for event in events:
+    for event in recorded:
         timeline = timeline.apply(event)
-    runs = {event.seq: event.run for event in events if isinstance(event, RunStarted)}
+    runs = {event.seq: event.run for event in recorded if isinstance(event, events.RunStarted)}
     run = 0
     for line in without_repeats(timeline.lines):
         run = runs.get(line.seq, run)
@@ -96,76 +60,81 @@ def _timeline(events: Sequence[Event]) -> Iterator[str]:
         yield f"{_INDENT}{run}.{line.iteration} {what}: {text}{by_rule(line.rule)}"
 
 
-def _lines(event: Event, *, times: bool) -> Iterator[str]:
+def _lines(event: events.Event, *, times: bool) -> Iterator[str]:
     """An event's headline, then its body's lines; nothing for events that are not shown."""
     match event:
-        case ReplyFinished():
+        case events.ReplyFinished():
             yield from _reply(event)
-        case ToolResult():
+        case events.ToolResult():
             yield from _result(event, times=times)
-        case VerdictReached() | NotePrepared() | EscalationRaised() | EscalationAnswered():
+        case (
+            events.VerdictReached()
+            | events.NotePrepared()
+            | events.EscalationRaised()
+            | events.EscalationAnswered()
+        ):
             yield from _recovery(event)
-        case Compacted() | CompactionFailed():
+        case events.Compacted() | events.CompactionFailed():
             yield from _summary(event)
-        case OperatorSpoke() | MessageQueued() | OwnCommandEnded():
+        case events.OperatorSpoke() | events.MessageQueued() | events.OwnCommandEnded():
             yield from _operator(event)
-        case ServerChanged():
+        case events.ServerChanged():
             yield f"SERVER {event.in_words}"
         case (
-            ModelFaulted()
-            | ReplyRejected()
-            | CoherenceRepaired()
-            | BreakerSet()
-            | WaitSkipped()
-            | BudgetRaised()
+            events.ModelFaulted()
+            | events.ReplyRejected()
+            | events.CoherenceRepaired()
+            | events.BreakerSet()
+            | events.WaitSkipped()
+            | events.BudgetRaised()
         ):
             yield from _fault(event)
         case _:
             yield from _frame(event)
 
 
-def _frame(event: Event) -> Iterator[str]:
+def _frame(event: events.Event) -> Iterator[str]:
     match event:
-        case SessionStarted():
+        case events.SessionStarted():
             yield f"SESSION {event.session_id}" + (f" ({event.source})" if event.source else "")
             yield from (f"{name}: {value}" for name, value in _facts(event))
-        case RunStarted():
+        case events.RunStarted():
             yield f"RUN {event.run} · policy {event.policy} · model {event.model or 'unknown'}"
-            yield from with_images_named(event.task, event.images).splitlines()
-        case RunFinished():
+            yield from events.with_images_named(event.task, event.images).splitlines()
+        case events.RunFinished():
             yield (
                 f"RUN ENDED {event.outcome}"
                 + (f": {event.reason}" if event.reason else "")
                 + by_rule(event.rule)
             )
             yield from event.answer.splitlines()
-        case IterationStarted():
+        case events.IterationStarted():
             yield f"STEP {event.iteration}"
-        case Notice():
+        case events.Notice():
             yield f"NOTICE {event.severity}"
             yield from event.text.splitlines()
-        case HookReported():
+        case events.HookReported():
             yield f"HOOK {event.hook} {event.status}: {event.command}"
             yield from (event.error or event.context).splitlines()
-        case ApprovalAnswered():
+        case events.ApprovalAnswered():
             yield f"APPROVAL {event.decision} by {event.by}" + (f": {event.reason}" if event.reason else "")
-        case SettingChanged() | RulesChanged():
+        case events.SettingChanged() | events.RulesChanged():
             yield f"SETTING {event.in_words}"
-        case Rewound():
+        case events.Rewound():
             yield f"REWOUND {event.scope} to event {event.to_seq}"
 
 
-def _operator(event: OperatorSpoke | MessageQueued | OwnCommandEnded) -> Iterator[str]:
+def _operator(event: events.OperatorSpoke | events.MessageQueued | events.OwnCommandEnded) -> Iterator[str]:
     match event:
-        case OwnCommandEnded():
+        case events.OwnCommandEnded():
             yield f"OPERATOR RAN {event.command}"
             yield from event.printed.splitlines()
         case _:
-            yield "QUEUED" if isinstance(event, MessageQueued) else "OPERATOR"
-            yield from with_images_named(event.text, event.images).splitlines()
+            yield "QUEUED" if isinstance(event, events.MessageQueued) else "OPERATOR"
+            yield from events.with_images_named(event.text, event.images).splitlines()
 
 
-def _facts(event: SessionStarted) -> Iterator[tuple[str, str]]:
+def _facts(event: events.SessionStarted) -> Iterator[tuple[str, str]]:
     if event.title:
         yield "title", event.title
     if event.workspace:
@@ -174,7 +143,7 @@ def _facts(event: SessionStarted) -> Iterator[tuple[str, str]]:
         yield "forked from", f"{event.parent.session_id} at event {event.parent.seq}"
 
 
-def _reply(event: ReplyFinished) -> Iterator[str]:
+def _reply(event: events.ReplyFinished) -> Iterator[str]:
     tokens = [str(count) for count in (event.prompt_tokens, event.completion_tokens) if count is not None]
     cached = f" ({event.cached_tokens} of them cached)" if event.cached_tokens else ""
     usage = f" · tokens {' + '.join(tokens)}{cached}" if tokens else ""
@@ -185,51 +154,51 @@ def _reply(event: ReplyFinished) -> Iterator[str]:
         yield f"→ {call.name} {call.arguments}"
 
 
-_ENDS: dict[type[Event], str] = {
-    ToolSucceeded: "ok",
-    ToolFailed: "FAILED",
-    ToolRefused: "REFUSED",
-    ToolCancelled: "CANCELLED",
+_ENDS: dict[type[events.Event], str] = {
+    events.ToolSucceeded: "ok",
+    events.ToolFailed: "FAILED",
+    events.ToolRefused: "REFUSED",
+    events.ToolCancelled: "CANCELLED",
 }
 
 
-def _result(event: ToolResult, *, times: bool) -> Iterator[str]:
+def _result(event: events.ToolResult, *, times: bool) -> Iterator[str]:
     more = ""
-    if isinstance(event, ToolFailed):
+    if isinstance(event, events.ToolFailed):
         more = f" ({event.failure.kind})"
-    elif isinstance(event, ToolRefused):
+    elif isinstance(event, events.ToolRefused):
         more = f" ({event.refusal}{f': {event.reason}' if event.reason else ''})" + by_rule(event.rule)
     yield f"TOOL {event.tool} {_ENDS.get(type(event), '?')}{more}" + (
         f" · {seconds(event.duration)}" if times else ""
     )
     yield from event.content.splitlines()
-    if isinstance(event, ToolFailed):
+    if isinstance(event, events.ToolFailed):
         shown = set(event.content.splitlines())
         yield from (f"error: {line}" for line in event.failure.message.splitlines() if line not in shown)
-    if isinstance(event, ToolSucceeded) and event.changed:
+    if isinstance(event, events.ToolSucceeded) and event.changed:
         yield f"changed: {', '.join(event.changed)}"
 
 
-def _recovery(event: Event) -> Iterator[str]:
+def _recovery(event: events.Event) -> Iterator[str]:
     match event:
-        case VerdictReached() if event.level is not Level.CONTINUE:
+        case events.VerdictReached() if event.level is not events.Level.CONTINUE:
             yield f"» VERDICT {event.level} by {event.detector}: {event.reason}{by_rule(event.rule)}"
             for record in event.verdicts:
-                if record.level is not Level.CONTINUE and record.detector != event.detector:
+                if record.level is not events.Level.CONTINUE and record.detector != event.detector:
                     yield f"also {record.level} by {record.detector}: {record.reason}{by_rule(record.rule)}"
-        case NotePrepared():
+        case events.NotePrepared():
             yield "» NOTE" + (" edited by the operator" if event.edited else "") + by_rule(*event.rules)
             yield from (event.text or "(none)").splitlines()
-        case EscalationRaised():
+        case events.EscalationRaised():
             yield f"» ESCALATION by {event.source}{by_rule(event.rule)}"
             yield from event.question.splitlines()
-        case EscalationAnswered():
+        case events.EscalationAnswered():
             yield f"» ANSWER {event.choice} by {event.by}"
             yield from event.text.splitlines()
 
 
-def _summary(event: Compacted | CompactionFailed) -> Iterator[str]:
-    if isinstance(event, CompactionFailed):
+def _summary(event: events.Compacted | events.CompactionFailed) -> Iterator[str]:
+    if isinstance(event, events.CompactionFailed):
         yield f"» NO SUMMARY{by_rule(event.rule)}"
         yield from event.in_words.splitlines()
         return
@@ -238,20 +207,20 @@ def _summary(event: Compacted | CompactionFailed) -> Iterator[str]:
     yield from event.summary.splitlines()
 
 
-def _fault(event: Event) -> Iterator[str]:
+def _fault(event: events.Event) -> Iterator[str]:
     match event:
-        case ModelFaulted():
+        case events.ModelFaulted():
             fault = f"{event.fault.kind} · attempt {event.attempt} · then {event.action}"
             yield f"» MODEL FAULT {fault}{by_rule(event.rule)}"
             yield from event.fault.message.splitlines()
-        case ReplyRejected():
+        case events.ReplyRejected():
             yield f"» REPLY REJECTED: {event.failure.message}{by_rule(event.rule)}"
-        case CoherenceRepaired():
+        case events.CoherenceRepaired():
             repairs = ", ".join(f"{kind} ×{count}" for kind, count in sorted(event.repairs.items()))
             yield f"» COHERENCE {repairs}"
-        case WaitSkipped():
+        case events.WaitSkipped():
             yield "» THE WAIT WAS SKIPPED"
-        case BudgetRaised():
+        case events.BudgetRaised():
             yield f"» BUDGET {event.in_words}{by_rule(event.rule)}"
-        case BreakerSet():
+        case events.BreakerSet():
             yield f"» BREAKER {event.tool} {'opened' if event.open else 'closed'} by hand"
