@@ -73,11 +73,9 @@ class Report:
         return all(check.status != "broken" for check in self.checks)
 
 
-def examine(
-    overrides: Mapping[str, object], config: str | None = None, environ: Mapping[str, str] | None = None
-) -> Report:
+def examine(overrides: Mapping[str, object], config: str | None) -> Report:
     """Look at everything. Never raises: what cannot be looked at is a finding."""
-    environ = os.environ if environ is None else environ
+    environ = os.environ
     checks = [_python(), _litellm()]
     try:
         settings = load_settings(overrides, config, environ)

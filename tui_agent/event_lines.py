@@ -37,10 +37,10 @@ def event_line(event: events.Event, signs: Signs) -> str:
     return "" if make is None else make(event, signs)
 
 
-def call_words(event: events.ToolResult | events.ToolStarted, limit: int = 100) -> str:
+def call_words(event: events.ToolResult | events.ToolStarted) -> str:
     """The call: its name and what it is about."""
     tool = "plan" if event.tool == UPDATE_PLAN else event.tool
-    return revealed_line(f"{tool} {short_input(event.tool, event.input)}".strip(), limit)
+    return revealed_line(f"{tool} {short_input(event.tool, event.input)}".strip(), 100)
 
 
 def _refused(event: events.ToolRefused, signs: Signs) -> str:

@@ -148,11 +148,11 @@ async def start(
     return Child(transport, asyncio.subprocess.Process(transport, protocol, loop))
 
 
-def kill_marked(variable: str, seconds: float = 5.0) -> None:
+def kill_marked(variable: str) -> None:
     """End every process that was started with this variable (`NAME=value`), where /proc tells. Blocks until none is
-    left, or for `seconds`.
+    left, or for five seconds.
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + 5.0
     while (marked := _started_with(os.fsencode(variable))) and time.monotonic() < deadline:
         for pid in marked:
             with suppress(ProcessLookupError, PermissionError):

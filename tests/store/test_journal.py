@@ -24,6 +24,7 @@ from tui_agent.store import journal as journal_module
 from tui_agent.store import lines
 from tui_agent.store.errors import JournalError, SessionBusyError
 from tui_agent.store.journal import JOURNAL_NAME, Journal, read_journal
+from tui_agent.store.journal_index import JournalIndex
 from tui_agent.store.lock import SessionLock
 
 
@@ -292,10 +293,10 @@ def test_a_huge_line_is_named_and_not_read_into_memory(tmp_path: Path, monkeypat
 def test_salvaging_keeps_what_is_before_the_damage(tmp_path: Path):
     path = tmp_path / JOURNAL_NAME
     path.write_bytes(lines.encode(FIRST) + lines.encode(SECOND) + b"{damage}\n" + lines.encode(THIRD))
-    contents = read_journal(path, salvage=True)
-    assert contents.events == [FIRST, SECOND]
-    assert contents.damage is not None
-    assert contents.damage.line == 3
+    index = JournalIndex(path, salvage=True)
+    assert [index.event(number) for number in range(1, len(index) + 1)] == [FIRST, SECOND]
+    assert index.damage is not None
+    assert index.damage.line == 3
 
 
 async def test_a_missing_session_is_named(tmp_path: Path):

@@ -81,8 +81,8 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if any(file.error for file in files) else 0
 
 
-def _bar(done: int, total: int, path: Path, width: int = 30) -> None:
-    filled = width * done // total
+def _bar(done: int, total: int, path: Path) -> None:
+    filled = 30 * done // total
     name = path.name if path.name.isprintable() else "…"
-    sys.stderr.write(f"\r\x1b[K[{'█' * filled}{'·' * (width - filled)}] {done}/{total} {name[:40]}")
+    sys.stderr.write(f"\r\x1b[K[{'█' * filled}{'·' * (30 - filled)}] {done}/{total} {name[:40]}")
     sys.stderr.flush()

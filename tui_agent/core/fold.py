@@ -200,10 +200,10 @@ def _budget_raised(state: RunState, event: events.BudgetRaised) -> Changes:
     return changes
 
 
-def title_of(task: str, limit: int = 72) -> str:
-    """A session's title where nobody gave one: the task's first line, shortened to `limit` characters."""
+def title_of(task: str) -> str:
+    """A session's title where nobody gave one: the task's first line, shortened to 72 characters."""
     line = next((line.strip() for line in task.splitlines() if line.strip()), "")
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    return line if len(line) <= 72 else line[:71].rstrip() + "…"
 
 
 def _message_queued(state: RunState, event: events.MessageQueued) -> Changes:

@@ -72,8 +72,6 @@ class JournalContents:
     """Length of a torn last line, which is no part of `events`."""
     unterminated: bool = False
     """The last event is whole, and only its line break is missing."""
-    damage: JournalError | None = None
-    """Set only by a salvaging read: why reading ended before the end."""
 
 
 def sessions_folder(state_dir: Path) -> Path:
@@ -89,15 +87,13 @@ def journal_path(path: Path) -> Path:
 def read_journal(
     path: Path,
     *,
-    salvage: bool = False,
     after: Mark = BEGINNING,
     take: Callable[[Event], object] | None = None,
 ) -> JournalContents:
     """All events of a journal (a file, or a session's folder), or those behind a mark.
 
     `take` gets each as it is read, and none is kept: together they take more memory than what they are folded into. A
-    torn last line is left out and counted. Anything else that is wrong raises `JournalError` with its line;
-    with `salvage` the events before it are returned and the error is in `damage`.
+    torn last line is left out and counted. Anything else that is wrong raises `JournalError` with its line.
     """
     path = journal_path(path)
     events: list[Event] = []
@@ -116,10 +112,6 @@ def read_journal(
                 digest.update(line)
     except OSError as fault:
         raise disk_error("The session cannot be read", path, fault) from fault
-    except JournalError as damage:
-        if salvage and number > after.seq:
-            return JournalContents(events, Mark(number, size, digest), damage=damage)
-        raise
     last = check_torn(path, torn, number + 1)
     if last is None:
         return JournalContents(events, Mark(number, size, digest), dropped_bytes=len(torn))

@@ -103,17 +103,14 @@ class Redactor:
         self._suspect = re.compile("|".join(map(re.escape, anchors)))
 
     @classmethod
-    def from_environment(
-        cls, environment: Mapping[str, str], extra: Mapping[str, str] | None = None
-    ) -> Redactor:
-        """A redactor for the secrets in `environment`, and for `extra` ones (keys that a configuration
-        holds)."""
+    def from_environment(cls, environment: Mapping[str, str]) -> Redactor:
+        """A redactor for the secrets in `environment`."""
         named = {
             name: value
             for name, value in environment.items()
             if named_like_a_secret(name) and worth_masking(value.strip())
         }
-        return cls({**named, **(extra or {})})
+        return cls(named)
 
     def reserve(self, text: str) -> None:
         """Give none of the placeholders in `text` to a secret that is masked from now on.

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from tui_agent.core import events
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.timeline import Timeline
-from tui_agent.formats.exporters.wording import by_rule, clock, counts, without_repeats
-from tui_agent.quantities import counted, seconds
+from tui_agent.formats.exporters.wording import by_rule, counts, without_repeats
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import visible
 
 if TYPE_CHECKING:
@@ -24,21 +24,20 @@ _TIMELINE_TEXT = 160
 """Characters of a line in the timeline."""
 
 
-def to_text(recorded: Sequence[events.Event], *, times: bool = False) -> str:
+def to_text(recorded: Sequence[events.Event]) -> str:
     """The whole session, then the timeline of its recovery. Recovery's own lines begin with `»`.
 
-    Times and durations are left out unless asked for: two runs of the same course then differ in nothing.
+    Times and durations are left out: two runs of the same course differ in nothing.
     """
-    start = recorded[0].at if recorded else 0.0
     lines: list[str] = []
     metrics = Metrics()
     for event in recorded:
         metrics = metrics.apply(event)
-        shown = list(_lines(event, times=times))
+        shown = list(_lines(event))
         if isinstance(event, events.RunFinished):
             shown.append(counts(metrics))
         if shown:
-            lines.append(f"{clock(event.at - start)} {shown[0]}" if times else shown[0])
+            lines.append(shown[0])
             lines.extend(f"{_INDENT}{line}".rstrip() for line in shown[1:])
     lines.extend(_timeline(recorded))
     return "".join(f"{visible(line)}\n" for line in lines)
@@ -60,13 +59,13 @@ def _timeline(recorded: Sequence[events.Event]) -> Iterator[str]:
         yield f"{_INDENT}{run}.{line.iteration} {what}: {text}{by_rule(line.rule)}"
 
 
-def _lines(event: events.Event, *, times: bool) -> Iterator[str]:
+def _lines(event: events.Event) -> Iterator[str]:
     """An event's headline, then its body's lines; nothing for events that are not shown."""
     match event:
         case events.ReplyFinished():
             yield from _reply(event)
         case events.ToolResult():
-            yield from _result(event, times=times)
+            yield from _result(event)
         case (
             events.VerdictReached()
             | events.NotePrepared()
@@ -162,15 +161,13 @@ _ENDS: dict[type[events.Event], str] = {
 }
 
 
-def _result(event: events.ToolResult, *, times: bool) -> Iterator[str]:
+def _result(event: events.ToolResult) -> Iterator[str]:
     more = ""
     if isinstance(event, events.ToolFailed):
         more = f" ({event.failure.kind})"
     elif isinstance(event, events.ToolRefused):
         more = f" ({event.refusal}{f': {event.reason}' if event.reason else ''})" + by_rule(event.rule)
-    yield f"TOOL {event.tool} {_ENDS.get(type(event), '?')}{more}" + (
-        f" · {seconds(event.duration)}" if times else ""
-    )
+    yield f"TOOL {event.tool} {_ENDS.get(type(event), '?')}{more}"
     yield from event.content.splitlines()
     if isinstance(event, events.ToolFailed):
         shown = set(event.content.splitlines())

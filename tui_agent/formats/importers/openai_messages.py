@@ -89,11 +89,9 @@ def _is_conversation(messages: list[Any]) -> bool:
     return bool(known) and len(known) * 2 >= len(messages[:50]) and any("content" in one for one in known)
 
 
-def read_messages(
-    messages: list[Any], report: ImportReport, judge: Verdict | None = None, owner: Transcript | None = None
-) -> Transcript:
+def read_messages(messages: list[Any], report: ImportReport, judge: Verdict | None = None) -> Transcript:
     """A transcript of chat messages. `judge` decides how results ended (default: `text_verdict`)."""
-    reader = MessageReader(report, judge or text_verdict, owner or Transcript())
+    reader = MessageReader(report, judge or text_verdict)
     report.records += len(messages)
     for message in messages:
         if isinstance(message, dict):
@@ -106,7 +104,7 @@ def read_messages(
 class MessageReader(StepReader):
     """Messages of one conversation."""
 
-    def __init__(self, report: ImportReport, judge: Verdict, transcript: Transcript) -> None:
+    def __init__(self, report: ImportReport, judge: Verdict, transcript: Transcript | None = None) -> None:
         super().__init__(report, transcript)
         self.judge = judge
 
