@@ -5,24 +5,96 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sys
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from tests.console.terminal import Terminal
+
+ALTERNATE_SCREEN = b"\x1b[?1049h"
 
 
 def test_ctrl_z_gives_the_shell_its_terminal_back_and_fg_draws_everything_again(
     start: Callable[..., Terminal],
 ) -> None:
-    terminal = start("-m", "tui_agent", "--model", "openai/none")
+    terminal = start(
+        "-c", 'import os; os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])', PS1="shell: "
+    )
+    terminal.shows("shell: ")
+    terminal.send(f"sh -c '{sys.executable} -m tui_agent --model openai/none; exit $?'\r")
     terminal.shows("READY")
     terminal.send("half a sent\x1a")
-    terminal.until(lambda: b"\x1b[?1049l" in terminal.output)
-    terminal.until(lambda: os.waitid(os.P_PID, terminal.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT))
+    terminal.shows("Stopped")
     before = len(terminal.output)
-    os.kill(terminal.pid, signal.SIGCONT)
+    terminal.send("fg\r")
     terminal.until(lambda: b"half a sent" in terminal.output[before:])
     terminal.send("ence")
     terminal.shows("half a sentence", "╭─ Conversation", "READY", "F1 help")
+    terminal.send("\x11")
+    terminal.until(lambda: terminal.output.endswith(b"shell: "))
+    terminal.send("exit $?\r")
+    assert terminal.code() == 0
+
+
+def test_ctrl_z_where_no_shell_would_continue_the_console_is_refused(start: Callable[..., Terminal]) -> None:
+    terminal = start("-m", "tui_agent", "--model", "openai/none")
+    terminal.shows("READY")
+    terminal.send("half a sent\x1a")
+    terminal.shows("There is no shell to go back to")
+    os.kill(terminal.pid, signal.SIGTSTP)
+    terminal.send("ence")
+    terminal.shows("half a sentence")
+    terminal.send("\x11")
+    assert terminal.code() == 0
+
+
+@pytest.mark.parametrize(
+    ("editor", "says"),
+    [
+        ("false", "false ended with exit code 1"),
+        ("/nowhere/editor", "/nowhere/editor could not be used"),
+        ("an 'unclosed quote", "closing quotation"),
+        ("sh -c 'stty -a | grep -q -- -icanon && echo raw; stty raw; kill -9 $$'", "sh ended with signal 9"),
+        ("sh -c 'echo edits; exec sleep 600'", "sh ended with signal 2"),
+    ],
+)
+def test_an_editor_that_fails_gives_the_terminal_back_and_leaves_the_draft(
+    start: Callable[..., Terminal], editor: str, says: str
+) -> None:
+    terminal = start("-m", "tui_agent", "--model", "openai/none", VISUAL=editor)
+    terminal.shows("READY")
+    terminal.send("the draft")
+    for time in (2, 3):
+        terminal.send("\x07")
+        if "sleep" in editor:
+            terminal.until(lambda time=time: terminal.output.count(b"edits") == time - 1)
+            terminal.send("\x03")
+        terminal.until(lambda time=time: terminal.output.count(ALTERNATE_SCREEN) == time)
+        terminal.shows(says)
+        terminal.send(" stays")
+        terminal.shows("the draft" + " stays" * (time - 1), "╭─ Conversation", "F1 help")
+    assert b"\nraw" not in terminal.output
+    terminal.send("\x11")
+    assert terminal.code() == 0
+
+
+def test_a_run_goes_on_while_its_prompt_is_in_the_editor(
+    start: Callable[..., Terminal], tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text(
+        f"""#!/bin/sh
+until grep -q '"type":"run_finished"' {tmp_path}/state/sessions/*/events.jsonl; do sleep 0.05; done
+printf ', edited' >> "$1"
+"""
+    )
+    editor.chmod(0o755)
+    terminal = start("-m", "tui_agent", "demo", "breaker", VISUAL=str(editor))
+    terminal.shows("step 1")
+    terminal.send("the next task\x07")
+    terminal.shows("the next task, edited", "could not be completed", "DONE")
     terminal.send("\x11")
     assert terminal.code() == 0
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 
@@ -14,19 +18,46 @@ class EditorError(Exception):
 
 
 def edit(text: str) -> str:
-    """The text as the editor left it. Waits for the editor, which has the terminal. Raises `EditorError`."""
-    command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
-    with tempfile.TemporaryDirectory(prefix="agent-tui-") as folder:
-        file = Path(folder) / "prompt.md"
-        file.write_text(text, encoding="utf-8")
+    """The text as the editor left it, which has the terminal meanwhile. Raises `EditorError`."""
+    with _draft(text) as draft:
+        return draft.after(subprocess.run(draft.command, check=False).returncode)
+
+
+async def edit_meanwhile(text: str) -> str:
+    """The same beside what else the event loop does."""
+    with _draft(text) as draft:
+        process = await asyncio.create_subprocess_exec(*draft.command)
         try:
-            done = subprocess.run([*command, str(file)], check=False)
-        except OSError as error:
-            raise EditorError(
-                f"The editor {command[0]} could not be started ({error.strerror}): set VISUAL or EDITOR."
-            ) from error
-        if done.returncode:
-            raise EditorError(
-                f"{command[0]} ended with exit code {done.returncode}; the prompt is as it was."
-            )
-        return file.read_text(encoding="utf-8", errors="replace").rstrip("\n")
+            return draft.after(await process.wait())
+        finally:
+            if process.returncode is None:
+                process.terminate()
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """The text as a file, and the command that lets the operator edit it."""
+
+    command: list[str]
+    file: Path
+
+    def after(self, code: int) -> str:
+        """The text, once the editor has ended with this code; below zero: a signal."""
+        if code:
+            how = f"exit code {code}" if code > 0 else f"signal {-code}"
+            raise EditorError(f"{self.command[0]} ended with {how}; the prompt is as it was.")
+        return self.file.read_text(encoding="utf-8", errors="replace").rstrip("\n")
+
+
+@contextmanager
+def _draft(text: str) -> Iterator[_Draft]:
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    try:
+        command = shlex.split(chosen)
+        with tempfile.TemporaryDirectory(prefix="agent-tui-", ignore_cleanup_errors=True) as folder:
+            file = Path(folder) / "prompt.md"
+            file.write_text(text, encoding="utf-8")
+            yield _Draft([*command, str(file)], file)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise EditorError(f"The editor {chosen} could not be used ({why}): set VISUAL or EDITOR.") from error

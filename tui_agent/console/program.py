@@ -12,13 +12,14 @@ import os
 import signal
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from textual.app import App
+from textual.app import App, SuspendNotSupported
 from textual.theme import BUILTIN_THEMES
 
 from tui_agent.console import toasts
@@ -28,7 +29,7 @@ from tui_agent.console.commands import BACKWARDS, BINDABLE, shown_key, use_keys,
 from tui_agent.console.screens.dashboard_screen import DashboardScreen, no_key
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.session_app import SessionApp
-from tui_agent.console.terminal_driver import terminal_driver
+from tui_agent.console.terminal_driver import has_shell, terminal_driver
 from tui_agent.console.themes import (
     DEFAULT_THEME,
     ThemeError,
@@ -92,6 +93,7 @@ class ConsoleApp(SessionApp):
         self.register_theme(theme)
         self.theme_names = (theme.name,)
         self._attention: Attention | None = None
+        self._lent = False
 
     def _adapt(self, arguments: ConsoleArguments) -> None:
         """Do without what this terminal, or this operator, does without: glyphs, motion, colours."""
@@ -155,7 +157,7 @@ class ConsoleApp(SessionApp):
                 and sys.platform != "win32"
                 and threading.current_thread() is threading.main_thread()
             ):
-                loop.add_signal_handler(number, self._signalled)
+                loop.add_signal_handler(number, self._signalled, number)
         self.app_resume_signal.subscribe(self, self._resumed)
 
     def on_ready(self) -> None:
@@ -329,6 +331,36 @@ class ConsoleApp(SessionApp):
             screen = self.screen
             screen.call_after_refresh(toasts.place, screen)
 
+    def action_suspend_process(self) -> None:
+        """Stop the job; refused where nothing would continue it."""
+        if has_shell():
+            super().action_suspend_process()
+        else:
+            self.notify(
+                "There is no shell to go back to, and nothing would continue the console.", markup=False
+            )
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        """Lend the terminal to another program. Textual's does not take it back where the block raises, and holds
+        `sys.stdout` meanwhile.
+        """
+        driver = self._driver
+        if driver is None or not driver.can_suspend:
+            raise SuspendNotSupported("This terminal cannot be lent.")
+        driver.suspend_application_mode()
+        self._lent = True
+        try:
+            with driver.no_automatic_restart():
+                try:
+                    yield
+                finally:
+                    if not self._exit:
+                        driver.resume_application_mode()
+        finally:
+            self._lent = False
+            self.refresh(layout=True)
+
     def write_terminal(self, sequence: str) -> None:
         """Write a control sequence to the terminal, in order with what is drawn."""
         if self._driver is not None:
@@ -348,8 +380,10 @@ class ConsoleApp(SessionApp):
         else:
             self.notify(f"{shown_key('quit')} leaves the console.", markup=False)
 
-    def _signalled(self) -> None:
-        self.call_later(self.leave, LEFT_BY_SIGNAL)
+    def _signalled(self, number: int) -> None:
+        # A Ctrl+C in the program that has the terminal reaches this one too.
+        if not (self._lent and number == signal.SIGINT):
+            self.call_later(self.leave, LEFT_BY_SIGNAL)
 
     def _fatal_error(self) -> None:
         """Write the traceback of a crash to a file and its name to the screen."""

@@ -66,7 +66,14 @@ def terminal_driver(driver_class: type[Driver], glyphs: AsciiGlyphs | None = Non
     return type("TerminalDriver", (TerminalDriver,), {"glyphs": glyphs})
 
 
+def has_shell() -> bool:
+    """A shell that controls jobs started this program, in a process group of its own, and can continue it."""
+    return sys.platform != "win32" and os.getpgrp() != os.getsid(0)
+
+
 if sys.platform != "win32":
+    import termios
+
     from textual.drivers.linux_driver import LinuxDriver
 
     class TerminalDriver(LinuxDriver):
@@ -77,6 +84,34 @@ if sys.platform != "win32":
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             self._file = cast(Any, TerminalFile(cast(IO[str], self._file), self.glyphs))
+            self._lent = False
+
+        def _sigtstp_application(self, *_: object) -> None:
+            """Stop, with a program that started this one and for which the shell waits."""
+            if not has_shell():
+                return
+            if self._auto_restart:
+                self.suspend_application_mode()
+                self._must_signal_resume = True
+            # What the terminal is lent to has had the signal itself.
+            os.kill(0 if self._auto_restart else os.getpid(), signal.SIGSTOP)
+
+        def suspend_application_mode(self) -> None:
+            super().suspend_application_mode()
+            self._lent = True
+
+        def resume_application_mode(self) -> None:
+            self._lent = False
+            if not self._auto_restart and self.attrs_before is not None:
+                # A program that was killed leaves modes of its own; a shell gives its jobs theirs back.
+                with suppress(termios.error):
+                    termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
+            super().resume_application_mode()
+
+        def write(self, data: str) -> None:
+            """Write; nothing while another program has the terminal."""
+            if not self._lent:
+                super().write(data)
 
         def _get_terminal_size(self) -> tuple[int, int]:
             try:

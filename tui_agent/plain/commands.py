@@ -155,7 +155,7 @@ class PlainCommands:
             self._console.leave()
 
     async def suspend(self, _: str) -> None:
-        os.kill(os.getpid(), signal.SIGTSTP)
+        os.killpg(0, signal.SIGTSTP)
 
     # --- settings -------------------------------------------------------------------------------------------
 

@@ -592,22 +592,22 @@ class LiveScreen(SettingsCommands):
             return False
         return super().check_action(action, parameters)
 
-    def action_editor(self) -> None:
-        """Edit the prompt's text in the operator's editor; the terminal is the editor's meanwhile."""
+    @work(group="editor")
+    async def action_editor(self) -> None:
+        """Edit the prompt's text in the operator's editor; the terminal is the editor's while the run goes on."""
         from textual.app import SuspendNotSupported
 
-        from tui_agent.console.editor import EditorError, edit
+        from tui_agent.console.editor import EditorError, edit_meanwhile
 
         try:
             with self.app.suspend():
-                text = edit(self.prompt.whole_text)
+                text = await edit_meanwhile(self.prompt.whole_text)
         except SuspendNotSupported:
             self.say("This terminal cannot be lent to an editor.", "warning")
         except EditorError as error:
             self.say(str(error), "warning")
         else:
             self.prompt.put(text)
-        self.refresh(layout=True)
         self.prompt.focus()
 
     def action_new(self, task: str = "") -> None:
