@@ -33,7 +33,7 @@ goes on as it did.
   unsolved. A cell reads *runs (false/true trips)*; runs without a grade count in the first number only.
 - **Pivot or stronger** counts runs that the policy would have interrupted at least once: asked for another approach,
   asked the operator, ended with a partial answer, or stopped. `guide` only adds to the note and interrupts nothing.
-- **First at iteration** is the median iteration of the recording in which these runs were first interrupted.
+- **First at step** is the median step of the recording in which these runs were first interrupted.
 - **With an operator**: somebody could have been asked. **Without**: nobody could.
 - A true trip is not yet a good one: an unsolved run may fail for reasons that no recovery can see. What counts is how
   many true trips there are for a false one, and how many unsolved runs are reached at all.

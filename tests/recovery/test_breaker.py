@@ -35,7 +35,7 @@ def test_a_tool_that_fails_five_times_over_different_inputs_is_left_out_for_thre
     assert player.state.breakers.states["grep"].reopen_at == 9
     assert player.permit("grep", {"pattern": "x"}).refusal == "breaker"
     record = next(verdict for verdict in player.state.last_verdicts if verdict.detector == "breaker")
-    assert (record.level, record.reason) == (events.Level.GUIDE, "grep is left out for 3 iterations")
+    assert (record.level, record.reason) == (events.Level.GUIDE, "grep is left out for 3 steps")
     phases = []
     for _ in range(3):
         player.batch(ok(f"{player.iteration}", "glob"))

@@ -124,7 +124,7 @@ def test_a_search_that_finds_nothing_needs_no_note() -> None:
 
 def test_a_pivot_gives_the_last_instruction() -> None:
     text = note_after("combined", *[{"batch": [fail(path)]} for path in "abc"])
-    assert "3 iterations have passed without a successful tool call" in text
+    assert "3 steps have passed without a successful tool call" in text
     assert text.endswith("try a fundamentally different approach.")
     assert "The error was" not in text
 
@@ -209,7 +209,7 @@ def test_a_loop_of_successes_is_said_without_an_error() -> None:
 
 def test_a_tool_that_was_switched_off_is_named_with_its_time() -> None:
     text = note_after("combined", *[{"batch": [fail(path), ok(path, "bash")]} for path in "abcde"])
-    assert "Tool read_file failed too often and is not available for the next 3 iterations." in text
+    assert "Tool read_file failed too often and is not available for the next 3 steps." in text
 
 
 def test_an_unknown_effect_is_to_be_verified_before_it_is_repeated() -> None:
@@ -228,7 +228,7 @@ def test_hpd_writes_no_note_and_funnelcanary_only_its_pivot_and_its_faults() -> 
     steps = [{"batch": [ok(path)]} for path in "uvwx"] + [{"batch": [fail(path)]} for path in "abc"]
     assert note_after("hpd", *steps) == ""
     assert note_after("funnelcanary", *steps[:6]) == ""
-    assert note_after("funnelcanary", *steps).startswith("3 iterations have passed")
+    assert note_after("funnelcanary", *steps).startswith("3 steps have passed")
     assert "model call failed (server)" in note_after("funnelcanary", {"model_fault": "server"})
 
 
@@ -303,7 +303,7 @@ def test_a_partial_answer_says_why_what_was_done_tried_and_open_and_asks() -> No
         player.batch(fail(path), text="Again.")
     text = partial_answer.compose("4 failing iterations", player.whole, "Where is the file?")
     assert text.startswith("The task could not be completed: 4 failing iterations.")
-    assert "Completed iterations: 6" in text
+    assert "Completed steps: 6" in text
     assert section(text, "Done:") == ["- Changed: b.py", "- Ran: make -s"]
     assert section(text, "Tried without success:") == [
         f"- read_file {path} (once): file not found: {path}" for path in "dcba"
@@ -368,7 +368,7 @@ def test_hpds_own_message_leads_its_partial_answer() -> None:
 def test_an_iteration_without_a_reply_is_not_completed_and_its_fault_is_an_open_problem() -> None:
     player = after("combined", {"batch": [ok()]}, {"model_fault": "auth"})
     text = partial_answer.compose("no", player.whole)
-    assert "Completed iterations: 1" in text
+    assert "Completed steps: 1" in text
     assert section(text, "Open problems:") == ["- API error: auth (scripted)"]
 
 

@@ -64,7 +64,7 @@ def verdict_table(totals: Sequence[Summary], table: Table | None = None) -> str:
         *(["solved"] if graded else []),
         *LEVELS,
         "pivot or stronger",
-        "first at iteration",
+        "first at step",
     ]
     body = []
     for total in totals:
@@ -111,7 +111,7 @@ def _rules(totals: Sequence[Summary]) -> str:
     ]
     if not body:
         return ""
-    table = text_table(["policy", "rule", "runs", "first at iteration"], body, 2)
+    table = text_table(["policy", "rule", "runs", "first at step"], body, 2)
     return f"By rule: runs that it would have interrupted (pivot or stronger)\n\n{table}"
 
 
@@ -162,7 +162,7 @@ def _runs(rows: Sequence[RunReport], *, everything: bool) -> str:
         )
         if count
     ]
-    title = "By run: the iteration of the first verdict of each kind\n\n" if body else ""
+    title = "By run: the step of the first verdict of each kind\n\n" if body else ""
     return title + "\n".join([table, *hidden] if table else hidden)
 
 

@@ -139,7 +139,10 @@ def add_run_options(parser: Parser) -> None:
         help="walls around commands: auto (what works here, default), off, or require",
     )
     group.add_argument(
-        "--max-iterations", type=count, metavar="N", help="end with a partial answer after N (default 50)"
+        "--max-iterations",
+        type=count,
+        metavar="N",
+        help="end with a partial answer after N steps (default 50)",
     )
     group.add_argument(
         "--context-tokens", type=count, metavar="N", help="budget of the window (default: the model's)"
@@ -187,9 +190,7 @@ def add_place_options(parser: Parser) -> None:
 def add_console_options(parser: Parser) -> None:
     """Options of the commands that open a screen."""
     group = parser.add_argument_group("options of the console")
-    group.add_argument(
-        "--step", action="store_true", default=None, help="start paused before every iteration"
-    )
+    group.add_argument("--step", action="store_true", default=None, help="start paused before every step")
     group.add_argument(
         "--plain",
         action="store_true",

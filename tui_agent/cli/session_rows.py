@@ -44,7 +44,7 @@ def as_facts(row: SessionRow, folder: Path) -> list[str]:
         ("outcome", row.outcome or "not finished"),
         ("started", when(row.started_at)),
         ("last used", when(row.ended_at)),
-        ("runs", f"{row.runs}, {counted(row.iterations, 'iteration')}"),
+        ("runs", f"{row.runs}, {counted(row.iterations, 'step')}"),
         ("answers", f"{row.partial_answers} of {row.endings} partial{_percent(row.partial_answer_rate)}"),
         ("calls", f"{row.tool_calls}, {row.tool_errors} failed{_percent(row.error_rate)}"),
         ("failures", f"{row.failures}, {row.recoveries} recovered{_percent(row.recovery_rate)}"),

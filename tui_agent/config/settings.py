@@ -134,7 +134,7 @@ class Settings(BaseModel):
     keys: dict[Annotated[str, Field(pattern="^[a-z][a-z-]*$")], str] = {}
     """Keys of the console by the name of their command (`diff = "f11"`); empty: no key. `/keys` lists them all."""
     step: bool = False
-    """Start paused before every iteration."""
+    """Start paused before every step."""
     output: OutputForm = "text"
     """What `run` prints."""
     on_escalation: OnEscalation = "partial"

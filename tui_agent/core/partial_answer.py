@@ -38,7 +38,7 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
     lines += [
         "",
         _confidence(state),
-        f"Completed iterations: {metrics.completed_iterations}",
+        f"Completed steps: {metrics.completed_iterations}",
     ]
     done = [f"Changed: {name}" for name in metrics.files_changed[:_FILES]]
     if len(metrics.files_changed) > _FILES:

@@ -22,7 +22,7 @@ def before_iteration(state: RunState) -> Step | None:
     run = state.run
     if run.iteration >= run.max_iterations:
         every = run.max_iterations
-        used = "The only iteration is" if every == 1 else f"All {every} iterations are"
+        used = "The only step is" if every == 1 else f"All {every} steps are"
         reason = f"{used} used up without an answer."
         return Finish(partial(state, events.Outcome.PARTIAL, reason, "max_iterations", Rule.LIMIT_ITERATIONS))
     spent = budgets.exceeded(state)

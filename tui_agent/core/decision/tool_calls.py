@@ -27,7 +27,7 @@ UNKNOWN_EFFECT = (
 )
 
 
-NOT_STARTED = "The call was not started: the iteration was interrupted before its turn."
+NOT_STARTED = "The call was not started: the step was interrupted before its turn."
 
 
 RUN_OVER = "The call was not started: the run ended with an earlier call of the same reply."

@@ -161,7 +161,7 @@ class RecoveryState:
             return None
         elif state.phase is BreakerPhase.OPEN:
             reason = (
-                f"{tool} is switched off until iteration {state.reopen_at}: it failed {state.failures} times in a row "
+                f"{tool} is switched off until step {state.reopen_at}: it failed {state.failures} times in a row "
                 "over different inputs. Work without it."
             )
         elif earlier.get(tool, 0):

@@ -168,7 +168,7 @@ def plan(
             return FaultPlan("ask", fault_words(fault))
         return FaultPlan("stop", fault_words(fault))
     if policy.model_faults == "next_iteration":
-        return FaultPlan("next_iteration", f"{fault_words(fault)} The next iteration tries again.")
+        return FaultPlan("next_iteration", f"{fault_words(fault)} The next step tries again.")
     if policy.model_faults == "terminal":
         return FaultPlan("stop", fault_words(fault))
     if fault.kind is FaultKind.CONTEXT_OVERFLOW:

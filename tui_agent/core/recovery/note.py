@@ -185,7 +185,7 @@ def _funnelcanary_style(state: RecoveryState, _: EscalationAnswered | None) -> I
 
 def _pivot(state: RecoveryState) -> Paragraph:
     text = (
-        f"{state.cognition.stall} iterations have passed without a successful tool call. Leave this line of work: "
+        f"{state.cognition.stall} steps have passed without a successful tool call. Leave this line of work: "
         "step back, question what you took for granted, and try a fundamentally different approach."
     )
     return Paragraph(Rule.NOTE_PIVOT, text)
@@ -260,7 +260,7 @@ def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Para
     if policy.breaker:
         for tool in state.breakers.opened:
             span = state.breakers.states[tool].span
-            text = f"Tool {tool} failed too often and is not available for the next {span} iterations."
+            text = f"Tool {tool} failed too often and is not available for the next {span} steps."
             yield Paragraph(Rule.NOTE_BREAKER, text)
     if state.form.cut and state.form.changed_last_iteration:
         yield _cut()

@@ -26,7 +26,7 @@ class RecoveryPolicy(BaseModel):
     """The preset it was made from."""
 
     text_only: Literal["failure", "answer", "failure_once"] = "failure_once"
-    """A reply without a call: a failure (Forge), the answer, or a failure once after a failing iteration."""
+    """A reply without a call: a failure (Forge), the answer, or a failure once after a failing step."""
     cut_replies: CountFrom0 = 3
     """Replies in a row that the length limit cut and that are continued; the next one ends the run as partial."""
     search_results: bool = True
@@ -57,9 +57,9 @@ class RecoveryPolicy(BaseModel):
     """Denials of one call at which the operator is asked; 0: never."""
 
     streak: Literal["off", "stop", "escalate"] = "escalate"
-    """Too many failing iterations in a row: not judged, stop (HPD), or ask, else give a partial answer."""
+    """Too many failing steps in a row: not judged, stop (HPD), or ask, else give a partial answer."""
     streak_limit: Count = 3
-    """Failing iterations in a row that are allowed; the next one exceeds it."""
+    """Failing steps in a row that are allowed; the next one exceeds it."""
 
     form: Literal["off", "count", "ladder"] = "ladder"
     """Replies that break the form: counted as failures like others, or by a ladder of their own; "off": not judged."""
@@ -75,9 +75,9 @@ class RecoveryPolicy(BaseModel):
     confidence_start: Share = 0.3
     """Confidence at the start of a run."""
     confidence_up: Share = 0.1
-    """Gained by an iteration with a successful call."""
+    """Gained by a step with a successful call."""
     confidence_down: Share = 0.1
-    """Lost by an iteration in which all failed, and by a failed model call."""
+    """Lost by a step in which all failed, and by a failed model call."""
     confidence_cap: Share = 0.9
     """Highest confidence."""
     confidence_threshold: Share = 0.7
@@ -85,12 +85,12 @@ class RecoveryPolicy(BaseModel):
     degrade_threshold: Share = 0.3
     """A stall below it is DEGRADE, else PIVOT."""
     stall_threshold: Count = 3
-    """Iterations without a success that make a stall."""
+    """Steps without a success that make a stall."""
     uncertainty_limit: Count = 5
     """Open uncertainties that make DEGRADE."""
 
     model_faults: Literal["terminal", "next_iteration", "retry"] = "retry"
-    """A failed model call ends the run, is left to the next iteration (FunnelCanary), or is retried."""
+    """A failed model call ends the run, is left to the next step (FunnelCanary), or is retried."""
     model_tries: Count = 5
     """Calls made in all for a transient fault, before the next model."""
     model_patience: Seconds = 60.0
@@ -124,7 +124,7 @@ class RecoveryPolicy(BaseModel):
     breaker_failures: Count = 5
     """Failures in a row that open it."""
     breaker_iterations: Count = 3
-    """Iterations for which it is left out the first time; doubled when the probe fails."""
+    """Steps for which it is left out the first time; doubled when the probe fails."""
 
     @property
     def ladder(self) -> frozenset[str]:

@@ -72,5 +72,5 @@ class ErrorStreak:
         if policy.streak == "stop":
             return silent(STREAK)
         plural = "s in a row" if self.count > 1 else ""
-        reason = f"{self.count} failing iteration{plural} (limit {self.limit})"
+        reason = f"{self.count} failing step{plural} (limit {self.limit})"
         return verdict(Level.GUIDE, Rule.STREAK_GUIDE, reason)

@@ -108,9 +108,7 @@ class ToolBreakers:
         """`guide` when a breaker opened: the model must know that the tool is gone, and for how long."""
         if not self.opened:
             return silent(BREAKER)
-        reason = "; ".join(
-            f"{tool} is left out for {self.states[tool].span} iterations" for tool in self.opened
-        )
+        reason = "; ".join(f"{tool} is left out for {self.states[tool].span} steps" for tool in self.opened)
         return verdict(Level.GUIDE, Rule.BREAKER_OPEN, reason)
 
 
