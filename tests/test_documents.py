@@ -12,6 +12,7 @@ DOCUMENTS = (
     "README.md",
     "CONTRIBUTING.md",
     "docs/ARCHITECTURE.md",
+    "docs/CONSOLE.md",
     "docs/RECOVERY.md",
     "docs/POLICIES.md",
     "docs/SECURITY.md",

@@ -1,8 +1,7 @@
 """Transcript and recovery timeline as plain text, for logs and diffs (`replay --print`).
 
-The same events give the same text, to the byte: times are relative to the session's start, and nothing
-depends on the machine. Control characters are made visible, so that printing a session cannot command a
-terminal.
+The same events give the same text, to the byte: it holds no times and nothing of the machine. Control characters are
+made visible, so that printing a session cannot command a terminal.
 """
 
 from __future__ import annotations
