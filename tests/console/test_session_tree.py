@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from tui_agent.console.panes.styled_line import text_of
+from tui_agent.console.screens.sessions import SessionList, about
 from tui_agent.console.session_tree import entries
+from tui_agent.core.evolve import evolve
 from tui_agent.store.session_index import Hit
 from tui_agent.store.summary import SessionRow
 
@@ -45,3 +48,14 @@ def test_a_long_line_of_forks_has_a_bounded_indent() -> None:
     found = entries([*chain, row("0")], "", ())
     assert len(found) == 3_001
     assert max(len(entry.branch) for entry in found) == 14
+
+
+def test_a_damaged_session_says_so_and_why_and_claims_nothing_else() -> None:
+    problem = "events.jsonl is damaged in line 4: no JSON."
+    damaged = evolve(row("d"), problem=problem, outcome="answered", runs=1, events=3)
+    unreadable = SessionRow("u", problem="events.jsonl holds no session: the file is empty.")
+    for each, named in ((damaged, "Title of d"), (unreadable, "u")):
+        (entry,) = entries([each], "", ())
+        drawn = text_of(SessionList(frozenset()).draw_row(entry, 60, current=False))
+        assert drawn.rstrip().endswith(f" ✗ damaged      {named}")
+        assert about(each, "", 2).split("\n")[1] == each.problem

@@ -339,6 +339,21 @@ def test_a_session_that_cannot_be_read_is_listed_with_the_reason(store: SessionS
     assert [row.id for row in store.rows()] == ["s1", "s0", "s2"]
 
 
+@pytest.mark.parametrize("line", [b"rubbish", b'{"seq":4,"at":3.0,"v":2,"type":"tool_failed","tool":7}'])
+def test_a_session_that_is_damaged_inside_is_summed_up_as_far_as_it_can_be_read(
+    store: SessionStore, line: bytes
+):
+    journal = store.folder("s1") / JOURNAL_NAME
+    whole = row(store, "s1")
+    lines = journal.read_bytes().split(b"\n")
+    journal.write_bytes(b"\n".join([*lines[:3], line, *lines[4:]]))
+    store.refresh()
+    damaged = row(store, "s1")
+    assert damaged.problem.startswith("events.jsonl is damaged in line 4: ")
+    assert (damaged.title, damaged.runs, damaged.events) == (whole.title, 1, 3)
+    assert whole.events > 3
+
+
 def test_a_session_that_holds_nothing_is_never_the_newest(store: SessionStore):
     store.folder("s9").mkdir()
     (store.folder("s9") / JOURNAL_NAME).write_bytes(b'{"seq":1')

@@ -23,7 +23,7 @@ def as_json(row: SessionRow) -> str:
 def as_table(rows: Iterable[SessionRow]) -> list[str]:
     """One line a session: id, when it was used last, outcome, failures recovered of those there were, title."""
     cells = [
-        (row.id, when(row.ended_at), row.outcome or row.source or "–", _recovered(row), _title(row))
+        (row.id, when(row.ended_at), _outcome(row) or row.source or "–", _recovered(row), _title(row))
         for row in rows
     ]
     widths = [max(len(cell[column]) for cell in cells) for column in range(4)]
@@ -35,15 +35,7 @@ def as_table(rows: Iterable[SessionRow]) -> list[str]:
 
 def as_facts(row: SessionRow, folder: Path) -> list[str]:
     """All facts of one session, a line each, and the commands that open it."""
-    facts = [
-        ("session", row.id),
-        ("title", _title(row)),
-        ("workspace", one_line(row.workspace)),
-        ("model", one_line(row.model)),
-        ("policy", row.policy),
-        ("outcome", row.outcome or "not finished"),
-        ("started", when(row.started_at)),
-        ("last used", when(row.ended_at)),
+    counts = [
         ("runs", f"{row.runs}, {counted(row.iterations, 'step')}"),
         ("answers", f"{row.partial_answers} of {row.endings} partial{_percent(row.partial_answer_rate)}"),
         ("calls", f"{row.tool_calls}, {row.tool_errors} failed{_percent(row.error_rate)}"),
@@ -56,13 +48,26 @@ def as_facts(row: SessionRow, folder: Path) -> list[str]:
         ("model retries", str(row.model_retries)),
         ("coherence violations", str(row.coherence_violations)),
         ("usage", f"{row.tokens:,} tokens, {'cost unknown' if row.cost is None else f'{row.cost:.4f} USD'}"),
+    ]
+    facts = [
+        ("session", row.id),
+        ("title", _title(row) if row.events else ""),
+        ("workspace", one_line(row.workspace)),
+        ("model", one_line(row.model)),
+        ("policy", row.policy),
+        ("outcome", _outcome(row) or "not finished"),
+        ("problem", one_line(row.problem)),
+        ("started", when(row.started_at) if row.events else ""),
+        ("last used", when(row.ended_at)),
+        *(counts if row.events else ()),
         ("imported from", row.source),
         ("forked from", f"{row.parent}, event {row.parent_seq}" if row.parent else ""),
-        ("problem", one_line(row.problem)),
         ("folder", f"{folder} ({row.size:,} bytes, {counted(row.events, 'event')})"),
     ]
     width = max(len(name) for name, _ in facts)
     lines = [f"{name:<{width}}  {value}" for name, value in facts if value]
+    if row.problem:
+        return [*lines, "", f"agent-tui replay {row.id} plays what can be read."] if row.events else lines
     return [*lines, "", f"agent-tui replay {row.id} plays it, agent-tui resume {row.id} goes on with it."]
 
 
@@ -79,5 +84,9 @@ def _recovered(row: SessionRow) -> str:
     return f"{row.recoveries}/{row.failures} recovered" if row.failures else ""
 
 
+def _outcome(row: SessionRow) -> str:
+    return "damaged" if row.problem else row.outcome
+
+
 def _title(row: SessionRow) -> str:
-    return one_line(row.problem or row.title or "(no title)", 80)
+    return one_line(row.title or row.problem or "(no title)", 80)

@@ -401,7 +401,7 @@ def _welcome(settings: Settings) -> list[Line]:
 
     with suppress(SessionError):
         rows = SessionStore(settings.state_dir).rows(settings.workspace)
-        return welcome(settings, [row for row in rows if row.runs])
+        return welcome(settings, [row for row in rows if row.runs and not row.problem])
     return welcome(settings, [])
 
 

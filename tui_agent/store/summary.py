@@ -85,7 +85,7 @@ class SessionRow:
     parent: str = ""
     parent_seq: int = 0
     problem: str = ""
-    """Why the journal cannot be read, where it cannot."""
+    """Why the journal cannot be read, or no further; the counts are of what can."""
 
     @property
     def recoveries(self) -> int:
@@ -146,7 +146,9 @@ class _Sums:
 
 
 def summarise(folder: Path) -> tuple[SessionRow, list[Passage]]:
-    """The row and the passages of the session in `folder`; one that cannot be read gets a row that says why."""
+    """The row and the passages of the session in `folder`: of a damaged one as far as it can be read, with the reason
+    why no further.
+    """
     path = folder / JOURNAL_NAME
     try:
         found = path.stat()
@@ -157,19 +159,29 @@ def summarise(folder: Path) -> tuple[SessionRow, list[Passage]]:
     )
     passages: list[Passage] = []
     try:
-        source = JournalIndex(path)
-        row = _summed(source, blank, passages)
+        source = JournalIndex(path, salvage=True)
+        row, damage = _summed(source, blank, passages)
     except SessionError as error:
-        return evolve(blank, problem=str(error)), passages
-    return row, passages
+        row, damage = blank, error
+    else:
+        damage = damage or source.damage
+    problem = "" if damage is None else str(damage).replace(str(path), path.name)
+    return evolve(row, problem=problem), passages
 
 
-def _summed(source: EventSource, row: SessionRow, passages: list[Passage]) -> SessionRow:
-    sums = _Sums(row)
+def _summed(
+    source: EventSource, row: SessionRow, passages: list[Passage]
+) -> tuple[SessionRow, SessionError | None]:
+    """The row of what can be read, and why no more of it can."""
+    sums, length, damage = _Sums(row), len(source), None
     for number, kind in enumerate(source.kinds, 1):
         if kind not in _READ:
             continue
-        event = source.event(number)
+        try:
+            event = source.event(number)
+        except SessionError as error:
+            length, damage = number - 1, error
+            break
         passages.extend(_passages(event))
         row = sums.with_run() if kind == "run_started" else sums.row
         handler = _HANDLERS.get(type(event))
@@ -177,13 +189,14 @@ def _summed(source: EventSource, row: SessionRow, passages: list[Passage]) -> Se
             row = evolve(row, **handler(row, event))
         sums = _Sums(row, sums.run.apply(event))
     usage = sums.run.session_usage
-    return evolve(
+    row = evolve(
         sums.with_run(),
         cost=usage.cost,
         tokens=usage.prompt_tokens + usage.completion_tokens,
-        events=len(source),
-        ended_at=source.at(len(source)),
+        events=length,
+        ended_at=source.at(length) if length else row.ended_at,
     )
+    return row, damage
 
 
 Changes = dict[str, Any]

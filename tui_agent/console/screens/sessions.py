@@ -21,7 +21,7 @@ from textual.widgets import Input
 from tui_agent.console.hints import Hint
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.panes.glyphs import OUTCOMES
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit, pad, pad_left, width_of
+from tui_agent.console.panes.styled_line import Line, Span, clip, pad, pad_left, width_of
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.line import LineScreen
 from tui_agent.console.session_tree import Entry, entries
@@ -81,10 +81,9 @@ class SessionList(CursorList[Entry]):
     def draw_row(self, row: Entry, width: int, *, current: bool) -> Line:
         session = row.row
         when = Span(pad_left(age(self.now - session.ended_at), 6) + " ", "muted")
-        if session.problem:
-            return (when, Span(fit(f"{session.id}: {one_line(session.problem)}", width - 7), "error"))
-        sign = OUTCOMES.get(session.outcome)
-        word = f"{sign.glyph} {session.outcome.replace('_', ' ')}" if sign else "· unfinished"
+        sign = OUTCOMES["error"] if session.problem else OUTCOMES.get(session.outcome)
+        outcome = "damaged" if session.problem else session.outcome.replace("_", " ")
+        word = f"{sign.glyph} {outcome}" if sign else "· unfinished"
         if session.id in self.here:
             word = "● open here"
         role = "accent" if session.id in self.here else sign.role if sign else "muted"
@@ -167,6 +166,8 @@ def about(row: SessionRow, parent: str, lines: int) -> str:
         f"{row.size / 1e3:.0f} kB",
         row.source,
     ]
+    if row.problem:
+        second = [one_line(row.problem)]
     both = [" · ".join(one_line(part, 120) for part in parts if part) for parts in (first, second)]
     if lines == 1:
         both = [" · ".join((row.id, *both[1:]))]
