@@ -23,7 +23,7 @@ from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import KEPT_BYTES
 from tui_agent.tools.running import run_command
-from tui_agent.tools.tool import Effect, TextMask, ToolContext, ToolOutput
+from tui_agent.tools.tool import Effect, TextMask, ToolContext, ToolOutput, schema
 from tui_agent.tools.workspace import Workspace, os_failure, quoted
 
 MOST_RUNNING = 8
@@ -257,29 +257,23 @@ class BashOutput:
         "What a command in the background wrote since you read it last, and whether it still runs, with its exit "
         "code once it has ended. A message says when one ends: instead of asking again and again, wait."
     )
-    parameters: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {
-            "id": _ID,
-            "wait": {
-                "type": "number",
-                "minimum": 0,
-                "maximum": LONGEST_WAIT,
-                "description": "Seconds to wait for new output or its end, where there is none yet (default 0).",
-            },
+    parameters: ClassVar[dict[str, Any]] = schema(
+        "id",
+        id=_ID,
+        wait={
+            "type": "number",
+            "minimum": 0,
+            "maximum": LONGEST_WAIT,
+            "description": "Seconds to wait for new output or its end, where there is none yet (default 0).",
         },
-        "required": ["id"],
-        "additionalProperties": False,
-    }
+    )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """Which command is read."""
-        del workspace
         return f"read the output of {arguments['id']}"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """Raises `ToolError` where there is no such command."""
-        del context
         name = str(arguments["id"])
         said = await self.commands.read(name, float(arguments.get("wait", 0)))
         return ToolOutput(said, output_file=self.commands.whole_output(name))
@@ -293,21 +287,14 @@ class BashStop:
     name: ClassVar[str] = "bash_stop"
     effect: ClassVar[Effect] = Effect.READ
     description: ClassVar[str] = "End a command in the background, with everything it started."
-    parameters: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {"id": _ID},
-        "required": ["id"],
-        "additionalProperties": False,
-    }
+    parameters: ClassVar[dict[str, Any]] = schema("id", id=_ID)
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """Which command is ended."""
-        del workspace
         return f"stop {arguments['id']}"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """Raises `ToolError` where there is no such command."""
-        del context
         name = str(arguments["id"])
         ended = await self.commands.stop(name, "stopped")
         said = f"{'' if ended else 'It had ended already. '}{await self.commands.read(name, 0)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
 
 if TYPE_CHECKING:
     from tui_agent.tools.workspace import Workspace
@@ -33,28 +33,19 @@ class AskOperator:
         "Ask the human operator a question and wait for the answer. For decisions that are theirs, and for "
         "what no tool can find out; not for permission to use a tool, which is asked for by itself."
     )
-    parameters: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {
-            "question": {
-                "type": "string",
-                "minLength": 1,
-                "description": "One clear question, with its context.",
-            },
-            "options": {
-                "type": "array",
-                "items": {"type": "string", "minLength": 1},
-                "maxItems": 10,
-                "description": "Answers to choose from; the operator may still answer freely.",
-            },
+    parameters: ClassVar[dict[str, Any]] = schema(
+        "question",
+        question={"type": "string", "minLength": 1, "description": "One clear question, with its context."},
+        options={
+            "type": "array",
+            "items": {"type": "string", "minLength": 1},
+            "maxItems": 10,
+            "description": "Answers to choose from; the operator may still answer freely.",
         },
-        "required": ["question"],
-        "additionalProperties": False,
-    }
+    )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The question and its options."""
-        del workspace
         return "\n".join(
             [str(arguments["question"]), *(f"- {option}" for option in arguments.get("options", []))]
         )
@@ -74,18 +65,13 @@ class Finish:
         "End the work with the final answer for the operator: what was done, what was found, and what is "
         "left. Call it once, when the task is done and checked."
     )
-    parameters: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {
-            "answer": {"type": "string", "minLength": 1, "description": "The final answer, in Markdown."}
-        },
-        "required": ["answer"],
-        "additionalProperties": False,
-    }
+    parameters: ClassVar[dict[str, Any]] = schema(
+        "answer",
+        answer={"type": "string", "minLength": 1, "description": "The final answer, in Markdown."},
+    )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The answer."""
-        del workspace
         return str(arguments["answer"])
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:

@@ -20,7 +20,7 @@ from tui_agent.tools.errors import ToolError
 from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.hints import missing_file
 from tui_agent.tools.output import DEFAULT_LIMIT
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
 from tui_agent.tools.workspace import Workspace, os_failure, quoted
 
 if TYPE_CHECKING:
@@ -52,16 +52,12 @@ class ReadFile:
         f"and the tab are not part of the file. Reads up to {_LINES} lines; go on with `offset`. Also reads "
         "the files in which long outputs are kept, by the name shown with the output."
     )
-    parameters: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {
-            "path": _PATH,
-            "offset": {"type": "integer", "minimum": 1, "description": "First line to read, counted from 1."},
-            "limit": {"type": "integer", "minimum": 1, "description": f"How many lines (default {_LINES})."},
-        },
-        "required": ["path"],
-        "additionalProperties": False,
-    }
+    parameters: ClassVar[dict[str, Any]] = schema(
+        "path",
+        path=_PATH,
+        offset={"type": "integer", "minimum": 1, "description": "First line to read, counted from 1."},
+        limit={"type": "integer", "minimum": 1, "description": f"How many lines (default {_LINES})."},
+    )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The path, and the lines where only some are read."""
@@ -104,15 +100,12 @@ class WriteFile:
         "made. A new file is in UTF-8, exactly as given; an existing one keeps its encoding and line ends. It is "
         "refused when the file changed since you read or wrote it. To change a part of a file, use edit_file."
     )
-    parameters: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {
-            "path": _PATH,
-            "content": {"type": "string", "description": "The whole content of the file."},
-        },
-        "required": ["path", "content"],
-        "additionalProperties": False,
-    }
+    parameters: ClassVar[dict[str, Any]] = schema(
+        "path",
+        "content",
+        path=_PATH,
+        content={"type": "string", "description": "The whole content of the file."},
+    )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The whole unified diff, or why the call would fail."""
@@ -154,29 +147,22 @@ class EditFile:
         "order, or none. Encoding and line ends of the file are kept. It is refused when the file changed since you "
         "read or wrote it."
     )
-    parameters: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {
-            "path": _PATH,
-            "old": _OLD,
-            "new": _NEW,
-            "replace_all": _ALL,
-            "edits": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": 200,
-                "description": "Further replacements, made after that of `old`.",
-                "items": {
-                    "type": "object",
-                    "properties": {"old": _OLD, "new": _NEW, "replace_all": _ALL},
-                    "required": ["old", "new"],
-                    "additionalProperties": False,
-                },
-            },
+    parameters: ClassVar[dict[str, Any]] = schema(
+        "path",
+        "old",
+        "new",
+        path=_PATH,
+        old=_OLD,
+        new=_NEW,
+        replace_all=_ALL,
+        edits={
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 200,
+            "description": "Further replacements, made after that of `old`.",
+            "items": schema("old", "new", old=_OLD, new=_NEW, replace_all=_ALL),
         },
-        "required": ["path", "old", "new"],
-        "additionalProperties": False,
-    }
+    )
     accepted: ClassVar[dict[str, Any]] = {
         **parameters,
         "required": ["path"],

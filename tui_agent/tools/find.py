@@ -20,7 +20,7 @@ from tui_agent.tools.ignore import IgnoreChain
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.search import Line, Search, check_expression
 from tui_agent.tools.search_scope import SearchScope
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
 from tui_agent.tools.walk import chain_at
 from tui_agent.tools.workspace import Workspace, os_failure, quoted, visible
 
@@ -47,22 +47,13 @@ class Glob:
         "either. A pattern without `/` matches names at any depth: *.py, src/**/*.ts, tests/test_{a,b}*.py. "
         "What .gitignore leaves out is left out, unless the pattern names an ignored directory."
     )
-    parameters: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {
-            "pattern": {
-                "type": "string",
-                "minLength": 1,
-                "description": "The glob, relative to the workspace.",
-            }
-        },
-        "required": ["pattern"],
-        "additionalProperties": False,
-    }
+    parameters: ClassVar[dict[str, Any]] = schema(
+        "pattern",
+        pattern={"type": "string", "minLength": 1, "description": "The glob, relative to the workspace."},
+    )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The pattern."""
-        del workspace
         return f"find files named {arguments['pattern']}"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
@@ -105,28 +96,19 @@ class Grep:
         "text. Start with (?i) to ignore case. `path` narrows it to a directory or file, `glob` to files by "
         "name (*.py, src/**/*.ts). What .gitignore leaves out is searched only when `path` names it."
     )
-    parameters: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {
-            "pattern": {
-                "type": "string",
-                "minLength": 1,
-                "description": "The regular expression, matched line by line.",
-            },
-            "path": {
-                "type": "string",
-                "minLength": 1,
-                "description": "Directory or file (default: the workspace).",
-            },
-            "glob": {"type": "string", "minLength": 1, "description": "Only files whose name or path fits."},
+    parameters: ClassVar[dict[str, Any]] = schema(
+        "pattern",
+        pattern={
+            "type": "string",
+            "minLength": 1,
+            "description": "The regular expression, matched line by line.",
         },
-        "required": ["pattern"],
-        "additionalProperties": False,
-    }
+        path={"type": "string", "minLength": 1, "description": "Directory or file (default: the workspace)."},
+        glob={"type": "string", "minLength": 1, "description": "Only files whose name or path fits."},
+    )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The expression and where it is looked for."""
-        del workspace
         only = f", in files named {arguments['glob']}" if "glob" in arguments else ""
         return f"search for {arguments['pattern']} in {arguments.get('path', '.')}{only}"
 
@@ -175,21 +157,12 @@ class ListDir:
         "List one directory of the workspace: directories end in /, symbolic links in @, files come with "
         "their size in bytes. Names that .gitignore leaves out come last, without what they hold."
     )
-    parameters: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {
-            "path": {
-                "type": "string",
-                "minLength": 1,
-                "description": "The directory (default: the workspace).",
-            }
-        },
-        "additionalProperties": False,
-    }
+    parameters: ClassVar[dict[str, Any]] = schema(
+        path={"type": "string", "minLength": 1, "description": "The directory (default: the workspace)."},
+    )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The directory."""
-        del workspace
         return f"list {arguments.get('path', '.')}"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.core.projections.plan import STATUSES, UPDATE_PLAN, plan_of
 from tui_agent.tools.errors import ToolError
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
 
 if TYPE_CHECKING:
     from tui_agent.core.projections.plan import Plan
@@ -28,42 +28,33 @@ class UpdatePlan:
         "begin, and send the whole plan again whenever a step begins, is done or turns out otherwise. At most one "
         "step is in_progress. Not for tasks of one or two steps."
     )
-    parameters: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {
-            "plan": {
-                "type": "array",
-                "maxItems": _MOST_STEPS,
-                "description": "All steps in their order.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "step": {
-                            "type": "string",
-                            "minLength": 1,
-                            "maxLength": _LONGEST_STEP,
-                            "description": "What is to be done, in a few words.",
-                        },
-                        "status": {"type": "string", "enum": list(STATUSES)},
-                    },
-                    "required": ["step", "status"],
-                    "additionalProperties": False,
+    parameters: ClassVar[dict[str, Any]] = schema(
+        "plan",
+        plan={
+            "type": "array",
+            "maxItems": _MOST_STEPS,
+            "description": "All steps in their order.",
+            "items": schema(
+                "step",
+                "status",
+                step={
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": _LONGEST_STEP,
+                    "description": "What is to be done, in a few words.",
                 },
-            },
-            "explanation": {"type": "string", "description": "Why the plan changed, where it did."},
+                status={"type": "string", "enum": list(STATUSES)},
+            ),
         },
-        "required": ["plan"],
-        "additionalProperties": False,
-    }
+        explanation={"type": "string", "description": "Why the plan changed, where it did."},
+    )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The plan as a list."""
-        del workspace
         return plan_of(arguments).as_text()
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """Raises `ToolError` where several steps are in progress."""
-        del context
         plan = plan_of(arguments)
         at_once = [step.text for step in plan.steps if step.status == "in_progress"]
         if len(at_once) > 1:

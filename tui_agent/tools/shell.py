@@ -19,7 +19,7 @@ from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
 from tui_agent.tools.running import run_command
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,24 +69,17 @@ class Bash:
     @property
     def parameters(self) -> dict[str, Any]:
         """JSON Schema of the arguments."""
-        return {
-            "type": "object",
-            "properties": {
-                "command": {"type": "string", "minLength": 1, "description": "The command, as for bash -c."},
-                "timeout": {
-                    "type": "number",
-                    "minimum": 1,
-                    "maximum": self.longest,
-                    "description": f"Seconds until it is stopped (default {self.timeout:g}; none in the background).",
-                },
-                "background": {
-                    "type": "boolean",
-                    "description": "Let it run in the background (default false).",
-                },
+        return schema(
+            "command",
+            command={"type": "string", "minLength": 1, "description": "The command, as for bash -c."},
+            timeout={
+                "type": "number",
+                "minimum": 1,
+                "maximum": self.longest,
+                "description": f"Seconds until it is stopped (default {self.timeout:g}; none in the background).",
             },
-            "required": ["command"],
-            "additionalProperties": False,
-        }
+            background={"type": "boolean", "description": "Let it run in the background (default false)."},
+        )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The whole command, where it runs, and for how long at most."""

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.files import ReadFile
-from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
+from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
 from tui_agent.tools.workspace import Workspace, quoted, visible
 
 SKILL_FILE = "SKILL.md"
@@ -199,22 +199,14 @@ class ReadSkill:
     description: ClassVar[str] = (
         "Read a skill: how something is done. `file` names another file of its folder, where the skill refers to one."
     )
-    parameters: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {
-            "name": {"type": "string", "minLength": 1, "description": "The skill's name, as listed."},
-            "file": {
-                "type": "string",
-                "description": f"Path within the skill's folder (default {SKILL_FILE}).",
-            },
-        },
-        "required": ["name"],
-        "additionalProperties": False,
-    }
+    parameters: ClassVar[dict[str, Any]] = schema(
+        "name",
+        name={"type": "string", "minLength": 1, "description": "The skill's name, as listed."},
+        file={"type": "string", "description": f"Path within the skill's folder (default {SKILL_FILE})."},
+    )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """Name and file."""
-        del workspace
         return f"read the skill {arguments['name']} {arguments.get('file', '')}".strip()
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:

@@ -29,6 +29,12 @@ class Effect(StrEnum):
     """Asks the operator or ends the run; needs no approval."""
 
 
+def schema(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of an object with these properties and no others."""
+    needed = {"required": [*required]} if required else {}
+    return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
+
+
 class TextMask(Protocol):
     """Masks secrets in a text that comes in pieces; what may be half a secret is held back until `flush`."""
 

@@ -52,7 +52,6 @@ class ServerTool:
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The server, the tool by its own name, the server's hints, and the arguments."""
-        del workspace
         entry = self.connection.entry
         if self.offered.read_only:
             hint = "The server says that it only reads (its word, not checked)."
