@@ -18,15 +18,15 @@ async def test_background_commands_are_counted_listed_and_stopped() -> None:
             BackgroundStarted(id="b1", command="npm run dev\x1b]0;t\x07"),
             BackgroundStarted(id="b2", command="[red]"),
         )
-        await console.until(lambda: "⚙ 2" in text_of(console.screen.query_one(StatusLine)._line))
+        await console.until(lambda: "⚙ 2" in text_of(console.screen.query_one(StatusLine)._lines[0]))
         await console.say("/background")
         await console.until(lambda: isinstance(console.app.screen, BackgroundScreen))
         await console.press("2")
         await console.until(lambda: list(console.session.state.background.running) == ["b1"])
-        await console.until(lambda: "⚙ 1" in text_of(console.screen.query_one(StatusLine)._line))
+        await console.until(lambda: "⚙ 1" in text_of(console.screen.query_one(StatusLine)._lines[0]))
         await console.say("/background stop b1")
         await console.until(lambda: not console.session.state.background.running)
-        await console.until(lambda: "⚙" not in text_of(console.screen.query_one(StatusLine)._line))
+        await console.until(lambda: "⚙" not in text_of(console.screen.query_one(StatusLine)._lines[0]))
 
 
 async def test_the_plan_appears_opens_by_its_key_and_leaves_the_prompt_alone() -> None:

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
+from tui_agent.console.chips import Place, flow, height, joined
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -23,14 +24,6 @@ class Option(NamedTuple):
     value: str
     label: str
     key: str = ""
-
-
-class Place(NamedTuple):
-    """Where an option is drawn: line, first column, the column behind its last."""
-
-    line: int
-    start: int
-    end: int
 
 
 class OptionRow(Widget, can_focus=True):
@@ -71,36 +64,19 @@ class OptionRow(Widget, can_focus=True):
             self.post_message(self.Changed(value))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max((place.line for place in self._places(width)), default=0) + 1
+        return height(self._places(width))
 
     def _places(self, width: int) -> list[Place]:
-        places: list[Place] = []
-        line = column = 0
-        for option in self.options:
-            length = _chip(option).cell_length
-            if column and column + length > width:
-                line, column = line + 1, 0
-            places.append(Place(line, column, column + length))
-            column += length + 1
-        return places
+        return flow((_chip(option).cell_length for option in self.options), width)
 
     def render(self) -> Content:
         """The chosen one stands out, more so with the focus."""
-        lines: list[Content] = []
-        for option, place in zip(self.options, self._places(self.size.width), strict=True):
-            while len(lines) <= place.line:
-                lines.append(Content(""))
-            gap = " " * (place.start - lines[-1].cell_length)
-            if option.value in self._off:
-                chip = _chip(option).stylize("$muted")
-            elif option.value == self.value:
-                lit = self.has_focus or not self.can_focus
-                ground = "$primary" if lit else f"$surface-active {self._emphasis}"
-                chip = _chip(option).stylize(f"bold $text on {ground}")
-            else:
-                chip = _chip(option).stylize("$muted")
-            lines[-1] = Content.assemble(lines[-1], gap, chip)
-        return Content("\n").join(lines)
+        lit = self.has_focus or not self.can_focus
+        ground = "$primary" if lit else f"$surface-active {self._emphasis}"
+        chosen = {self.value} - self._off
+        styles = (f"bold $text on {ground}" if each.value in chosen else "$muted" for each in self.options)
+        chips = (_chip(option).stylize(style) for option, style in zip(self.options, styles, strict=True))
+        return joined(chips, self._places(self.size.width))
 
     @property
     def _emphasis(self) -> str:
@@ -123,7 +99,7 @@ class OptionRow(Widget, can_focus=True):
     def on_click(self, event: events.Click) -> None:
         """A click chooses what is under it."""
         for option, place in zip(self.options, self._places(self.size.width), strict=True):
-            if event.y == place.line and place.start <= event.x < place.end:
+            if place.holds(event):
                 event.stop()
                 self._choose(option.value)
 

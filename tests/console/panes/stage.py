@@ -18,7 +18,7 @@ from tui_agent.console.panes import (
     TrendsPane,
 )
 from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.panes.status import LineWidget
+from tui_agent.console.panes.rows import Rows
 from tui_agent.console.panes.styled_line import Line, width_of
 from tui_agent.console.themes import DEFAULT_THEME, read_themes, role_defaults, theme_folders
 
@@ -33,9 +33,7 @@ ALL = (*PANES, *ROWS)
 class Stage(App[None]):
     """Shows one widget over the whole screen, or several below each other."""
 
-    def __init__(
-        self, *kinds: type[LinePane | LineWidget | IncidentStrip], theme: str = DEFAULT_THEME
-    ) -> None:
+    def __init__(self, *kinds: type[LinePane | Rows], theme: str = DEFAULT_THEME) -> None:
         super().__init__()
         for each in read_themes(theme_folders())[0].values():
             self.register_theme(each)
@@ -69,10 +67,8 @@ def text_of_pane(pane: Any) -> str:
 
 def lines_of(pane: Any) -> tuple[list[Line], int]:
     """Every line that the pane holds or would draw in view, and the width that it may take."""
-    if isinstance(pane, IncidentStrip):
+    if isinstance(pane, Rows):
         return pane._lines, pane.content_region.width
-    if isinstance(pane, LineWidget):
-        return [pane._line], pane.content_region.width
     if isinstance(pane, ConversationPane):
         transcript = pane._transcript
         lines = [

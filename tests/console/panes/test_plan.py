@@ -41,7 +41,6 @@ async def test_the_plan_opens_around_the_step_in_progress_and_fits(size: tuple[i
         await pilot.pause()
         line.show(story.state, story.now)
         await pilot.pause()
-        line._draw()
         assert text_of(line._lines[0]).startswith("Plan 6/16 · now: now"[: size[0] - 2])
         assert len(line._lines) == 1
         assert line.toggle()

@@ -397,7 +397,7 @@ async def test_an_idle_console_is_ready_and_names_the_model_of_the_next_run() ->
     async with app.run_test():
         line = app.query_one(StatusLine)
         line.next_model, line.next_policy = "openai/gpt-5", "forge"
-        text = "".join(span.text for span in line.draw(RunState(), 0.0, 100))
+        text = "".join(span.text for span in line.draw(RunState(), 0.0, 100)[0])
     assert "READY" in text
     assert "openai/gpt-5" in text
     assert "forge" in text
@@ -411,7 +411,7 @@ async def test_what_goes_on_between_steps_is_said_unless_a_card_waits_or_nothing
         line = app.query_one(StatusLine)
 
         def text() -> str:
-            return "".join(span.text for span in line.draw(story.state, story.state.at, 100))
+            return "".join(span.text for span in line.draw(story.state, story.state.at, 100)[0])
 
         assert "STEP" in text()
         assert "starting the model" in text()
@@ -430,7 +430,7 @@ async def test_run_and_session_are_told_apart_and_waiting_for_the_operator_is_co
     story.add(events.EscalationRaised(id="q", question="?", source="attempts"))
     app = Stage(StatusLine)
     async with app.run_test():
-        line = app.query_one(StatusLine).draw(story.state, story.state.at + 90.0, 250)
+        (line,) = app.query_one(StatusLine).draw(story.state, story.state.at + 90.0, 250)
         text = "".join(span.text for span in line)
     assert "3.3k tok (6.6k in all)" in text
     assert "$0.0021 ($0.0042 in all)" in text

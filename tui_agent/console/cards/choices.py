@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
+from tui_agent.console.chips import Place, flow, height, joined
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -58,54 +59,47 @@ class Choices(Widget, can_focus=True):
         self._typed_on = False
         """A text was begun here: until the focus is back, every further key belongs to it."""
         self._rows = 0
-        self._places: list[tuple[int, int, int]] = []
+        self._places: list[Place] = []
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return self._laid_out(width)[-1][0] + 1 if self.choices else 0
+        return height(self._laid_out(width))
 
     def fit(self, rows: int, width: int) -> int:
         """Take at most so many rows where that can be: labels are shortened, then left out. The rows needed."""
         self._rows = rows
         self.refresh(layout=True)
-        return self._laid_out(width)[-1][0] + 1 if self.choices else 0
+        return height(self._laid_out(width))
 
     def show_as_chosen(self, key: str) -> None:
         """Let the choice of this key stand out, wherever the focus is."""
         self.chosen = next((n for n, choice in enumerate(self.choices) if choice.key == key), self.chosen)
         self.refresh()
 
-    def _laid_out(self, width: int) -> list[tuple[int, int, int]]:
-        """Line, first and last column of each choice."""
+    def _laid_out(self, width: int) -> list[Place]:
         full = [min(width, cell_len(f" {choice.key} {choice.label} ")) for choice in self.choices]
         short = [min(length, max(6, width // 3)) for length in full]
         bare = [cell_len(choice.key) + 2 for choice in self.choices]
-        places = _flow(full, width)
+        places = flow(full, width)
         for lengths in (short, bare):
-            if self._rows and places and places[-1][0] >= self._rows:
-                places = _flow(lengths, width)
+            if self._rows and height(places) > self._rows:
+                places = flow(lengths, width)
         return places
 
     def render(self) -> Content:
         """The choices; the chosen one stands out while the card can be answered."""
         self._places = self._laid_out(self.size.width)
-        lines: list[Content] = []
-        for number, (choice, (line, start, end)) in enumerate(zip(self.choices, self._places, strict=True)):
-            while len(lines) <= line:
-                lines.append(Content(""))
+        chips: list[Content] = []
+        for number, (choice, place) in enumerate(zip(self.choices, self._places, strict=True)):
             current = number == self.chosen and self.has_focus
             ground = "on $primary" if current else "on $surface-active"
             words = "bold $text" if current else "$foreground"
             key = "bold $text" if current else "bold $accent"
-            room = end - start - cell_len(choice.key) - 1
+            room = place.end - place.start - cell_len(choice.key) - 1
             label = Content(f" {choice.label} " if room > 1 else " ").truncate(room, ellipsis=True)
-            gap = " " * (start - lines[line].cell_length)
-            lines[line] = Content.assemble(
-                lines[line],
-                gap,
-                (f" {choice.key}", f"{key} {ground}"),
-                label.stylize(f"{words} {ground}"),
+            chips.append(
+                Content.assemble((f" {choice.key}", f"{key} {ground}"), label.stylize(f"{words} {ground}"))
             )
-        return Content("\n").join(lines)
+        return joined(chips, self._places)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """The chosen one stands out only here."""
@@ -154,19 +148,7 @@ class Choices(Widget, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """A click takes the choice under it."""
-        for choice, (line, start, end) in zip(self.choices, self._places, strict=True):
-            if event.y == line and start <= event.x < end:
+        for choice, place in zip(self.choices, self._places, strict=True):
+            if place.holds(event):
                 event.stop()
                 self.post_message(self.Picked(choice.value))
-
-
-def _flow(lengths: Sequence[int], width: int) -> list[tuple[int, int, int]]:
-    """Line, first and last column of pieces that stand side by side as far as they fit, a column apart."""
-    places: list[tuple[int, int, int]] = []
-    line = column = 0
-    for length in lengths:
-        if column and column + length > width:
-            line, column = line + 1, 0
-        places.append((line, column, column + length))
-        column += length + 1
-    return places

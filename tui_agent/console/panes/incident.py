@@ -8,23 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from textual.strip import Strip
-from textual.widget import Widget
-
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.confidence import next_step
 from tui_agent.console.panes.glyphs import STRATEGIES
 from tui_agent.console.panes.headline import headline
-from tui_agent.console.panes.styled_line import (
-    Line,
-    Palette,
-    Span,
-    clip,
-    fit_middle,
-    justified,
-    to_strip,
-    width_of,
-)
+from tui_agent.console.panes.rows import Rows
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit_middle, justified, width_of
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
@@ -64,59 +53,28 @@ ROOMY = 30
 """Rows of the terminal from which the strip takes three of them; while a question is put, it takes one below that."""
 
 
-class IncidentStrip(Widget):
+class IncidentStrip(Rows):
     """The open incident that failed last, or one line."""
 
-    DEFAULT_CSS = """
-    IncidentStrip { height: 1; background: $panel; color: $foreground; padding: 0 1; }
-    """
-
-    _lines: list[Line] = []
-    _state: RunState | None = None
-
-    def show(self, state: RunState, now: float) -> None:
-        """Show the incidents of `state`."""
-        self._state = state
-        self._redraw()
-
-    def draw(self, state: RunState, width: int, rows: int) -> list[Line]:
+    def draw(self, state: RunState, now: float, width: int) -> list[Line]:
         """Up to three lines while something is wrong and the run goes on, else one."""
         incident = state.metrics.incidents.current
         if incident is None or not state.running or _is_past(state, incident):
             return [_calm(state, width)]
-        lines = [_what(state, incident, width), _ladder(state, incident, width)]
-        if rows >= len(lines) + 1:
-            lines.insert(1, _course(state, incident, width))
-        return lines[:rows]
+        if self.app.size.height < ROOMY:
+            lines = [_what(state, incident, width), _ladder(state, incident, width)]
+            return lines[:1] if _asks(state) else lines
+        return [draw(state, incident, width) for draw in (_what, _course, _ladder)]
 
-    def _redraw(self) -> None:
-        state, width = self._state, self.content_region.width
-        if state is None or width <= 0:
-            return
-        asked = state.escalation is not None or bool(state.approvals)
-        rows = 3 if self.app.size.height >= ROOMY else 1 if asked else 2
-        lines = self.draw(state, width, rows)
-        if lines == self._lines:
-            return
-        if len(lines) != len(self._lines):
-            self.styles.height = len(lines)
-        self._lines = lines
-        self.refresh()
 
-    def on_resize(self) -> None:
-        self._redraw()
-
-    def render_line(self, y: int) -> Strip:
-        width = self.content_region.width
-        if y >= len(self._lines):
-            return Strip.blank(width, self.rich_style)
-        return to_strip(self._lines[y], Palette.of(self.app), self.rich_style, width)
+def _asks(state: RunState) -> bool:
+    """A question is put to the operator."""
+    return state.escalation is not None or bool(state.approvals)
 
 
 def _is_past(state: RunState, incident: Incident) -> bool:
     """The run has gone on since without it, and nobody is asked."""
-    asked = state.escalation is not None or bool(state.approvals)
-    return not asked and state.run.iteration - incident.newest.iteration > LOUD
+    return not _asks(state) and state.run.iteration - incident.newest.iteration > LOUD
 
 
 def _joined(parts: list[tuple[Span, ...]]) -> Line:
@@ -203,7 +161,7 @@ def _what(state: RunState, incident: Incident, width: int) -> Line:
 def _course(state: RunState, incident: Incident, width: int) -> Line:
     """Each failure with its step, what was done about it, and where it stands; the newest ones that fit."""
     ends: list[Span] = []
-    if state.escalation is not None or state.approvals:
+    if _asks(state):
         ends = [Span("──▶ ", "operator"), Span("you", "operator bold")]
     elif incident.refused:
         ends = [Span(f"── ⊘ not run again ×{incident.refused}", "blocked")]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from textual.strip import Strip
-from textual.widget import Widget
-
-from tui_agent.console.panes.styled_line import Line, Palette, Span, clip, fit, to_strip, width_of
+from tui_agent.console.panes.rows import Rows
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit, width_of
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -21,56 +19,38 @@ SHOWN = 8
 _SIGNS = {"completed": ("✓", "success"), "in_progress": ("▸", "accent bold"), "pending": ("○", "muted")}
 
 
-class PlanLine(Widget):
+class PlanLine(Rows):
     """`Plan 2/5 · now: …`; a click or `/plan` opens the list. Takes no room while there is no plan."""
 
     DEFAULT_CSS = """
-    PlanLine { height: 1; display: none; background: $panel; color: $foreground; padding: 0 1; }
+    PlanLine { display: none; }
     """
+
+    opened = False
 
     def __init__(self) -> None:
         super().__init__(id="plan")
-        self._plan: Plan | None = None
-        self._lines: list[Line] = []
-        self.opened = False
 
     def show(self, state: RunState, now: float) -> None:
-        """Show the plan of `state`."""
-        plan = state.conversation.plan
-        if plan is not self._plan:
-            self._plan = plan
-            self._draw()
+        self.display = state.conversation.plan is not None
+        super().show(state, now)
 
     def toggle(self) -> bool:
         """Open the list, or close it. False where there is no plan."""
-        self.opened = not self.opened and self._plan is not None
-        self._draw()
-        return self._plan is not None
+        self.opened = not self.opened and self.display
+        self.redraw()
+        return self.display
 
     def on_click(self, event: Click) -> None:
         event.stop()
         self.toggle()
 
-    def on_resize(self) -> None:
-        self._draw()
-
-    def _draw(self) -> None:
-        plan, width = self._plan, self.content_region.width
-        self.display = plan is not None
-        if plan is None or width <= 0:
-            return
-        room = max(1, self.app.size.height // 3)
-        lines = [_headline(plan, width), *(_steps(plan, width, min(SHOWN, room)) if self.opened else ())]
-        if lines != self._lines:
-            self._lines = lines
-            self.styles.height = len(lines)
-            self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        width = self.content_region.width
-        if y >= len(self._lines):
-            return Strip.blank(width, self.rich_style)
-        return to_strip(self._lines[y], Palette.of(self.app), self.rich_style, width)
+    def draw(self, state: RunState, now: float, width: int) -> list[Line]:
+        plan = state.conversation.plan
+        if plan is None:
+            return []
+        room = min(SHOWN, max(1, self.app.size.height // 3))
+        return [_headline(plan, width), *(_steps(plan, width, room) if self.opened else ())]
 
 
 def _headline(plan: Plan, width: int) -> Line:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from textual.strip import Strip
-from textual.widget import Widget
-
 from tui_agent.console.panes.glyphs import MODES, spinner
-from tui_agent.console.panes.styled_line import Line, Palette, Span, clip, fit, fit_middle, to_strip, width_of
+from tui_agent.console.panes.rows import Rows
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit, fit_middle, width_of
 from tui_agent.quantities import compact, dollars, seconds, whole_seconds
 from tui_agent.terminal_text import one_line
 
@@ -23,43 +21,6 @@ NEARLY_FULL = 0.8
 
 RATED = 10.0
 """Seconds of work before a cost per minute means anything."""
-
-
-class LineWidget(Widget):
-    """One row that is drawn as a line."""
-
-    DEFAULT_CSS = """
-    LineWidget { height: 1; background: $panel; color: $foreground; padding: 0 1; }
-    """
-
-    _line: Line = ()
-    _state: RunState | None = None
-    _now = 0.0
-
-    def show(self, state: RunState, now: float) -> None:
-        self._state, self._now = state, now
-        self._redraw()
-
-    def draw(self, state: RunState, now: float, width: int) -> Line:
-        raise NotImplementedError
-
-    def _redraw(self) -> None:
-        width = self.content_region.width
-        if self._state is None or width <= 0:
-            return
-        line = self.draw(self._state, self._now, width)
-        if line != self._line:
-            self._line = line
-            self.refresh()
-
-    def on_resize(self) -> None:
-        self._redraw()
-
-    def render_line(self, y: int) -> Strip:
-        width = self.content_region.width
-        if y:
-            return Strip.blank(width, self.rich_style)
-        return to_strip(self._line, Palette.of(self.app), self.rich_style, width)
 
 
 def mode_of(state: RunState) -> str:
@@ -85,10 +46,10 @@ def elapsed(state: RunState, now: float) -> float:
     return max(0.0, (now if ended is None else ended) - started) if started else 0.0
 
 
-class StatusLine(LineWidget):
+class StatusLine(Rows):
     """Mode, work, step, model, policy, context, tokens, cost and time: shortened, then left out, by their weight."""
 
-    _line = (Span(" … OPENING ", "muted reverse bold"),)
+    _lines = [(Span(" … OPENING ", "muted reverse bold"),)]
     """Until there is a state."""
 
     def __init__(self) -> None:
@@ -105,7 +66,7 @@ class StatusLine(LineWidget):
         self.elsewhere = 0
         """Questions that wait for the operator in other tabs."""
 
-    def draw(self, state: RunState, now: float, width: int) -> Line:
+    def draw(self, state: RunState, now: float, width: int) -> list[Line]:
         """The fields that fit, mode first."""
         mode = MODES.get("PAUSED" if self.left_open else mode_of(state), MODES["AUTO"])
         run = state.run
@@ -137,7 +98,7 @@ class StatusLine(LineWidget):
         if activity:
             urgent = str(state.phase) == "backoff" or activity[0].style == "operator"
             fields.insert(0, _Field(10 if urgent else 3, [activity[0].text], activity[0].style))
-        return _fitted(badge, [field for field in fields if field.forms], width)
+        return [_fitted(badge, [field for field in fields if field.forms], width)]
 
 
 def _walls(sandbox: str) -> _Field:
