@@ -93,36 +93,28 @@ class HostedModel:
         self, model: str, api_base: str | None = None, api_key_variable: str | None = None
     ) -> int | None:
         """See `protocol.Model`; None also when the host cannot answer."""
-        try:
-            child = await self._running()
-            call_id = self._next_id()
-            queue = child.open(call_id)
-            try:
-                asked = wire.AskBudget(
-                    id=call_id, model=model, api_base=api_base, api_key_variable=api_key_variable
-                )
-                await child.send(asked)
-                message = await child.next(queue)
-            finally:
-                child.forget(call_id, cancel=False)
-        except ModelFault:
-            return None
-        return message.tokens if isinstance(message, wire.Budget) else None
+        asked = wire.AskBudget(
+            id=self._next_id(), model=model, api_base=api_base, api_key_variable=api_key_variable
+        )
+        answer = await self._answer(asked)
+        return answer.tokens if isinstance(answer, wire.Budget) else None
 
     async def look_up(self, model: str, api_base: str | None = None) -> wire.Named | None:
         """What litellm knows of this name at this address; None where the host cannot answer."""
+        answer = await self._answer(wire.AskName(id=self._next_id(), model=model, api_base=api_base))
+        return answer if isinstance(answer, wire.Named) else None
+
+    async def _answer(self, question: wire.AskBudget | wire.AskName) -> object:
         try:
             child = await self._running()
-            call_id = self._next_id()
-            queue = child.open(call_id)
+            queue = child.open(question.id)
             try:
-                await child.send(wire.AskName(id=call_id, model=model, api_base=api_base))
-                message = await child.next(queue)
+                await child.send(question)
+                return await child.next(queue)
             finally:
-                child.forget(call_id, cancel=False)
+                child.forget(question.id, cancel=False)
         except ModelFault:
             return None
-        return message if isinstance(message, wire.Named) else None
 
     async def close(self) -> None:
         """End the child. May be called twice; a later call raises `ModelFault`."""

@@ -116,8 +116,8 @@ class Named(_Message):
 
 Report = Annotated[Alive | Piece | Done | Failed | Budget | Named, Field(discriminator="type")]
 
-commands: TypeAdapter[Call | Cancel | AskBudget | AskName] = TypeAdapter(Command)
-reports: TypeAdapter[Alive | Piece | Done | Failed | Budget | Named] = TypeAdapter(Report)
+commands: TypeAdapter[Command] = TypeAdapter(Command)
+reports: TypeAdapter[Report] = TypeAdapter(Report)
 
 
 def line(message: BaseModel) -> bytes:

@@ -34,17 +34,18 @@ class _Coalescer(ABC):
 
     def flush(self) -> None:
         """Let out what has been gathered."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._stop_timer()
         self._let_out()
 
     def drop(self) -> None:
         """What has been gathered comes whole with the event that follows: it need not be shown by itself."""
+        self._stop_timer()
+        self._forget()
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._forget()
 
     @abstractmethod
     def _let_out(self) -> None: ...
