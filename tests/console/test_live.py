@@ -566,10 +566,15 @@ async def test_ctrl_c_interrupts_a_run_and_never_leaves() -> None:
 
 async def test_hostile_text_in_a_command_or_a_remark_is_no_markup() -> None:
     async with live() as console:
-        await console.say("/[/foo][@click=app.quit]x[/]")
-        await console.until(
-            lambda: "There is no command" in console.remarks() and "[@click" in console.shown()
-        )
+        for line, says in (
+            ("/[red][@click=app.quit]x[", "command"),
+            ("/theme [/foo][@click=app.quit]x[/]", "theme"),
+        ):
+            await console.say(line)
+            await console.until(
+                lambda says=says: f"There is no {says}" in console.remarks() and "[@click" in console.shown()
+            )
+            await console.pilot.press("ctrl+u")
         console.session.start()
         await console.say("[/bar] [red]x")
         await console.until(lambda: "[/bar] [red]x" in console.shown())
@@ -660,6 +665,13 @@ def test_a_line_is_a_command_and_its_argument(line: str, name: str, argument: st
 def test_what_is_no_command_is_refused_with_what_would_be(line: str, says: str) -> None:
     with pytest.raises(commands.UnknownCommandError, match=says):
         commands.parse(line)
+
+
+async def test_a_message_that_begins_with_a_path_is_no_command() -> None:
+    async with live() as console:
+        for message in ("/tmp/notes.txt what is it", "// is a comment", "/usr/bin/env"):
+            await console.say(message)
+            await console.until(lambda message=message: ("submit", message) in console.session.done)
 
 
 def test_every_command_of_the_contract_is_there_with_its_key() -> None:

@@ -268,6 +268,11 @@ class Invocation(NamedTuple):
     argument: str
 
 
+def names_command(line: str) -> bool:
+    """Whether the line names a command, there or not; a path, with a further slash in its first word, is text."""
+    return line.startswith("/") and "/" not in line[1:].partition(" ")[0]
+
+
 def is_command(line: str) -> bool:
     """Whether the line begins with a slash and the name of a command, rightly used or not."""
     name = line.removeprefix("/").partition(" ")[0]

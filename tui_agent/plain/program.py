@@ -346,7 +346,7 @@ class PlainConsole:
             return
         text, self._unfinished = self._unfinished + line.text, ""
         typed = text.strip()
-        if typed.startswith("/") and not self._names_a_server(typed):
+        if slash.names_command(typed) and not self._names_a_server(typed):
             self._command(typed)
         elif asking is not None and not asking.missed_by(line):
             self._answer(asking, text)

@@ -342,7 +342,7 @@ class LiveScreen(SettingsCommands):
 
     async def on_prompt_submitted(self, event: Prompt.Submitted) -> None:
         """A command, or a message to the agent; either may name what MCP servers offer."""
-        if self.dashboard is not None and not event.text.startswith("/"):
+        if self.dashboard is not None and not commands.names_command(event.text):
             self.dashboard.page_conversation(0)
         if self.names_a_server(event.text):
             self.ask_servers(event.text.strip())
@@ -350,7 +350,7 @@ class LiveScreen(SettingsCommands):
         if event.text.startswith("!"):
             self.run_own_command(event.text[1:].strip())
             return
-        if not event.text.startswith("/"):
+        if not commands.names_command(event.text):
             self._look_for_images(event.text, sent=True)
             await self.submit(event.text.strip())
             return
