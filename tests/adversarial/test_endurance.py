@@ -16,6 +16,7 @@ import pytest
 
 from tests.adversarial.attack import attack
 from tests.runtime.scripted import ScriptedOperator
+from tests.tools.box import wait_until
 from tui_agent.config.settings import Settings
 from tui_agent.core.events import ToolCall
 from tui_agent.models.protocol import ModelRequest, Reply
@@ -116,7 +117,7 @@ async def test_two_thousand_iterations(tmp_path: Path) -> None:
 async def test_calls_by_the_thousand(tmp_path: Path) -> None:
     session = await opened(tmp_path, [[("list_dir", {"path": "."})] * 1_000])
     await session.submit("go")
-    await asyncio.sleep(0.3)
+    assert await wait_until(lambda: session.state.metrics.tool_calls)
     begun = time.monotonic()
     await asyncio.wait_for(session.stop("enough"), 60)
     await asyncio.wait_for(session.wait(), 60)

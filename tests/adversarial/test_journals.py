@@ -21,6 +21,7 @@ import pytest
 from tests.adversarial.attack import Attack, attack, attacks
 from tests.cli.conftest import CommandLine
 from tests.runtime.session_harness import replayed, start_session
+from tests.tools.box import processes_with, wait_until
 from tui_agent.formats.exporters import FORMATS, export_session
 from tui_agent.store.errors import JournalError, SessionBusyError
 from tui_agent.store.journal import JOURNAL_NAME, Journal, read_journal
@@ -69,20 +70,19 @@ async def test_two_processes(tmp_path: Path) -> None:
         "    except SessionBusyError as busy: print('busy', busy.why); return\n"
         "    for number in range(200):\n"
         "        journal.write(Notice(text='x').stamped(len(journal.contents.events) + 1 + number, 1.0))\n"
-        "    await journal.barrier(); await asyncio.sleep(0.5); await journal.close(); print('wrote')\n"
+        "    await journal.barrier(); sys.stdin.read(); await journal.close(); print('wrote')\n"
         "asyncio.run(main())\n"
     )
-    children = [
-        subprocess.Popen([sys.executable, "-c", code, folder], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        for _ in range(6)
-    ]
-    said = [child.communicate(timeout=60)[0] for child in children]
-    wrote = sum("wrote" in text for text in said)
-    assert wrote >= 1
-    assert wrote + sum("busy" in text and "process" in text for text in said) == 6
+    pipe, command = subprocess.PIPE, [sys.executable, "-c", code, folder]
+    children = [subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) for _ in range(6)]
+    # The one that writes holds the session until all others have been refused.
+    assert await wait_until(lambda: sum(child.poll() is None for child in children) == 1)
+    said = sorted(child.communicate(timeout=60)[0] for child in children)
+    assert all("busy" in text and "process" in text for text in said[:5])
+    assert "wrote" in said[5]
     events = read_journal(folder).events
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    assert sum(event.type == "notice" for event in events) == 200 * wrote
+    assert sum(event.type == "notice" for event in events) == 200
 
 
 @attack(
@@ -427,24 +427,17 @@ async def test_written_by_another_hand(tmp_path: Path) -> None:
     "The run ends within seconds, its journal opens, and no process is left",
     slow=True,
 )
-def test_signals(cli: CommandLine) -> None:
-    from tests.tools.box import processes_with
-
+async def test_signals(cli: CommandLine) -> None:
     mark = f"94{os.getpid()}.5"
     turns = f'[[turns]]\ncalls = [{{ tool = "bash", args = {{ command = "sleep {mark}" }} }}]\n' + ANSWER
     model = cli.scenario(turns)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         process = cli.start("run", "go", "--model", model, "--approve", "all")
-        deadline = time.monotonic() + 60
-        while len(processes_with(f"sleep\0{mark}")) < 1 and time.monotonic() < deadline:
-            time.sleep(0.02)
+        assert await wait_until(lambda: processes_with(f"sleep\0{mark}"))
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
         assert "Traceback" not in err
-        deadline = time.monotonic() + 20
-        while processes_with(f"sleep\0{mark}") and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not processes_with(f"sleep\0{mark}")
+        assert await wait_until(lambda: not processes_with(f"sleep\0{mark}"), 20)
     for folder in (cli.state / "sessions").iterdir():
         read_journal(folder)
 

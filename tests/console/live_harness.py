@@ -270,6 +270,11 @@ class LiveSession:
         self.screen.card_host.settle()
         await self.pilot.pause()
 
+    async def card_takes_keys(self) -> None:
+        """A card appears, and its grace passes."""
+        await self.card_appears()
+        await self.grace_passes()
+
     def remarks(self) -> str:
         """What stands in the remarks at the corner."""
         return "\n".join(remark.message for remark in self.app._notifications)

@@ -44,8 +44,7 @@ async def test_a_card_leaves_the_focus_to_a_prompt_that_holds_a_draft() -> None:
     async with live() as console:
         await console.type("half a")
         asked = console.ask()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         assert not console.in_card
         await console.type("y")
         assert console.prompt == "half ay"
@@ -88,8 +87,7 @@ async def test_keys_and_arrows_give_the_same_decisions() -> None:
             (["left", "left", "enter", "enter"], "deny"),
         ):
             asked = console.ask()
-            await console.card_appears()
-            await console.grace_passes()
+            await console.card_takes_keys()
             await console.press(*keys)
             await console.until(asked.done)
             assert asked.result().decision == decision, keys
@@ -100,8 +98,7 @@ async def test_keys_and_arrows_give_the_same_decisions() -> None:
 async def test_a_denial_carries_its_reason() -> None:
     async with live() as console:
         asked = console.ask()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         await console.press("n")
         await console.type("too risky")
         await console.press("enter")
@@ -113,8 +110,7 @@ async def test_esc_in_the_reason_goes_back_to_the_choices_and_interrupts_nothing
     async with live() as console:
         console.session.start()
         asked = console.ask()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         await console.press("n", "escape")
         assert ("interrupt",) not in console.session.done
         await console.press("y")
@@ -138,8 +134,7 @@ async def test_a_click_takes_a_choice_only_after_the_grace() -> None:
 async def test_edited_arguments_are_checked_before_they_are_taken() -> None:
     async with live() as console:
         asked = console.ask()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         await console.press("e")
         assert console.card.query_one("ArgumentsEditor TextArea").text == "make 0"
         await console.press("ctrl+e")
@@ -157,8 +152,7 @@ async def test_edited_arguments_are_checked_before_they_are_taken() -> None:
 async def test_a_broken_draft_is_not_where_the_next_opening_begins() -> None:
     async with live() as console:
         console.ask(input={"path": "a.py", "content": "x = 1\n\ty = 2\n", "mode": 3})
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         await console.press("e")
         await console.until(lambda: len(console.card.query("TextArea")) == 3)
         texts = [area.text for area in console.card.query("TextArea")]
@@ -175,8 +169,7 @@ async def test_a_broken_draft_is_not_where_the_next_opening_begins() -> None:
 async def test_a_text_in_which_something_hides_is_edited_as_json() -> None:
     async with live() as console:
         asked = console.ask(input={"command": "rm x \r ls"})
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         await console.press("e")
         await console.until(lambda: console.card.query("TextArea"))
         assert console.card.query_one("TextArea").text == '"rm x \\r ls"'
@@ -194,8 +187,7 @@ async def test_a_shown_key_chooses(monkeypatch: pytest.MonkeyPatch, before: tupl
     async with live() as console:
         for key, choice in WAYS_OUT.items():
             raised = console.escalate()
-            await console.card_appears()
-            await console.grace_passes()
+            await console.card_takes_keys()
             await console.press(*before, key)
             await console.until(raised.done)
             assert (raised.result().choice, raised.result().text) == (choice, "")
@@ -206,8 +198,7 @@ async def test_once_a_text_was_begun_every_key_is_text(monkeypatch: pytest.Monke
     monkeypatch.setattr(answer_field, "PATIENCE", 60.0)
     async with live() as console:
         raised = console.escalate()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         await console.type("skip x")
         await console.press("enter")
         await console.until(raised.done)
@@ -219,8 +210,7 @@ async def test_esc_goes_back_to_the_prompt_and_the_question_stays(kind: str) -> 
     async with live() as console:
         console.session.start()
         asked = getattr(console, kind)()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         assert "^C interrupt" in console.shown()
         await console.press("escape")
         assert console.screen.focused is console.screen.prompt
@@ -240,8 +230,7 @@ async def test_what_was_not_on_the_screen_is_not_accepted() -> None:
     command = "\n".join(f"echo {number}" for number in range(60)) + "\ntouch LAST"
     async with live((60, 20)) as console:
         asked = console.ask(preview=command, input={"command": command})
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         await console.press("y", "a", "enter")
         assert not asked.done()
         assert "PgDn" in console.shown()
@@ -288,8 +277,7 @@ async def test_a_question_is_on_the_screen_at_every_size_and_before_open_panes(k
     async with live((80, 24)) as console:
         await console.press("f2")
         getattr(console, kind)()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         for size in ((60, 20), (80, 24), (120, 40), (40, 10), (30, 8), (20, 5)):
             await console.pilot.resize_terminal(*size)
             await console.until(lambda: words in console.shown())
@@ -331,8 +319,7 @@ async def test_the_subject_stays_while_other_questions_come_and_go() -> None:
 async def test_a_question_that_is_withdrawn_takes_its_card_away() -> None:
     async with live() as console:
         asked = console.ask()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         asked.cancel()
         await console.until(lambda: console.card is None)
         assert console.screen.focused is console.screen.prompt
@@ -341,8 +328,7 @@ async def test_a_question_that_is_withdrawn_takes_its_card_away() -> None:
 async def test_a_field_that_is_drawn_once_more_after_it_was_removed_is_blank() -> None:
     async with live() as console:
         asked = console.ask()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         await console.press("e")
         await console.until(lambda: "^S run it so" in console.shown())
         field = console.card.query_one("ArgumentsEditor TextArea")
@@ -360,8 +346,7 @@ async def test_a_long_subject_is_there_in_full_and_the_choices_stay_in_view(size
     )
     async with live(size) as console:
         console.ask(preview=command, input={"command": command})
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         card_body = console.card.query_one(CardBody)
         lines = [text_of(line) for line in card_body._lines]
         assert "".join(line[3:] for line in lines[: card_body.subject_lines]) == command.replace("\n", "")
@@ -409,8 +394,7 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         assert "every plain `make …` command" in console.shown()
     async with live() as console:
         asked = console.ask(others=(("bash(make *)",), ("bash",)))
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         assert "rule 1 of 3" in console.shown()
         await console.press("c")
         assert "bash(make *): `make` with any options" in console.shown()
@@ -432,8 +416,7 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
 async def test_a_character_that_is_no_choice_goes_to_the_prompt() -> None:
     async with live() as console:
         asked = console.ask()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         # All at once, as from a slow line: the focus moves only after the first character.
         choices = console.app.screen.query_one(Choices)
         for character in "scene":
@@ -451,8 +434,7 @@ async def test_a_character_that_is_no_choice_goes_to_the_prompt() -> None:
 async def test_a_free_text_answer_is_sent_by_enter() -> None:
     async with live() as console:
         raised = console.escalate()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         await console.type("look in src")
         await console.press("enter")
         await console.until(raised.done)
@@ -462,8 +444,7 @@ async def test_a_free_text_answer_is_sent_by_enter() -> None:
 async def test_an_escalation_can_be_answered_by_edited_arguments() -> None:
     async with live() as console:
         raised = console.escalate()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         await console.until(lambda: "prompt" in str(console.card.border_subtitle))
         await console.press("down", "e")
         await console.until(lambda: "prompt" not in str(console.card.border_subtitle))
@@ -476,16 +457,22 @@ async def test_an_escalation_can_be_answered_by_edited_arguments() -> None:
         assert (raised.result().choice, raised.result().input) == ("edit", {"path": "b.py"})
 
 
-async def test_the_options_of_the_model_are_choices_by_number() -> None:
+@pytest.mark.parametrize(
+    ("source", "title", "options"),
+    [
+        ("ask_operator", "The agent asks", ("short", "long")),
+        ("budget", "A budget is used up", ("go on, up to 2.00 USD", "without this limit")),
+        ("model", "The model cannot be used", ("openai/one", "openai/other")),
+    ],
+)
+async def test_options_are_choices_by_number(source: str, title: str, options: tuple[str, ...]) -> None:
     async with live() as console:
-        raised = console.escalate(
-            source="ask_operator", tool="ask_operator", input={}, options=("short", "long")
-        )
-        await console.card_appears()
-        await console.grace_passes()
+        raised = console.escalate(source=source, tool="", input={}, options=options)
+        await console.card_takes_keys()
+        assert title in console.shown()
         await console.press("down", "2")
         await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("answer", "long")
+        assert (raised.result().choice, raised.result().text) == ("answer", options[1])
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24)])
@@ -493,41 +480,17 @@ async def test_options_too_long_for_a_row_of_choices_are_shown_whole(size: tuple
     options = ("GB18030 for every list below the folder of that supplier, whatever its name", "UTF-8")
     async with live(size) as console:
         raised = console.escalate(source="ask_operator", tool="ask_operator", input={}, options=options)
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         assert f"1 {options[0]} 2 UTF-8" in " ".join(console.shown().replace("│", " ").split())
         await console.press("1")
         await console.until(raised.done)
         assert raised.result().text == options[0]
 
 
-async def test_a_budget_that_is_used_up_goes_on_to_another_limit() -> None:
-    async with live() as console:
-        options = ("go on, up to 2.00 USD", "without this limit")
-        raised = console.escalate(source="budget", tool="", input={}, options=options)
-        await console.card_appears()
-        assert "A budget is used up" in console.shown()
-        await console.grace_passes()
-        await console.press("down", "1")
-        await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("answer", options[0])
-
-
-async def test_naming_another_model_retries_with_it() -> None:
-    async with live() as console:
-        raised = console.escalate(source="model", tool="", input={}, options=("openai/other",))
-        await console.card_appears()
-        await console.grace_passes()
-        await console.press("down", "1")
-        await console.until(raised.done)
-        assert (raised.result().choice, raised.result().text) == ("answer", "openai/other")
-
-
 async def test_a_command_that_is_typed_into_an_answer_is_carried_out_and_answers_nothing() -> None:
     async with live() as console:
         raised = console.escalate()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         await console.type("/policy hpd")
         await console.press("enter")
         await console.until(lambda: console.session.done == [("policy", "hpd")])
@@ -673,8 +636,7 @@ def test_what_was_tried_is_shown_by_the_line_that_says_what_is_wrong_and_the_las
 async def test_a_paste_into_the_answer_comes_once_and_with_all_its_lines() -> None:
     async with live() as console:
         console.escalate()
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         field = console.card.query_one("AnswerField")
         field.post_message(Paste("pasted one\r\npasted two\rpasted three"))
         await console.until(lambda: field.value)

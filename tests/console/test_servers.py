@@ -55,8 +55,7 @@ class Servers:
 async def test_whether_a_server_may_start_is_asked_with_the_whole_command(key: str, decision: str) -> None:
     async with live((80, 24)) as console:
         reply = console.consult(purpose="trust", message="Run: evil \u202e --all")
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         assert "Start bench?" in console.shown()
         assert "evil ‹U+202E› --all" in console.shown()
         await console.press(key)
@@ -66,8 +65,7 @@ async def test_whether_a_server_may_start_is_asked_with_the_whole_command(key: s
 async def test_a_server_is_not_agreed_to_before_all_of_its_entry_has_been_on_the_screen() -> None:
     async with live((60, 20)) as console:
         reply = console.consult(purpose="trust", message="\n".join(f"line {number}" for number in range(60)))
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         assert "start it" in console.shown(), "the choices are on the screen however small it is"
         await console.press("y")
         assert not reply.done()
@@ -83,8 +81,7 @@ async def test_a_form_is_asked_field_by_field_and_goes_out_as_the_types_it_wants
     }
     async with live((80, 24)) as console:
         reply = console.consult(fields=fields, required=("colour",))
-        await console.card_appears()
-        await console.grace_passes()
+        await console.card_takes_keys()
         await console.press("y")
         await console.type("green")
         await console.press("enter")

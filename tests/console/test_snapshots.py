@@ -171,8 +171,7 @@ async def test_cards_look_as_before(
         console.session.start("Make the tests green.")
         for name, put in CARDS.items():
             await put(console)
-            await console.card_appears()
-            await console.grace_passes()
+            await console.card_takes_keys()
             picture = await in_every_theme(console.app, console.pilot)
             assert picture == snapshot(name=name)
             console.tasks[-1].cancel()
@@ -276,8 +275,7 @@ async def _model(console: LiveSession) -> None:
 
 async def _focused(console: LiveSession, *keys: str) -> None:
     """A card that waits for keys, and gets these."""
-    await console.card_appears()
-    await console.grace_passes()
+    await console.card_takes_keys()
     await console.press(*keys)
 
 
