@@ -12,11 +12,14 @@ from tests.console.live_harness import LiveSession, live
 from tests.console.panes.stories import Story, answered, backing_off, streaming, tripped, troubled
 from tests.console.test_themes import OURS, THEMES
 from tests.console.waiting import wear
+from tui_agent.config.settings import Settings
 from tui_agent.console.panes import RingPane
 from tui_agent.console.panes.diff import file_diff
 from tui_agent.console.screens.diff import DiffScreen
 from tui_agent.console.screens.help import HelpScreen
+from tui_agent.console.welcome import welcome
 from tui_agent.core.events import Mode, ModeChanged
+from tui_agent.store.summary import SessionRow
 
 LEAST = 4.5
 FULL_COLOUR = [name for name in OURS if not THEMES[name].ansi]
@@ -90,6 +93,11 @@ async def test_the_text_of_a_card_is_legible_on_its_real_ground(kind: str) -> No
 
 async def test_the_text_around_is_legible_on_its_real_ground() -> None:
     async with live() as console:
+        assert console.screen.dashboard is not None
+        earlier = [SessionRow("s", title="Make the tests green.", outcome="answered", failures=3)]
+        console.screen.dashboard.greet(welcome(Settings(model="openai/gpt-5-mini"), earlier))
+        await console.until(lambda: "Earlier here" in console.shown())
+        assert await faint(console, "first screen") == []
         console.screen.say("A remark.")
         console.screen.say("A fault.", "error")
         console.session.start()

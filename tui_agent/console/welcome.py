@@ -45,7 +45,7 @@ def welcome(
     todo = ((shown_key(key) if key in BY_NAME else key, text) for key, text in _TODO)
     lines += [(), *(_row(key, text, "accent bold") for key, text in todo)]
     if sessions:
-        lines += [(), (Span(" Earlier here", "muted"), Span("   /sessions opens one", "faint"))]
+        lines += [(), (Span(" Earlier here · /sessions opens one", "muted"),)]
         lines += [_session(row, now()) for row in sessions[:SHOWN]]
     return lines
 

@@ -192,7 +192,8 @@ async def test_a_call_that_was_recovered_is_green_then_faded_then_gone() -> None
             story.judge()
     words = "✓ bash pytest -q                           recovered after 1"
     assert styles[:2] == [(words, "ok bold"), (words, "muted bold")]
-    assert styles[-1] == ("○ no call has failed", "muted")
+    assert styles[-1][0].startswith("○ no call has failed")
+    assert styles[-1][1] == "muted"
 
 
 def walking() -> Story:
@@ -552,6 +553,15 @@ async def test_the_trends_take_the_room_that_there_is_and_say_the_highest_value(
         ["next", "step", "▇▇▇", "███", "███", "86%"],
         [],
     ]
+
+
+@pytest.mark.parametrize("pane", [AttemptsPane, NotePane, TimelinePane, TrendsPane])
+async def test_an_empty_pane_says_what_will_stand_in_it_where_there_is_room(pane: type) -> None:
+    def rows(text: str) -> int:
+        return len([row for row in text.split("\n") if row.strip("│╭╮╰╯─ ")])
+
+    assert rows(await text_at(pane, Story(), (60, 12))) > 1
+    assert rows(await text_at(pane, Story(), (20, 3))) == 1
 
 
 # --- words and numbers ---------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tui_agent.call_names import short_input, telling_arguments
 from tui_agent.console.panes.glyphs import pips
 from tui_agent.console.panes.headline import headline
-from tui_agent.console.panes.pane import Asked, LinePane, newest_rule, not_used, subtitle
+from tui_agent.console.panes.pane import Asked, LinePane, newest_rule, not_used, nothing, subtitle
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, fit_middle, justified, pad
 from tui_agent.terminal_text import one_line
 
@@ -77,7 +77,8 @@ class AttemptsPane(LinePane):
             self._recovered_row(incident, width) for incident in reversed(self._recovered.values())
         ]
         if not entries:
-            return lines or [(Span(fit("○ no call has failed", width), "muted"),)]
+            about = "A call that fails is counted here until it is recovered."
+            return lines or nothing("no call has failed", about, width, height)
         roomy = len(entries) * 2 <= height - len(lines)
         pip_width = max(len(pips(entry.count, entry.limit)) for entry in entries[:SHOWN])
         tool_width = min(max(len(entry.tool) for entry in entries[:SHOWN]), max(4, width // 4))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from tui_agent.console.panes.pane import LinePane, subtitle
+from tui_agent.console.panes.pane import LinePane, nothing, subtitle
 from tui_agent.console.panes.styled_line import Line, Span, fit, wrap
 from tui_agent.terminal_text import sanitize
 
@@ -51,7 +51,8 @@ class NotePane(LinePane):
         elif self._sent is not None:
             heading, role, text = "✓ the model has read this", "muted", self._sent
         else:
-            return [(Span(fit("○ nothing pending", width), "muted"),)]
+            about = "After a failure: what the model will read with its next call."
+            return nothing("nothing pending", about, width, height)
         body = "" if self._pending is not None else "muted"
         lines: list[Line] = [(Span(fit(heading, width), role),)]
         lines.extend((Span(line, body),) for line in wrap(sanitize(text).strip("\n"), width))

@@ -18,7 +18,7 @@ from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui_agent.console.panes.styled_line import Line, Palette, text_of, to_strip
+from tui_agent.console.panes.styled_line import Line, Palette, Span, fit, text_of, to_strip, wrap
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -166,6 +166,13 @@ class LinePane(ScrollView, can_focus=True):
         start, end = span
         style = self.screen.get_component_rich_style("screen--selection")
         return highlighted(strip, text, start, len(text) if end == -1 else end, style)
+
+
+def nothing(what: str, about: str, width: int, height: int) -> list[Line]:
+    """An empty pane: that there is nothing, and where there is room, what will stand here."""
+    more = wrap(about, width - 2)
+    rows = [f"○ {what}", *(f"  {row}" for row in more if len(more) < height)]
+    return [(Span(fit(row, width), "muted"),) for row in rows]
 
 
 def newest_rule(state: RunState, detector: str) -> str:

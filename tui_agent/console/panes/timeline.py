@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE, Sign
 from tui_agent.console.panes.headline import headline
-from tui_agent.console.panes.pane import Asked, LinePane
+from tui_agent.console.panes.pane import Asked, LinePane, nothing
 from tui_agent.console.panes.styled_line import (
     Line,
     Palette,
@@ -141,8 +141,7 @@ class TimelinePane(LinePane):
         if detail:
             return self._detail[detail - 1]
         if index >= len(self._log):
-            empty: Line = (Span("○ nothing has happened yet", "muted"),)
-            return clip(empty, self.content_width) if not self._log and row == 0 else ()
+            return ()
         return self._row(self._log[index], self.content_width, index == self._cursor)
 
     def _row(self, line: TimelineLine, width: int, current: bool) -> Line:
@@ -264,7 +263,11 @@ class TimelinePane(LinePane):
     def render_line(self, y: int) -> Strip:
         width = self.content_width
         row = y + self.scroll_offset.y
-        if row >= max(1, self._rows):
+        if not self._log:
+            about = "Failures, verdicts, recoveries and answers come here; Enter goes to their place."
+            lines = nothing("nothing has happened yet", about, width, self.size.height)
+            return to_strip(lines[y] if y < len(lines) else (), Palette.of(self.app), self.rich_style, width)
+        if row >= self._rows:
             return Strip.blank(max(0, width), self.rich_style)
         strip = self._strips.get(row)
         if strip is None:
@@ -273,8 +276,7 @@ class TimelinePane(LinePane):
             line = self._line(row)
             strip = to_strip(line, Palette.of(self.app), self.rich_style, width)
             strip = self._selected(strip, row, line).apply_offsets(0, row)
-            if self._log:
-                self._strips[row] = strip
+            self._strips[row] = strip
         return strip
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tui_agent.console.panes.glyphs import SPARKS
-from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit, justified, pad
+from tui_agent.console.panes.pane import LinePane, nothing
+from tui_agent.console.panes.styled_line import Line, Span, clip, justified, pad
 from tui_agent.quantities import compact, dollars, seconds
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ class TrendsPane(LinePane):
     def draw(self, width: int, height: int) -> list[Line]:
         """As many rows for each figure as there is room for, with its newest and its highest value."""
         if not any(trend.values for trend in self._trends):
-            return [(Span(fit("○ no step has ended yet", width), "muted"),)]
+            about = "A column for each step: failures, the next step's chance, tokens, latency, cost."
+            return nothing("no step has ended yet", about, width, height)
         rows = max(1, min(_HIGHEST, height // len(self._trends)))
         room = max(0, width - 10 - (9 if rows == 1 else 13))
         steps = max(len(trend.values) for trend in self._trends)
