@@ -21,6 +21,8 @@ VOLATILE = {
     "access log": ("[21/Nov/2026:12:00:11 +0000] no", "[22/Nov/2026:12:30:11 +0000] no"),
     "epoch": ("at 1764567890", "at 1764567999"),
     "epoch with fraction": ("at 1764567890.25", "at 1764567999.125"),
+    "epoch in milliseconds": ("at 1764567890250", "at 1764567999125"),
+    "epoch in nanoseconds": ("at 1764567890250123456", "at 1764567999125654321"),
     "duration": ("in 0.3s", "in 1.25s"),
     "milliseconds": ("took 300ms", "took 12ms"),
     "spelt out": ("after 1.5 seconds", "after 12 seconds"),

@@ -157,6 +157,7 @@ def test_arguments_that_are_no_json_object_say_where_they_break(raw: str, words:
             ["'path' missing", "Unknown argument 'file_path'", "did you mean 'path'"],
         ),
         ("read_file", {"path": ""}, ["'path' must not be empty"]),
+        ("finish", {"answer": " \n"}, ["'answer' must not be empty"]),
         ("bash", {"command": "ls", "timeout": 1e6}, ["at most 3600"]),
         ("bash", {"command": ["ls", "-l"]}, ["must be a string"]),
         ("ask_operator", {"question": "?", "options": "yes"}, ["must be an array"]),

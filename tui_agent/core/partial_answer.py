@@ -32,7 +32,8 @@ _FEWEST_WORDS = 4
 def compose(reason: str, state: RunState, question: str = "") -> str:
     """The partial answer of a run that ends for `reason`; `question` is what an operator would be asked."""
     recovery, metrics = state.recovery, state.metrics
-    lines = [f"The task could not be completed: {reason.rstrip('.') or 'the run was ended'}."]
+    why = reason.rstrip(".") or "the run was ended"
+    lines = [f"The task could not be completed: {why}{'' if why.endswith(('?', '!')) else '.'}"]
     if recovery.policy.streak == "stop" and recovery.strongest().detector == STREAK:
         lines.insert(0, exceeded_message(recovery.streak.limit))
     lines += [

@@ -69,6 +69,7 @@ class Finish:
         "answer",
         answer={"type": "string", "minLength": 1, "description": "The final answer, in Markdown."},
     )
+    accepted: ClassVar[dict[str, Any]] = schema("answer", answer={"type": "string", "pattern": r"\S"})
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """The answer."""

@@ -153,7 +153,7 @@ def _said(error: Any, properties: Mapping[str, Any]) -> str:
             if isinstance(error.instance, str) and error.validator_value in ("integer", "number", "boolean"):
                 hint = " Write it without quotation marks."
             return f"'{where}' must be {_article(str(error.validator_value))}, not {value}.{hint}"
-        case "minLength":
+        case "minLength" | "pattern" if not error.instance.strip():
             return f"'{where}' must not be empty."
         case "minimum":
             return f"'{where}' must be at least {error.validator_value}, not {value}."

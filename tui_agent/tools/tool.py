@@ -93,7 +93,7 @@ class Tool(Protocol):
     def description(self) -> str: ...
     @property
     def parameters(self) -> dict[str, Any]:
-        """JSON Schema of the arguments (an object). A tool that takes more than it offers has that as `accepted`."""
+        """JSON Schema of the arguments (an object). Where a tool takes other ones, they are its `accepted`."""
         ...
 
     @property
