@@ -92,18 +92,18 @@ def test_an_open_tool_is_left_out_of_the_list() -> None:
 )
 def test_an_unknown_tool_names_the_nearest_and_all(name: str, near: str) -> None:
     error = invalid(name, '{"path": "x"}')
-    assert error.kind is FailureKind.UNKNOWN_TOOL
-    assert f"Did you mean '{near}'" in error.message
-    assert ", ".join(NAMES) in error.message
-    assert error.arguments == {"path": "x"}
+    assert error.problem.kind is FailureKind.UNKNOWN_TOOL
+    assert f"Did you mean '{near}'" in error.problem.message
+    assert ", ".join(NAMES) in error.problem.message
+    assert error.problem.input == {"path": "x"}
 
 
 def test_an_unknown_tool_unlike_any_names_all_and_guesses_none() -> None:
     error = invalid("\x1b[31mqqqq\n" * 1_000, "{broken")
-    assert error.kind is FailureKind.UNKNOWN_TOOL
-    assert "Did you mean" not in error.message
-    assert "\x1b" not in error.message
-    assert len(error.message) < 600
+    assert error.problem.kind is FailureKind.UNKNOWN_TOOL
+    assert "Did you mean" not in error.problem.message
+    assert "\x1b" not in error.problem.message
+    assert len(error.problem.message) < 600
 
 
 @pytest.mark.parametrize(
@@ -134,12 +134,12 @@ def test_an_unknown_tool_unlike_any_names_all_and_guesses_none() -> None:
 )
 def test_arguments_that_are_no_json_object_say_where_they_break(raw: str, words: list[str]) -> None:
     error = invalid("read_file", raw)
-    assert error.kind is FailureKind.INVALID_TOOL_CALL
-    assert error.message.startswith("Invalid call of read_file: ")
+    assert error.problem.kind is FailureKind.INVALID_TOOL_CALL
+    assert error.problem.message.startswith("Invalid call of read_file: ")
     for word in words:
-        assert word in error.message
-    assert error.arguments == {}
-    assert len(error.message) < 500
+        assert word in error.problem.message
+    assert error.problem.input == {}
+    assert len(error.problem.message) < 500
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_arguments_that_break_the_schema_name_the_field_and_the_rule(
     name: str, arguments: dict[str, Any], words: list[str]
 ) -> None:
     error = invalid(name, json.dumps(arguments))
-    assert error.kind is FailureKind.INVALID_TOOL_CALL
+    assert error.problem.kind is FailureKind.INVALID_TOOL_CALL
     for word in words:
-        assert word in error.message
-    assert error.arguments == arguments
+        assert word in error.problem.message
+    assert error.problem.input == arguments
 
 
 def test_a_broken_rule_shows_only_the_part_of_the_schema_that_it_is_in() -> None:
-    message = invalid("read_file", '{"path": "a", "limit": "5"}').message
+    message = invalid("read_file", '{"path": "a", "limit": "5"}').problem.message
     assert '"limit": {' in message
     assert '"offset"' not in message
 
@@ -201,10 +201,10 @@ def test_a_broken_rule_shows_only_the_part_of_the_schema_that_it_is_in() -> None
 def test_a_call_cut_by_the_length_limit_says_how_to_write_less(name: str, words: str, raw: str) -> None:
     with pytest.raises(InvalidCall) as caught:
         TOOLS.parse(ToolCall(id="1", name=name, arguments=raw), cut=True)
-    assert caught.value.kind is FailureKind.INVALID_TOOL_CALL
-    assert "The reply was too long" in caught.value.message
-    assert words in caught.value.message
-    assert "JSON" not in caught.value.message
+    assert caught.value.problem.kind is FailureKind.INVALID_TOOL_CALL
+    assert "The reply was too long" in caught.value.problem.message
+    assert words in caught.value.problem.message
+    assert "JSON" not in caught.value.problem.message
 
 
 def test_a_whole_call_of_a_reply_that_was_cut_is_judged_as_any_other() -> None:
@@ -218,11 +218,11 @@ def test_a_whole_call_of_a_reply_that_was_cut_is_judged_as_any_other() -> None:
 @pytest.mark.parametrize("name", ["", "  ", "\n"])
 def test_a_call_without_a_name_is_an_invalid_call(name: str) -> None:
     error = invalid(name, '{"path": "x"}')
-    assert error.kind is FailureKind.INVALID_TOOL_CALL
-    assert error.message.startswith(
+    assert error.problem.kind is FailureKind.INVALID_TOOL_CALL
+    assert error.problem.message.startswith(
         "The call has no name. Send it again with the name of a tool: ask_operator, bash"
     )
-    assert error.arguments == {"path": "x"}
+    assert error.problem.input == {"path": "x"}
 
 
 @pytest.mark.parametrize("raw", ["", "  ", "{}", "null"])
@@ -262,7 +262,9 @@ def test_any_call_is_parsed_or_refused_in_words_that_can_be_stored(name: str, ra
     try:
         parsed = TOOLS.parse(ToolCall(id="1", name=name, arguments=raw))
     except InvalidCall as error:
-        failure = Failure(kind=error.kind, message=error.message, tool=name, input=error.arguments)
+        failure = Failure(
+            kind=error.problem.kind, message=error.problem.message, tool=name, input=error.problem.input
+        )
         if raw.isascii():
             assert Failure.model_validate_json(failure.model_dump_json()) == failure
     else:

@@ -18,7 +18,7 @@ from typing import Any
 from tui_agent.config.errors import ConfigError
 from tui_agent.config.sections import HookEvent
 from tui_agent.core import events
-from tui_agent.core.decision.tool_calls import as_error
+from tui_agent.core.decision.tool_calls import as_error, facts_of, wrong_call
 from tui_agent.core.names import Decision
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.permissions.judge import Judgement, looks_at_files
@@ -45,26 +45,18 @@ Group = Sequence[events.ToolCall]
 
 @dataclass
 class _Issued:
-    """One call of the reply on its way: `arguments` are the ones to execute, `key` is their identity."""
+    """One call of the reply on its way: `arguments` are the ones to execute."""
 
     index: int
     call: events.ToolCall
     tool: Tool
     arguments: dict[str, Any]
-    key: str
     started_at: float = 0.0
     allowed_by: str = ""
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What every event of the call says of it."""
-        return {
-            "call_id": self.call.id,
-            "tool": self.call.name,
-            "input": self.arguments,
-            "index": self.index,
-            "key": self.key,
-        }
+        return facts_of(self.index, self.call, self.arguments)
 
 
 class Executor:
@@ -121,25 +113,13 @@ class Executor:
             try:
                 parsed = self._tools.parse(call)
             except InvalidCall as wrong:
-                await self._wrong(index, call, wrong)
+                # The operator's edited call does not fit.
+                failed = wrong_call(self._recorder.state, index, call, wrong.problem)
+                await self.report_failure(self._recorder.record(failed))
                 return
-        issued = _Issued(index, call, parsed.tool, parsed.arguments, call.key)
+        issued = _Issued(index, call, parsed.tool, parsed.arguments)
         if await self._approved(issued, by_operator=approved):
             await self._execute(issued)
-
-    async def _wrong(self, index: int, call: events.ToolCall, wrong: InvalidCall) -> None:
-        """The operator's edited call does not fit."""
-        failure = self._failure(wrong.kind, call.name, wrong.arguments, wrong.message)
-        failed = events.ToolFailed(
-            call_id=call.id,
-            tool=call.name,
-            input=wrong.arguments,
-            index=index,
-            key=call.key,
-            content=as_error(wrong.message),
-            failure=failure,
-        )
-        await self.report_failure(self._recorder.record(failed))
 
     async def _approved(self, issued: _Issued, *, by_operator: bool = False) -> bool:
         """Whether the call may run; a denial is recorded with its reason. What a rule denies runs for nobody."""
@@ -225,10 +205,11 @@ class Executor:
         try:
             issued.arguments = self._tools.parse(edited).arguments
         except InvalidCall as wrong:
-            reason = f"the operator's edited arguments do not fit: {wrong.message}"
+            reason = f"the operator's edited arguments do not fit: {wrong.problem.message}"
             self._refuse(issued, reason, reason)
             return False
-        issued.key = self._recorder.state.recovery.key(issued.call.name, issued.arguments)
+        key = self._recorder.state.recovery.key(issued.call.name, issued.arguments)
+        issued.call = issued.call.model_copy(update={"key": key})
         judgement = await self._judged(issued)
         return judgement.decision is not Decision.DENY or self._denied_by_rule(issued, judgement)
 
@@ -362,11 +343,12 @@ class Executor:
         )
 
     async def _fail(self, issued: _Issued, error: ToolError) -> None:
-        failure = self._failure(
-            events.FailureKind.TOOL_EXECUTION,
-            issued.call.name,
-            issued.arguments,
-            error.message,
+        failure = events.Failure(
+            kind=events.FailureKind.TOOL_EXECUTION,
+            tool=issued.call.name,
+            input=issued.arguments,
+            message=error.message,
+            iteration=self._recorder.state.run.iteration,
             transient=error.transient,
             unknown_effect=error.unknown_effect,
             hint=await asyncio.to_thread(
@@ -384,14 +366,6 @@ class Executor:
             )
         )
         await self.report_failure(failed)
-
-    def _failure(
-        self, kind: events.FailureKind, tool: str, arguments: dict[str, Any], message: str, **facts: Any
-    ) -> events.Failure:
-        iteration = self._recorder.state.run.iteration
-        return events.Failure(
-            kind=kind, tool=tool, input=arguments, message=message, iteration=iteration, **facts
-        )
 
     def _refuse(self, issued: _Issued, reason: str, content: str) -> None:
         self._recorder.record(

@@ -237,11 +237,8 @@ class ModelCaller:
         try:
             parsed = self._tools.parse(call, cut=cut)
         except InvalidCall as wrong:
-            problem = events.CallProblem(
-                kind=wrong.kind, message=wrong.message, input=wrong.arguments, rule=wrong.rule
-            )
             key = raw_call_key(call.name, call.arguments)
-            return call.model_copy(update={"key": key, "problem": problem})
+            return call.model_copy(update={"key": key, "problem": wrong.problem})
         exact[call.id] = parsed
         key = self._recorder.state.recovery.key(call.name, parsed.arguments)
         return call.model_copy(update={"key": key, "effect": parsed.tool.effect.value})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tui_agent.config.sections import WebSettings
-from tui_agent.core.events import FailureKind, ToolCall
+from tui_agent.core.events import CallProblem, FailureKind, ToolCall
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.tools.background import BackgroundCommands, BashOutput, BashStop
 from tui_agent.tools.dialogue import AskOperator, Finish
@@ -41,20 +41,11 @@ class ParsedCall:
 
 
 class InvalidCall(Exception):
-    """A call that cannot be run: `unknown_tool` or `invalid_tool_call`. `message` is what the model reads.
+    """A call that cannot be run, with its `problem`."""
 
-    `arguments` holds them as far as they could be read as a JSON object; {} otherwise. `rule`: id of the rule of
-    form that the call breaks, where there is one.
-    """
-
-    def __init__(
-        self, kind: FailureKind, message: str, arguments: dict[str, Any] | None = None, rule: str = ""
-    ) -> None:
+    def __init__(self, kind: FailureKind, message: str, arguments: dict[str, Any], rule: str = "") -> None:
         super().__init__(message)
-        self.kind = kind
-        self.message = message
-        self.arguments = arguments or {}
-        self.rule = rule
+        self.problem = CallProblem(kind=kind, message=message, input=arguments, rule=rule)
 
 
 class ToolRegistry:
@@ -124,7 +115,7 @@ class ToolRegistry:
             raise InvalidCall(FailureKind.UNKNOWN_TOOL, unknown_tool(call.name, self.names), arguments)
         if cut and (trouble or not call.arguments.rstrip().endswith("}")):
             message = _cut_off(tool.name, len(call.arguments))
-            raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, rule=Rule.FORM_CUT)
+            raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, {}, Rule.FORM_CUT)
         if trouble:
             message = f"Invalid call of {tool.name}: {trouble}"
             raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.core import events
 from tui_agent.core.decision.answers import INTERRUPTED
@@ -97,15 +97,8 @@ def wrong_call(
         iteration=state.run.iteration,
         rule=problem.rule,
     )
-    return events.ToolFailed(
-        call_id=call.id,
-        tool=call.name,
-        input=problem.input,
-        index=index,
-        key=call.key,
-        content=as_error(problem.message),
-        failure=failure,
-    )
+    facts = facts_of(index, call, problem.input)
+    return events.ToolFailed(**facts, content=as_error(problem.message), failure=failure)
 
 
 def _refused(index: int, call: events.ToolCall, permit: Permit) -> events.ToolRefused:
@@ -113,11 +106,7 @@ def _refused(index: int, call: events.ToolCall, permit: Permit) -> events.ToolRe
     if permit.earlier_result:
         content = f"{permit.reason}\n\nThe earlier result:\n{permit.earlier_result}"
     return events.ToolRefused(
-        call_id=call.id,
-        tool=call.name,
-        input=arguments_of(call),
-        index=index,
-        key=call.key,
+        **facts_of(index, call, arguments_of(call)),
         content=content,
         refusal=permit.refusal or "blocked",
         reason=permit.reason,
@@ -128,10 +117,10 @@ def _refused(index: int, call: events.ToolCall, permit: Permit) -> events.ToolRe
 def _dialogue(state: RunState, index: int, call: events.ToolCall) -> Step:
     """The calls that the loop carries out itself: the final answer, and a question to the operator."""
     arguments = arguments_of(call)
-    place = {"call_id": call.id, "tool": call.name, "input": arguments, "index": index, "key": call.key}
-    started = events.ToolStarted.model_validate(place)
+    facts = facts_of(index, call, arguments)
+    started = events.ToolStarted(**facts)
     if call.name == FINISH:
-        done = events.ToolSucceeded.model_validate({**place, "content": "The run ends with this answer."})
+        done = events.ToolSucceeded(**facts, content="The run ends with this answer.")
         return Record((started, done))
     if call.name != ASK_OPERATOR:
         failed = events.CallProblem(
@@ -158,19 +147,17 @@ def _dialogue(state: RunState, index: int, call: events.ToolCall) -> Step:
         if answer.by == "operator":
             reason = f"The operator ended the run when the agent asked: {question}"
             rule = Rule.OPERATOR_PARTIAL if answer.choice == "partial" else Rule.OPERATOR_STOP
-        unanswered = _unanswered(place, "The run ended with this question.")
+        unanswered = _unanswered(facts, "The run ended with this question.")
         return Record((unanswered, events.StopRequested(reason=reason, outcome=outcome, rule=rule)))
     if answer.choice in {"continue", "skip"}:
-        return Record((_unanswered(place, NOBODY_ANSWERED),))
+        return Record((_unanswered(facts, NOBODY_ANSWERED),))
     said = answer.text or "The operator gave no answer in words; go on as you think best."
-    return Record((events.ToolSucceeded.model_validate({**place, "content": said}),))
+    return Record((events.ToolSucceeded(**facts, content=said),))
 
 
-def _unanswered(place: dict[str, object], content: str) -> events.ToolCancelled:
+def _unanswered(facts: dict[str, Any], content: str) -> events.ToolCancelled:
     """A question without an answer is neither a success nor a failure."""
-    return events.ToolCancelled.model_validate(
-        {**place, "content": content, "reason": "asked, and nobody answered"}
-    )
+    return events.ToolCancelled(**facts, content=content, reason="asked, and nobody answered")
 
 
 def cancel_open_calls(state: RunState, why: str = "") -> Iterator[events.ToolCancelled]:
@@ -179,12 +166,9 @@ def cancel_open_calls(state: RunState, why: str = "") -> Iterator[events.ToolCan
     for index, call in state.history.open_calls():
         shown = entries.get(call.id)
         started = shown is not None and shown.started is not None
+        arguments = shown.input if shown and shown.input else arguments_of(call)
         yield events.ToolCancelled(
-            call_id=call.id,
-            tool=call.name,
-            input=shown.input if shown and shown.input else arguments_of(call),
-            index=index,
-            key=call.key,
+            **facts_of(index, call, arguments),
             content=why or (UNKNOWN_EFFECT if started else NOT_STARTED),
             reason=why or INTERRUPTED,
         )
@@ -197,6 +181,11 @@ def arguments_of(call: events.ToolCall) -> dict[str, JsonValue]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def facts_of(index: int, call: events.ToolCall, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What every event of a call says of it."""
+    return {"call_id": call.id, "tool": call.name, "input": arguments, "index": index, "key": call.key}
 
 
 def as_error(message: str) -> str:
