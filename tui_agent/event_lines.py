@@ -48,15 +48,8 @@ def _refused(event: events.ToolRefused, signs: Signs) -> str:
 
 
 def _fault(event: events.ModelFaulted, signs: Signs) -> str:
-    then = {
-        "retry": f"retry in {seconds(event.delay)}",
-        "fallback": f"falling back to {event.next_model}",
-        "shrink": "the window is shrunk",
-        "text_calls": "calls are written as text",
-        "next_iteration": "going on",
-    }.get(event.action, "")
-    line = f"{signs.failed} model: {event.fault.kind.value}: {one_line(event.fault.message)}"
-    return (f"{line.rstrip('.')}; {then}" if then else line) + _by(event.rule)
+    said = f"{event.fault.kind.in_words}: {one_line(event.fault.message).rstrip('.')}; {one_line(event.then)}"
+    return f"{signs.failed} model: {said}{_by(event.rule)}"
 
 
 def _compacted(event: events.Compacted, signs: Signs) -> str:
@@ -75,8 +68,9 @@ def _verdict(event: events.VerdictReached, signs: Signs) -> str:
 def _hook(event: events.HookReported, signs: Signs) -> str:
     if event.status == "ok":
         return ""
-    status = event.status.replace("_", " ")
-    return f"{signs.notice} {event.hook} hook {status}: {one_line(event.error or event.command)}"
+    return (
+        f"{signs.notice} {event.hook} hook {event.status_in_words}: {one_line(event.error or event.command)}"
+    )
 
 
 def _by(rule: str) -> str:

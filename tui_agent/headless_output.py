@@ -141,8 +141,7 @@ class _Text:
         """How it ended, unless it is answered; then the answer, unless the person has just read it."""
         self._end_line()
         if result.outcome is not events.Outcome.ANSWERED:
-            outcome = result.outcome.value.replace("_", " ")
-            self._line(f"agent-tui: {outcome}: {one_line(result.reason)}{self._rule}")
+            self._line(f"agent-tui: {result.outcome.in_words}: {one_line(result.reason)}{self._rule}")
         read_already = self._outlet.is_terminal and self._errors.isatty() and result.answer == self._streamed
         if not read_already:
             answer = sanitize_between_tabs(result.answer)

@@ -51,7 +51,7 @@ async def test_a_key_that_is_refused_is_not_tried_again_and_not_shown(cli: Comma
     result = failed_result(ended, 6)
     assert result["outcome"] == "model_failed"
     assert result["model_calls"] == 1
-    assert "auth" in result["reason"]
+    assert "key not accepted" in result["reason"]
     assert "key" in result["reason"]
     assert "sk-wrong" not in ended.out + ended.err
 

@@ -61,7 +61,7 @@ async def test_a_model_that_the_server_does_not_have_is_not_tried_again(failed: 
         result = await failed(model="openai/m", api_base=served.url)
     assert result["outcome"] == "model_failed"
     assert result["model_calls"] == 1
-    assert "not_found" in result["reason"]
+    assert "not found" in result["reason"]
     assert "model" in result["reason"]
 
 

@@ -51,6 +51,7 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.fold import fold
 from tui_agent.core.state import RunState
+from tui_agent.event_lines import WORDS, event_line
 from tui_agent.formats.exporters import FORMATS, Format, export_session, transcript_text
 from tui_agent.formats.exporters.markdown import code, fenced, inline, quoted
 from tui_agent.formats.importers.own import read_events
@@ -245,6 +246,50 @@ def test_steps_and_times_are_in_the_words_of_the_screen(form: Format) -> None:
     assert "iteration" not in shown
 
 
+@pytest.mark.parametrize("form", ["html", "markdown", "text"])
+def test_what_people_read_holds_no_name_of_the_code(form: Format) -> None:
+    raw = {*FaultKind, *FailureKind, *Outcome, "next_iteration", "text_calls", "ask_operator", "timed_out"}
+    listed: list[Event] = [SessionStarted(session_id="s", workspace="/w")]
+    for outcome in Outcome:
+        listed += [RunStarted(run=1, task="t", policy="combined"), IterationStarted(iteration=1)]
+        for kind in FaultKind:
+            for action in (
+                "retry",
+                "fallback",
+                "shrink",
+                "next_iteration",
+                "text_calls",
+                "ask",
+                "degrade",
+                "stop",
+            ):
+                fault = Fault(kind=kind, message="it failed")
+                listed.append(
+                    ModelFaulted.model_validate({"fault": fault, "action": action, "next_model": "m"})
+                )
+        for failed in FailureKind:
+            failure = Failure(kind=failed, message="it failed", tool="bash")
+            listed += [
+                ReplyFinished(calls=(ToolCall(id="c", name="bash"),)),
+                ToolFailed(call_id="c", tool="bash", failure=failure),
+                IterationFinished(iteration=1),
+            ]
+        for choice in ("answer", "retry", "edit", "skip", "partial", "stop", "continue"):
+            answered = {"id": "q", "choice": choice, "tool": "bash", "input": {"command": "make"}}
+            listed += [
+                EscalationRaised(id="q", question="?", source="ask_operator"),
+                EscalationAnswered.model_validate(answered),
+            ]
+        listed.append(HookReported(hook="PreToolUse", command="check", status="timed_out"))
+        listed.append(RunFinished(outcome=outcome))
+    events = [event.stamped(seq, float(seq)) for seq, event in enumerate(listed, 1)]
+    text = re.sub(r"<style>.*?</style>|<[^>]+>|\\", "", export_session(events, form), flags=re.DOTALL)
+    assert [name for name in raw if "_" in name and name in text] == []
+    assert "retry once" in text
+    lines = "\n".join(event_line(event, WORDS) for event in events)
+    assert [name for name in raw if "_" in name and name in lines] == []
+
+
 def test_the_templates_are_imported_for_a_page_only() -> None:
     code = (
         "import sys; from tui_agent.formats.exporters import export_session; export_session([], 'markdown');"
@@ -349,7 +394,7 @@ def test_a_run_ends_with_what_became_of_its_failures(form: Format, tmp_path: Pat
 def test_the_transcript_says_what_happened_without_times(tmp_path: Path) -> None:
     events = load_transcript(samples.write(tmp_path, "codex")).events
     text = transcript_text(events)
-    assert "TOOL exec_command FAILED (tool_execution)\n    1 failed\n" in text
+    assert "TOOL exec_command FAILED (tool failed)\n    1 failed\n" in text
     assert "» VERDICT guide by attempts: exec_command failed (attempt 1/3)" in text
     assert text.split("RECOVERY TIMELINE\n")[1].splitlines()[-1] == "    1.7 outcome: answered"
     later = [event.stamped(event.seq, event.at + 12.5 * event.seq) for event in events]

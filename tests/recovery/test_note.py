@@ -229,7 +229,7 @@ def test_hpd_writes_no_note_and_funnelcanary_only_its_pivot_and_its_faults() -> 
     assert note_after("hpd", *steps) == ""
     assert note_after("funnelcanary", *steps[:6]) == ""
     assert note_after("funnelcanary", *steps).startswith("3 steps have passed")
-    assert "model call failed (server)" in note_after("funnelcanary", {"model_fault": "server"})
+    assert "model call failed (server error)" in note_after("funnelcanary", {"model_fault": "server"})
 
 
 def test_what_hooks_say_comes_last_in_paragraphs_of_its_own() -> None:
@@ -369,7 +369,7 @@ def test_an_iteration_without_a_reply_is_not_completed_and_its_fault_is_an_open_
     player = after("combined", {"batch": [ok()]}, {"model_fault": "auth"})
     text = partial_answer.compose("no", player.whole)
     assert "Completed steps: 1" in text
-    assert section(text, "Open problems:") == ["- API error: auth (scripted)"]
+    assert section(text, "Open problems:") == ["- API error: key not accepted (scripted)"]
 
 
 def test_where_no_text_says_much_the_newest_is_quoted() -> None:

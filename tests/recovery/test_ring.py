@@ -85,7 +85,7 @@ def test_the_ring_says_how_many_of_the_newest_are_identical_and_ends_with_the_fi
     assert player.state.ring.tripped
     verdict = next(one for one in player.state.last_verdicts if one.detector == "ring")
     assert (verdict.level.value, verdict.rule) == end
-    assert verdict.reason == "5 identical consecutive errors (tool_execution of read_file)"
+    assert verdict.reason == "5 identical consecutive errors (tool failed, read_file)"
 
 
 def test_the_answer_to_its_question_empties_the_ring() -> None:

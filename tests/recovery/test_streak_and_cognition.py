@@ -92,7 +92,7 @@ def test_a_fault_is_uncertain_until_the_model_answers_and_costs_confidence_once_
     for _ in range(3):
         player.fault(fault)
     assert player.iteration == 1
-    assert player.state.cognition.uncertainties == ("API error: rate_limit",)
+    assert player.state.cognition.uncertainties == ("API error: rate limit",)
     assert player.state.cognition.confidence == 0.2
     player.feed(events.ReplyFinished(text="hello"))
     assert player.state.cognition.uncertainties == ()

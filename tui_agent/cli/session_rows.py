@@ -23,7 +23,7 @@ def as_json(row: SessionRow) -> str:
 def as_table(rows: Iterable[SessionRow]) -> list[str]:
     """One line a session: id, when it was used last, outcome, failures recovered of those there were, title."""
     cells = [
-        (row.id, when(row.ended_at), _outcome(row) or row.source or "–", _recovered(row), _title(row))
+        (row.id, when(row.ended_at), row.outcome_in_words or row.source or "–", _recovered(row), _title(row))
         for row in rows
     ]
     widths = [max(len(cell[column]) for cell in cells) for column in range(4)]
@@ -55,7 +55,7 @@ def as_facts(row: SessionRow, folder: Path) -> list[str]:
         ("workspace", one_line(row.workspace)),
         ("model", one_line(row.model)),
         ("policy", row.policy),
-        ("outcome", _outcome(row) or "not finished"),
+        ("outcome", row.outcome_in_words or "not finished"),
         ("problem", one_line(row.problem)),
         ("started", when(row.started_at) if row.events else ""),
         ("last used", when(row.ended_at)),
@@ -82,10 +82,6 @@ def _percent(rate: float | None) -> str:
 
 def _recovered(row: SessionRow) -> str:
     return f"{row.recoveries}/{row.failures} recovered" if row.failures else ""
-
-
-def _outcome(row: SessionRow) -> str:
-    return "damaged" if row.problem else row.outcome
 
 
 def _title(row: SessionRow) -> str:

@@ -94,7 +94,7 @@ def describe(state: RunState) -> tuple[str, str]:
     if state.running:
         return f"▶ {task}", ""
     if state.run.outcome is not None:
-        word = str(state.run.outcome).replace("_", " ")
+        word = state.run.outcome.in_words
         return f"{'✓' if word == 'answered' else '■'} {word} — {task}", f"ended {state.run.number}"
     return f"{NAME} — {one_line(Path(state.session.workspace).name, LONGEST)}", ""
 

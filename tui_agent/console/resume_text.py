@@ -34,7 +34,7 @@ def resume_text(closed: Iterable[tuple[Opened, ConsoleArguments]]) -> str:
             # A model that was chosen in the session is kept there, and an option would outweigh it.
             if given is not None and not (name == "model" and state.session.model):
                 words += [f"--{name.replace('_', '-')}", str(given)]
-        outcome = "open" if state.run.outcome is None else str(state.run.outcome).replace("_", " ")
+        outcome = "open" if state.run.outcome is None else state.run.outcome.in_words
         title = one_line(state.session.title or state.run.task, 60)
         lines.append(f"  {shlex.join(words)}   {title} · {outcome}\n")
     return f"To go on:\n{''.join(lines)}" if lines else ""

@@ -182,7 +182,7 @@ def _title(event: events.Event, incident: Incident | None) -> str:
         case events.ModelFaulted():
             return f"model call: {event.model}"
         case events.RunFinished():
-            return f"the run ended: {str(event.outcome).replace('_', ' ')}"
+            return f"the run ended: {event.outcome.in_words}"
         case events.EscalationRaised():
             return event.question.split("\n", 1)[0]
         case events.VerdictReached():
@@ -195,7 +195,9 @@ def _title(event: events.Event, incident: Incident | None) -> str:
 def _happened(event: events.Event) -> str:
     match event:
         case events.ToolFailed():
-            return f"the call failed ({str(event.failure.kind).replace('_', ' ')})"
+            kind = event.failure.kind
+            more = "" if kind is events.FailureKind.TOOL_EXECUTION else f" ({kind.in_words})"
+            return f"the call failed{more}"
         case events.ToolRefused():
             return f"the call was not executed: {event.refusal}"
         case events.ToolSucceeded():
@@ -204,7 +206,7 @@ def _happened(event: events.Event) -> str:
             return "the call was cancelled"
         case events.ModelFaulted():
             status = f", status {event.fault.status}" if event.fault.status else ""
-            return f"the model call failed ({str(event.fault.kind).replace('_', ' ')}{status}); then: {event.action}"
+            return f"the model call failed ({event.fault.kind.in_words}{status}); then: {event.then}"
         case events.RunFinished():
             return event.reason
         case events.VerdictReached():
@@ -295,7 +297,7 @@ def _next(after: RunState, now: RunState, incident: Incident | None, key: str) -
         by = f"{recovery.tool} {short_input(recovery.tool, recovery.input)}".strip()
         return f"recovered in step {recovery.iteration}: {how}{f' ({by})' if by else ''}"
     if now.run.outcome is not None:
-        ended = f"the run ended: {str(now.run.outcome).replace('_', ' ')}"
+        ended = f"the run ended: {now.run.outcome.in_words}"
         return f"it was not recovered; {ended}" if incident is not None or key else ""
     if incident is None:
         return ""

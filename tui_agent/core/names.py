@@ -63,6 +63,21 @@ class FailureKind(StrEnum):
     MODEL_API = "model_api"
     CANCELLED = "cancelled"
 
+    @property
+    def in_words(self) -> str:
+        """As people read it."""
+        return _FAILURES[self]
+
+
+_FAILURES = {
+    FailureKind.NO_TOOL_CALL: "no tool call",
+    FailureKind.INVALID_TOOL_CALL: "invalid call",
+    FailureKind.UNKNOWN_TOOL: "unknown tool",
+    FailureKind.TOOL_EXECUTION: "tool failed",
+    FailureKind.MODEL_API: "model fault",
+    FailureKind.CANCELLED: "cancelled",
+}
+
 
 class FaultKind(StrEnum):
     """Kinds of a failed model call."""
@@ -82,6 +97,30 @@ class FaultKind(StrEnum):
     QUOTA = "quota"
     CONTENT_POLICY = "content_policy"
     NO_TOOLS = "no_tools"
+
+    @property
+    def in_words(self) -> str:
+        """As people and the model read it."""
+        return _FAULTS[self]
+
+
+_FAULTS = {
+    FaultKind.RATE_LIMIT: "rate limit",
+    FaultKind.TIMEOUT: "timeout",
+    FaultKind.CONNECTION: "no connection",
+    FaultKind.SERVER: "server error",
+    FaultKind.OVERLOADED: "server overloaded",
+    FaultKind.STREAM_CUT: "stream cut",
+    FaultKind.CONTEXT_OVERFLOW: "prompt too long",
+    FaultKind.BAD_OUTPUT: "unreadable reply",
+    FaultKind.AUTH: "key not accepted",
+    FaultKind.PERMISSION: "not permitted",
+    FaultKind.NOT_FOUND: "not found",
+    FaultKind.BAD_REQUEST: "bad request",
+    FaultKind.QUOTA: "quota used up",
+    FaultKind.CONTENT_POLICY: "content policy",
+    FaultKind.NO_TOOLS: "no tool calls",
+}
 
 
 class Level(StrEnum):
@@ -130,3 +169,8 @@ class Outcome(StrEnum):
     MODEL_FAILED = "model_failed"
     INTERRUPTED = "interrupted"
     ERROR = "error"
+
+    @property
+    def in_words(self) -> str:
+        """As people read it."""
+        return self.value.replace("_", " ")

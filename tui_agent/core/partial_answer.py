@@ -95,7 +95,7 @@ def _problems(state: RunState, reason: str) -> Iterator[str]:
     newest |= {slot.tool: slot.message for slot in recovery.ring.slots if slot is not None}
     if recovery.faults.last is not None:
         fault = recovery.faults.last.fault
-        newest[fault.kind.value] = fault.message
+        newest[fault.kind.in_words] = fault.message
     for problem in recovery.cognition.uncertainties[-PROBLEMS:]:
         message = newest.get(problem.rpartition(": ")[2], "")
         # The reason stands above already.

@@ -402,7 +402,7 @@ class PlainCommands:
         now = time.time()
         said = [
             f"{one_line(row.title, 80)}, {age(now - row.ended_at)} ago, "
-            f"{row.outcome.replace('_', ' ') or 'open'}, {row.id}"
+            f"{row.outcome_in_words or 'open'}, {row.id}"
             for row in rows
         ]
         chosen = (

@@ -202,13 +202,12 @@ class Narration:
         if answer and answer != self._answer.strip():
             self._say("Answer: " + sanitize(answer))
         self._answer = ""
-        outcome = event.outcome.value.replace("_", " ")
         entries = state.conversation.entries
         last = entries[-1] if entries else None
         parts = list(account(last)) if isinstance(last, OutcomeEntry) else []
         rule = f" [{one_line(event.rule)}]" if event.rule else ""
         why = f": {one_line(event.reason)}{rule}" if event.outcome is not events.Outcome.ANSWERED else ""
-        self._say(f"The run ended, {outcome}{why}. {', '.join(parts)}.".replace("..", "."))
+        self._say(f"The run ended, {event.outcome.in_words}{why}. {', '.join(parts)}.".replace("..", "."))
 
     def _tell_recovered(self, state: RunState) -> None:
         recovered = state.metrics.incidents.recovered

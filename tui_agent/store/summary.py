@@ -88,6 +88,11 @@ class SessionRow:
     """Why the journal cannot be read, or no further; the counts are of what can."""
 
     @property
+    def outcome_in_words(self) -> str:
+        """As people read it, also that the session cannot be read; empty like the outcome."""
+        return "damaged" if self.problem else self.outcome.replace("_", " ")
+
+    @property
     def recoveries(self) -> int:
         """Failures that were recovered, in either way."""
         return self.recovered_same_call + self.recovered_worked_round

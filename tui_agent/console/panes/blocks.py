@@ -233,7 +233,7 @@ def _fault(entry: entries.FaultEntry, width: int, context: BlockContext) -> list
 
 def _fault_name(entry: entries.FaultEntry) -> str:
     status = f" ({entry.fault.status})" if entry.fault.status else ""
-    return f"{str(entry.fault.kind).replace('_', ' ')}{status}"
+    return f"{entry.fault.kind.in_words}{status}"
 
 
 def _try(entry: entries.FaultEntry, width: int) -> Line:
@@ -253,7 +253,7 @@ def _wait(entry: entries.FaultEntry, context: BlockContext) -> list[Span]:
     left = max(0.0, entry.until - context.now)
     total = max(0.001, entry.until - entry.at)
     done = min(_WAIT_CELLS, max(0, round(_WAIT_CELLS * (1 - left / total))))
-    what = str(entry.fault.status or str(entry.fault.kind).replace("_", " "))
+    what = str(entry.fault.status or entry.fault.kind.in_words)
     bar = "▰" * done + "▱" * (_WAIT_CELLS - done)
     return [
         Span(f"{what} ", "warn bold"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.diff import diff_counts, draw_diff
-from tui_agent.console.panes.glyphs import CALL_STATES, KINDS
+from tui_agent.console.panes.glyphs import CALL_STATES
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.styled_line import (
     Line,
@@ -158,8 +158,8 @@ def recovered_words(incidents: Sequence[Incident], *, brief: bool) -> list[str]:
 
 def _wrong_call(entry: CallEntry) -> str:
     """What was wrong with a call that was never executed (it has no count of attempts); empty for others."""
-    kind = "" if entry.failure is None else str(entry.failure.kind)
-    return KINDS[kind][0] if kind in ("invalid_tool_call", "unknown_tool") else ""
+    failure = entry.failure
+    return failure.kind.in_words if failure and failure.kind in ("invalid_tool_call", "unknown_tool") else ""
 
 
 def _input(entry: CallEntry, width: int) -> list[Line]:

@@ -84,15 +84,15 @@ MODES: dict[str, Sign] = {
     "DONE": Sign("◆", "DONE", "muted"),
 }
 
-KINDS: dict[str, tuple[str, str]] = {
-    "no_tool_call": ("no tool call", "no call"),
-    "invalid_tool_call": ("invalid call", "invalid"),
-    "unknown_tool": ("unknown tool", "unknown"),
-    "tool_execution": ("tool failed", "tool"),
-    "model_api": ("model fault", "model"),
-    "cancelled": ("cancelled", "cancel"),
+SHORT_KINDS = {
+    "no_tool_call": "no call",
+    "invalid_tool_call": "invalid",
+    "unknown_tool": "unknown",
+    "tool_execution": "tool",
+    "model_api": "model",
+    "cancelled": "cancel",
 }
-"""Failure kinds in words: the full ones and those for narrow panes."""
+"""Failure kinds for narrow panes."""
 
 
 STILL = "◆"

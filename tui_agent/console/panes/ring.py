@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui_agent.console.panes.glyphs import EMPTY, FULL, KINDS, SAME
+from tui_agent.console.panes.glyphs import EMPTY, FULL, SAME, SHORT_KINDS
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used, subtitle
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, justified, pad, pad_left, wrap
@@ -175,6 +175,4 @@ class RingPane(LinePane):
 
 def _kind(slot: RingSlot, width: int) -> str:
     """The kind in words, in one or two where there is room."""
-    kind = str(slot.kind)
-    full, short = KINDS.get(kind, (kind, kind))
-    return full if width >= _WIDE else short
+    return slot.kind.in_words if width >= _WIDE else SHORT_KINDS[str(slot.kind)]

@@ -6,6 +6,7 @@ from typing import Literal
 
 from tui_agent.core.events.base import Event
 from tui_agent.core.events.types import Carried, Failure, Fault, ToolCall
+from tui_agent.quantities import seconds
 
 
 class ModelCallStarted(Event):
@@ -191,6 +192,27 @@ class ModelFaulted(Event):
     """The window's new budget, when `action` is `shrink`."""
     partial_text: str = ""
     """What was streamed before the fault; shown as partial, never stored in the history."""
+
+    @property
+    def then(self) -> str:
+        """The action in words."""
+        match self.action:
+            case "retry":
+                return f"try {self.attempt + 1} in {seconds(self.delay)}"
+            case "fallback":
+                return f"falling back to {self.next_model}"
+            case "shrink":
+                return "the window is shrunk and the call made again"
+            case "text_calls":
+                return "calls are written as text"
+            case "next_iteration":
+                return "the next step tries again"
+            case "ask":
+                return "the operator is asked"
+            case "degrade":
+                return "the run ends with a partial answer"
+            case "stop":
+                return "the run stops"
 
 
 class WaitSkipped(Event):

@@ -123,3 +123,8 @@ class HookReported(Event):
     context: str = ""
     error: str = ""
     duration: float = 0.0
+
+    @property
+    def status_in_words(self) -> str:
+        """As people read it."""
+        return self.status.replace("_", " ")

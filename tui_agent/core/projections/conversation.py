@@ -281,6 +281,7 @@ def _model_faulted(conversation: Conversation, event: events.ModelFaulted, _: Su
         event.next_model,
         event.at + event.delay,
         event.rule,
+        event.then,
         () if before is None else (*before.earlier, evolve(before, earlier=())),
     )
     partial = _partial_reply(conversation, event.at, event.partial_text)

@@ -131,6 +131,8 @@ class FaultEntry(Entry):
     next_model: str = ""
     until: float = 0.0
     rule: str = ""
+    then: str = ""
+    """The action in words."""
     earlier: tuple[FaultEntry, ...] = ()
     """The tries of the same call that failed before."""
     kind: Literal["fault"] = "fault"

@@ -83,15 +83,7 @@ Describe = Callable[[Any], tuple[str, str] | None]
 
 
 def _fault(event: events.ModelFaulted) -> tuple[str, str]:
-    then = {
-        "retry": f"retry {event.attempt + 1} in {event.delay:.1f} s",
-        "fallback": f"falling back to {event.next_model}",
-        "shrink": "the window is shrunk and the call retried",
-        "text_calls": "calls are written as text",
-        "next_iteration": "the next step tries again",
-        "ask": "the operator is asked",
-    }.get(event.action, "the run ends")
-    return "fault", f"{event.fault.kind}: {event.fault.message}; {then}"
+    return "fault", f"{event.fault.kind.in_words}: {event.fault.message.rstrip('.')}; {event.then}"
 
 
 def _verdict(event: events.VerdictReached) -> tuple[str, str] | None:
@@ -114,7 +106,7 @@ def _compacted(event: events.Compacted) -> tuple[str, str]:
 def _hook(event: events.HookReported) -> tuple[str, str] | None:
     if event.status == "ok":
         return None
-    return "hook", f"{event.hook} hook {event.status.replace('_', ' ')}: {event.error or event.command}"
+    return "hook", f"{event.hook} hook {event.status_in_words}: {event.error or event.command}"
 
 
 _DESCRIPTIONS: dict[type[events.Event], Describe] = {
@@ -151,6 +143,6 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     events.ServerAnswered: lambda event: ("operator", f"MCP server {event.server}: {event.decision}"),
     events.RunFinished: lambda event: (
         "outcome",
-        f"{event.outcome}: {event.reason}" if event.reason else str(event.outcome),
+        f"{event.outcome.in_words}: {event.reason}" if event.reason else event.outcome.in_words,
     ),
 }

@@ -143,7 +143,7 @@ class CognitiveState:
 
     def faulted_by(self, event: ModelFaulted, policy: RecoveryPolicy) -> CognitiveState:
         """A model call failed: its line is open until the model answers; the confidence falls once an iteration."""
-        line = _fault_line(event.fault.kind.value)
+        line = _FAULT_PREFIX + event.fault.kind.in_words
         changes: dict[str, Any] = {"next_step": self.next_step.model_faulted(event.iteration)}
         if line not in self.uncertainties:
             changes["uncertainties"] = (*self.uncertainties, line)
@@ -207,10 +207,6 @@ class CognitiveState:
 _NAMES = {"walk": "confidence", "chance": "chance of the next step", "off": "confidence"}
 
 _FAULT_PREFIX = "API error: "
-
-
-def _fault_line(kind: str) -> str:
-    return f"{_FAULT_PREFIX}{kind}"
 
 
 def _tool_line(tool: str) -> str:

@@ -225,7 +225,7 @@ def backoff(policy: RecoveryPolicy, tries: int, jitter: float) -> float:
 
 def fault_words(fault: Fault) -> str:
     """Kind, message and advice in a sentence or two."""
-    return f"{fault.kind.value}: {_words(fault)}"
+    return f"{fault.kind.in_words}: {_words(fault)}"
 
 
 def _words(fault: Fault) -> str:

@@ -177,7 +177,7 @@ def _funnelcanary_style(state: RecoveryState, _: EscalationAnswered | None) -> I
     if level is Level.PIVOT:
         yield _pivot(state)
     elif level is Level.GUIDE and state.faults.last is not None:
-        kind = state.faults.last.fault.kind.value
+        kind = state.faults.last.fault.kind.in_words
         yield Paragraph(Rule.NOTE_FAULT, f"The previous model call failed ({kind}). Go on with the task.")
     elif state.cognition.strategy.value == "CONCLUDE":
         yield _conclude()

@@ -106,7 +106,7 @@ class ErrorRing:
         if newest is None:
             reason = "A failure, and a success after it in the same reply"
             return verdict(Level.GUIDE, Rule.RING_GUIDE, reason)
-        what = f"{newest.kind.value}{f' of {newest.tool}' if newest.tool else ''}"
+        what = f"{newest.kind.in_words}{f', {newest.tool}' if newest.tool else ''}"
         if not self.tripped:
             reason = f"{what}: {self.identical} of {SLOTS} identical errors in a row"
             return verdict(Level.GUIDE, Rule.RING_GUIDE, reason)

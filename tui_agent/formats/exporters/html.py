@@ -40,6 +40,7 @@ from tui_agent.formats.exporters.story import (
 )
 from tui_agent.formats.exporters.wording import (
     about_summary,
+    asker,
     by_rule,
     call_state,
     clock,
@@ -119,6 +120,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "about_summary": about_summary,
+        "asker": asker,
         "by_rule": by_rule,
         "call_state": call_state,
         "clock": clock,

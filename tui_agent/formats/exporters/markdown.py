@@ -29,7 +29,15 @@ from tui_agent.formats.exporters.story import (
     facts,
     story_of,
 )
-from tui_agent.formats.exporters.wording import about_summary, by_rule, call_state, clock, counts, input_text
+from tui_agent.formats.exporters.wording import (
+    about_summary,
+    asker,
+    by_rule,
+    call_state,
+    clock,
+    counts,
+    input_text,
+)
 from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import visible
 
@@ -108,7 +116,7 @@ def _run(run: RunStory) -> Iterator[str]:
         yield from _item(item)
     outcome = run.outcome
     if outcome is not None:
-        yield f"### Outcome: {outcome.outcome}{_by_rule(outcome.rule)}"
+        yield f"### Outcome: {outcome.outcome.in_words}{_by_rule(outcome.rule)}"
         if outcome.reason:
             yield inline(outcome.reason)
         if outcome.answer and outcome.outcome is not Outcome.ANSWERED:
@@ -135,8 +143,8 @@ def _item(item: object) -> Iterator[str]:
         case CallEntry():
             yield from _call(item)
         case FaultEntry():
-            fault = f"{item.fault.kind}: {inline(item.fault.message)}"
-            yield f"**Model fault** (attempt {item.attempt}) {fault}; then {item.action}.{_by_rule(item.rule)}"
+            fault = f"{item.fault.kind.in_words}: {inline(item.fault.message)}"
+            yield f"**Model fault** (try {item.attempt}) {fault}; then: {inline(item.then)}.{_by_rule(item.rule)}"
         case NoticeEntry():
             yield f"*Notice:* {inline(item.text)}{_by_rule(item.rule)}"
         case SummaryEntry():
@@ -152,10 +160,10 @@ def _operator(entry: OperatorEntry | OwnCommandEntry | EscalationEntry) -> Itera
             yield f"**Operator ran** {code(entry.command)}"
             yield fenced(entry.printed)
         case EscalationEntry():
-            yield f"**Escalation** by {inline(entry.source)}{_by_rule(entry.rule)}"
+            yield f"**Escalation** by {inline(asker(entry.source))}{_by_rule(entry.rule)}"
             yield quoted(entry.question)
             if not entry.unasked:
-                yield f"**Operator** ({entry.choice})"
+                yield "**Operator**"
             yield quoted(entry.answer)
 
 

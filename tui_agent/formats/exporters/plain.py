@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tui_agent.core import events
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.timeline import Timeline
-from tui_agent.formats.exporters.wording import by_rule, counts, without_repeats
+from tui_agent.formats.exporters.wording import asker, by_rule, counts, without_repeats
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import visible
 
@@ -101,7 +101,7 @@ def _frame(event: events.Event) -> Iterator[str]:
             yield from events.with_images_named(event.task, event.images).splitlines()
         case events.RunFinished():
             yield (
-                f"RUN ENDED {event.outcome}"
+                f"RUN ENDED {event.outcome.in_words}"
                 + (f": {event.reason}" if event.reason else "")
                 + by_rule(event.rule)
             )
@@ -112,7 +112,7 @@ def _frame(event: events.Event) -> Iterator[str]:
             yield f"NOTICE {event.severity}"
             yield from event.text.splitlines()
         case events.HookReported():
-            yield f"HOOK {event.hook} {event.status}: {event.command}"
+            yield f"HOOK {event.hook} {event.status_in_words}: {event.command}"
             yield from (event.error or event.context).splitlines()
         case events.ApprovalAnswered():
             yield f"APPROVAL {event.decision} by {event.by}" + (f": {event.reason}" if event.reason else "")
@@ -163,7 +163,7 @@ _ENDS: dict[type[events.Event], str] = {
 def _result(event: events.ToolResult) -> Iterator[str]:
     more = ""
     if isinstance(event, events.ToolFailed):
-        more = f" ({event.failure.kind})"
+        more = f" ({event.failure.kind.in_words})"
     elif isinstance(event, events.ToolRefused):
         more = f" ({event.refusal}{f': {event.reason}' if event.reason else ''})" + by_rule(event.rule)
     yield f"TOOL {event.tool} {_ENDS.get(type(event), '?')}{more}"
@@ -186,11 +186,11 @@ def _recovery(event: events.Event) -> Iterator[str]:
             yield "» NOTE" + (" edited by the operator" if event.edited else "") + by_rule(*event.rules)
             yield from (event.text or "(none)").splitlines()
         case events.EscalationRaised():
-            yield f"» ESCALATION by {event.source}{by_rule(event.rule)}"
+            yield f"» ESCALATION by {asker(event.source)}{by_rule(event.rule)}"
             yield from event.question.splitlines()
         case events.EscalationAnswered():
-            yield f"» ANSWER {event.choice} by {event.by}"
-            yield from event.text.splitlines()
+            yield "» ANSWER"
+            yield from event.in_words.splitlines()
 
 
 def _summary(event: events.Compacted | events.CompactionFailed) -> Iterator[str]:
@@ -206,7 +206,7 @@ def _summary(event: events.Compacted | events.CompactionFailed) -> Iterator[str]
 def _fault(event: events.Event) -> Iterator[str]:
     match event:
         case events.ModelFaulted():
-            fault = f"{event.fault.kind} · attempt {event.attempt} · then {event.action}"
+            fault = f"{event.fault.kind.in_words} · try {event.attempt} · {event.then}"
             yield f"» MODEL FAULT {fault}{by_rule(event.rule)}"
             yield from event.fault.message.splitlines()
         case events.ReplyRejected():

@@ -53,6 +53,11 @@ def by_rule(*rules: str) -> str:
     return f" [{named}]" if named else ""
 
 
+def asker(source: str) -> str:
+    """Who put a question, by its `source`."""
+    return {"ask_operator": "the model", "model": "a model fault", "budget": "a budget"}.get(source, source)
+
+
 def without_repeats(lines: Iterable[TimelineLine]) -> list[TimelineLine]:
     """The timeline without repeats of `continue`: it is shown when it begins, not in every iteration."""
     kept: list[TimelineLine] = []
