@@ -41,6 +41,9 @@ class HookRunner:
         self, event: HookEvent, tool: str, call_id: str, arguments: Mapping[str, Any], **facts: Any
     ) -> list[events.HookReported]:
         """Reports of all hooks for `event` on `tool`; `facts` join the JSON (tool_response, error)."""
+        hooks = self._hooks.commands(event, tool)
+        if not hooks:
+            return []
         subject = {
             **self._common,
             "hook_event_name": event,
@@ -49,7 +52,6 @@ class HookRunner:
             "tool_use_id": call_id,
             **facts,
         }
-        hooks = self._hooks.commands(event, tool)
         return [await self._run_one(hook, event, call_id, subject) for hook in hooks]
 
     async def _run_one(
