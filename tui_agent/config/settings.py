@@ -260,17 +260,13 @@ def _key_of(field_name: str) -> str:
 
 def known_keys() -> dict[str, frozenset[str] | None]:
     """Every key of a configuration file; for a section, its own keys."""
-    sections = {
-        "parameters": frozenset(ModelParameters.model_fields),
-        "fallbacks": frozenset(FallbackSettings.model_fields),
-        "recovery": frozenset(RecoverySettings.model_fields),
-        "web": frozenset(WebSettings.model_fields),
-        "hooks": frozenset(str(field.alias) for field in HookSettings.model_fields.values()),
-        "permissions": frozenset(PermissionSettings.model_fields),
-        "sandbox": frozenset(SandboxSettings.model_fields),
-        "environment": frozenset({"pass"}),
-    }
-    return {_key_of(name): sections.get(name) for name in Settings.model_fields}
+    return {_key_of(name): _section_keys(field.annotation) for name, field in Settings.model_fields.items()}
+
+
+def _section_keys(annotation: object) -> frozenset[str] | None:
+    if not isinstance(annotation, type) or not issubclass(annotation, BaseModel):
+        return None
+    return frozenset(field.alias or name for name, field in annotation.model_fields.items())
 
 
 def user_config_file() -> Path:
