@@ -11,22 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tui_agent.core.events import (
-    EscalationAnswered,
-    Event,
-    IterationFinished,
-    ModelFaulted,
-    OperatorSpoke,
-    Outcome,
-    OwnCommandEnded,
-    ReplyFinished,
-    RunFinished,
-    RunStarted,
-    SessionStarted,
-    SettingChanged,
-    TitleChanged,
-    ToolFailed,
-)
+from tui_agent.core import events
 from tui_agent.core.evolve import evolve
 from tui_agent.core.fold import title_of
 from tui_agent.core.projections.metrics import Metrics
@@ -207,7 +192,7 @@ def _summed(
 Changes = dict[str, Any]
 
 
-def _session_started(row: SessionRow, event: SessionStarted) -> Changes:
+def _session_started(row: SessionRow, event: events.SessionStarted) -> Changes:
     changes: Changes = {
         "title": event.title,
         "workspace": event.workspace,
@@ -219,7 +204,7 @@ def _session_started(row: SessionRow, event: SessionStarted) -> Changes:
     return changes
 
 
-def _run_started(row: SessionRow, event: RunStarted) -> Changes:
+def _run_started(row: SessionRow, event: events.RunStarted) -> Changes:
     return {
         "runs": row.runs + 1,
         "policy": event.policy,
@@ -229,50 +214,50 @@ def _run_started(row: SessionRow, event: RunStarted) -> Changes:
     }
 
 
-def _run_finished(row: SessionRow, event: RunFinished) -> Changes:
+def _run_finished(row: SessionRow, event: events.RunFinished) -> Changes:
     return {
         "outcome": event.outcome.value,
         "endings": row.endings + 1,
-        "partial_answers": row.partial_answers + (event.outcome is Outcome.PARTIAL),
+        "partial_answers": row.partial_answers + (event.outcome is events.Outcome.PARTIAL),
     }
 
 
-def _setting_changed(row: SessionRow, event: SettingChanged) -> Changes:
+def _setting_changed(row: SessionRow, event: events.SettingChanged) -> Changes:
     return {event.setting: event.value} if event.setting in {"policy", "model"} else {}
 
 
-_HANDLERS: dict[type[Event], Callable[[SessionRow, Any], Changes]] = {
-    SessionStarted: _session_started,
-    RunStarted: _run_started,
-    SettingChanged: _setting_changed,
-    TitleChanged: lambda _, event: {"title": event.title},
-    RunFinished: _run_finished,
-    IterationFinished: lambda row, _: {"iterations": row.iterations + 1},
+_HANDLERS: dict[type[events.Event], Callable[[SessionRow, Any], Changes]] = {
+    events.SessionStarted: _session_started,
+    events.RunStarted: _run_started,
+    events.SettingChanged: _setting_changed,
+    events.TitleChanged: lambda _, event: {"title": event.title},
+    events.RunFinished: _run_finished,
+    events.IterationFinished: lambda row, _: {"iterations": row.iterations + 1},
 }
 
 
-def _passages(event: Event) -> Iterator[Passage]:
+def _passages(event: events.Event) -> Iterator[Passage]:
     match event:
-        case RunStarted():
+        case events.RunStarted():
             yield Passage(event.seq, "operator", event.task)
-        case OperatorSpoke():
+        case events.OperatorSpoke():
             yield Passage(event.seq, "operator", event.text)
-        case OwnCommandEnded():
+        case events.OwnCommandEnded():
             yield Passage(event.seq, "operator", f"$ {event.command}\n{event.printed}")
-        case EscalationAnswered() if event.text:
+        case events.EscalationAnswered() if event.text:
             yield Passage(event.seq, "operator", event.text)
-        case ReplyFinished():
+        case events.ReplyFinished():
             if event.text:
                 yield Passage(event.seq, "model", event.text)
             for call in event.calls:
                 yield Passage(event.seq, "model", f"{call.name} {call.arguments}")
-        case ToolFailed():
+        case events.ToolFailed():
             yield Passage(event.seq, "error", f"{event.tool}: {event.failure.message}")
-        case ModelFaulted():
+        case events.ModelFaulted():
             yield Passage(event.seq, "error", event.fault.message)
-        case RunFinished() if event.answer:
+        case events.RunFinished() if event.answer:
             yield Passage(event.seq, "model", event.answer)
-        case TitleChanged():
+        case events.TitleChanged():
             yield Passage(event.seq, "title", event.title)
         case _:
             return

@@ -8,19 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.core.events import (
-    Event,
-    IterationStarted,
-    Level,
-    ModelFaulted,
-    NotePrepared,
-    ReplyRejected,
-    RunFinished,
-    RunStarted,
-    ToolFailed,
-    VerdictReached,
-    VerdictRecord,
-)
+from tui_agent.core import events
 from tui_agent.core.fold import apply
 from tui_agent.core.projections.entries import Entry, NoteEntry, OperatorEntry, OutcomeEntry
 from tui_agent.core.projections.metrics import Metrics, Usage
@@ -49,11 +37,11 @@ class VerdictItem:
 
     seq: int
     iteration: int
-    level: Level
+    level: events.Level
     detector: str
     rule: str
     reason: str
-    others: tuple[VerdictRecord, ...]
+    others: tuple[events.VerdictRecord, ...]
 
 
 @dataclass(frozen=True)
@@ -77,7 +65,7 @@ class Sample:
     iteration: int
     shown: float
     """In [0, 1]: the confidence, or the chance that the next step succeeds."""
-    level: Level
+    level: events.Level
     failed: bool
 
 
@@ -126,10 +114,10 @@ class Story:
         return self.state.session.title or self.state.session.id or "Session"
 
 
-def story_of(events: Iterable[Event]) -> Story:
+def story_of(recorded: Iterable[events.Event]) -> Story:
     """Fold the events once and keep what a reader wants to see."""
     builder = _StoryBuilder()
-    for event in events:
+    for event in recorded:
         builder.take(event)
     return Story(
         builder.state,
@@ -153,27 +141,27 @@ class _StoryBuilder:
         self.failed = False
         self.step = 0
 
-    def take(self, event: Event) -> None:
+    def take(self, event: events.Event) -> None:
         self.state = apply(self.state, event)
-        if isinstance(event, RunStarted):
+        if isinstance(event, events.RunStarted):
             self.runs.append(RunStory(event.run, event.policy, event.model, event.at))
         items = self.runs[-1].items if self.runs else self.before
         self._entries(event, items)
         match event:
-            case IterationStarted():
+            case events.IterationStarted():
                 items.append(IterationItem(event.seq, event.iteration))
                 self.step += 1
                 self.failed = False
-            case ToolFailed() | ReplyRejected() | ModelFaulted():
+            case events.ToolFailed() | events.ReplyRejected() | events.ModelFaulted():
                 self.failed = True
-            case VerdictReached():
+            case events.VerdictReached():
                 self._verdict(event, items)
-            case NotePrepared() if event.text:
+            case events.NotePrepared() if event.text:
                 items.append(NoteItem(event.seq, event.text, event.edited, event.rules))
-            case RunFinished() if self.runs:
+            case events.RunFinished() if self.runs:
                 self._finished(event)
 
-    def _entries(self, event: Event, items: list[Item]) -> None:
+    def _entries(self, event: events.Event, items: list[Item]) -> None:
         """Entries that closed with this event. The task opens its run and is not repeated in it."""
         log = self.state.conversation.entries
         new = log.tail(self.taken)
@@ -183,22 +171,22 @@ class _StoryBuilder:
                 self.runs[-1].outcome = entry
             elif isinstance(entry, NoteEntry):
                 continue  # The note stands where it was written.
-            elif isinstance(event, RunStarted) and isinstance(entry, OperatorEntry):
+            elif isinstance(event, events.RunStarted) and isinstance(entry, OperatorEntry):
                 self.runs[-1].task = entry.said
             else:
                 items.append(entry)
 
-    def _verdict(self, event: VerdictReached, items: list[Item]) -> None:
+    def _verdict(self, event: events.VerdictReached, items: list[Item]) -> None:
         recovery = self.state.recovery
         shown = recovery.cognition.shown(recovery.policy)
         run = self.runs[-1].number if self.runs else 0
         self.samples.append(Sample(self.step, run, event.iteration, shown, event.level, self.failed))
-        if event.level is Level.CONTINUE:
+        if event.level is events.Level.CONTINUE:
             return
         others = tuple(
             record
             for record in event.verdicts
-            if record.level is not Level.CONTINUE and record.detector != event.detector
+            if record.level is not events.Level.CONTINUE and record.detector != event.detector
         )
         items.append(
             VerdictItem(
@@ -206,7 +194,7 @@ class _StoryBuilder:
             )
         )
 
-    def _finished(self, event: RunFinished) -> None:
+    def _finished(self, event: events.RunFinished) -> None:
         run = self.runs[-1]
         run.iterations = self.state.run.iteration
         run.metrics = self.state.metrics
