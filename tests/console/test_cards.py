@@ -633,6 +633,21 @@ def test_what_was_tried_is_shown_by_the_line_that_says_what_is_wrong_and_the_las
     ]
 
 
+@pytest.mark.parametrize("end", ["", "\nmore" * 30])
+def test_rules_drawn_across_an_error_take_no_further_rows_of_a_card(end: str) -> None:
+    banner = f"{'=' * 38} FAILURES {'=' * 38}"
+    error = f"exit code 1\n{banner}\n{'-' * 80}\nAssertionError: 1 is not 2{end}"
+    lines = [text_of(line).strip() for line in CardBody(list(tried([Attempt("step 1", error)]))).draw(44, 0)]
+    place = lines.index("exit code 1")
+    assert lines[place + 1].split("=")[-1] == ""
+    assert " FAILURES " in lines[place + 1]
+    assert set(lines[place + 2]) == {"-"}
+    assert lines[place + 3] == "AssertionError: 1 is not 2"
+    assert all(len(line) <= 40 for line in lines)
+    whole = CardBody([Passage(banner, "code", verbatim=True)]).draw(44, 0)
+    assert "".join(text_of(line) for line in whole) == banner
+
+
 async def test_a_paste_into_the_answer_comes_once_and_with_all_its_lines() -> None:
     async with live() as console:
         console.escalate()

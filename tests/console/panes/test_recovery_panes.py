@@ -577,6 +577,7 @@ async def test_an_empty_pane_says_what_will_stand_in_it_where_there_is_room(pane
         ("building\ncc: fatal error: no input\nexit code 1", "cc: fatal error: no input"),
         ("\x1b[31mError: red\x1b[0m", "Error: red"),
         ("---\n***\n", "--- ***"),
+        ("==== test session ====\n\n======== 1 failed in 0.2s ========", "1 failed in 0.2s"),
         ("The command failed with exit code 1.\nbatch 1\nbatch 2", "batch 2"),
         ("This call would not fit.\nthe closest line", "This call would not fit."),
         (

@@ -15,7 +15,7 @@ from rich.cells import cell_len, chop_cells
 from textual.message import Message
 
 from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.panes.styled_line import Line, Span, wrap
+from tui_agent.console.panes.styled_line import Line, Span, squeezed, wrap
 from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:
@@ -31,13 +31,15 @@ _EMPTY_LINES = re.compile(r"\n(?:[ ]*\n){5,}")
 
 class Passage(NamedTuple):
     """A piece of text in one role. `verbatim`: spaces kept (commands, diffs, code). `indent`: cells before each of its
-    lines. `number`: of the line, before its first row."""
+    lines. `number`: of the line, before its first row. `squeezed`: rules drawn across it are cut to the room there is.
+    """
 
     text: str
     role: str = ""
     verbatim: bool = False
     indent: int = 0
     number: str = ""
+    squeezed: bool = False
 
 
 def numbered(text: str) -> Iterable[Passage]:
@@ -212,11 +214,12 @@ def _safe(passages: Iterable[Passage]) -> list[Passage]:
 
 def _laid_out(passages: Sequence[Passage], width: int) -> Iterable[Line]:
     margin = max((len(passage.number) for passage in passages), default=0)
-    for text, role, verbatim, indent, number in passages:
+    for text, role, verbatim, indent, number, short in passages:
         before = margin + 1 if number else 0
         room = max(8, width - indent - before)
         ground = role[at:] if (at := role.find("on:")) >= 0 else ""
-        for source in text.split("\n"):
+        for line in text.split("\n"):
+            source = squeezed(line, room) if short else line
             for piece in _at_spaces(source, room) if verbatim else wrap(source, room):
                 margins = (Span(number.rjust(margin) + " ", role if ground else "muted"),) if before else ()
                 yield (*margins, Span(" " * indent + piece, role), Span("", ground))

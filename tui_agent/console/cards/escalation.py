@@ -264,11 +264,11 @@ def tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
         if not same:
             error = attempt.error.rstrip("\n")
             if number == last and error.count("\n") < SHORT:
-                yield Passage(error, "error", indent=4)
+                yield Passage(error, "error", indent=4, squeezed=True)
                 continue
             yield Passage(headline(error), "error", indent=4)
             if number == last:
-                yield Passage(error, "muted", indent=4)
+                yield Passage(error, "muted", indent=4, squeezed=True)
 
 
 def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:

@@ -7,7 +7,6 @@ it hides. A failure is quiet while it may still be recovered and loud once it st
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING
 
 from tui_agent.call_names import short_input
@@ -20,6 +19,7 @@ from tui_agent.console.panes.styled_line import (
     clip,
     fit_middle,
     justified,
+    squeezed,
     text_of,
     width_of,
     wrap,
@@ -45,7 +45,6 @@ _FOLDED_FAILURE = 6
 _FOLDED_PROGRESS = 5
 OPENED = 2_000
 """Lines of an opened block; the rest is in the session's files."""
-_BANNER = re.compile(r"([=\-_*#~─═━])\1{7,}")
 _ASKS = "ask_operator"
 """The tool that waits for the operator while it runs."""
 
@@ -239,7 +238,7 @@ def draw_text(
         # What a carriage return wrote over is not hidden: it is gone.
         source = sanitize(written) if "\r" in written else written
         looked_at = source[-room * width * 2 :] if at_end else source[: room * width * 2]
-        pieces = wrap(_squeezed(sanitize(looked_at), width), width)
+        pieces = wrap(squeezed(sanitize(looked_at), width), width)
         cut = cut or len(pieces) > room or len(looked_at) < len(source)
         pieces = pieces[-room:] if at_end else pieces[:room]
         groups.append(pieces)
@@ -262,18 +261,6 @@ def with_rule(lines: list[Line], rule: str, width: int) -> list[Line]:
     if lines and width_of(lines[-1]) + width_of((span,)) + 2 <= width:
         return [*lines[:-1], (*lines[-1], Span("  "), span)]
     return [*lines, clip((span,), width)]
-
-
-def _squeezed(line: str, width: int) -> str:
-    """Shorten the rules of a banner (`==== summary ====`) that is too wide, not its words."""
-    excess = len(line) - width
-    if excess <= 0:
-        return line
-    runs = list(_BANNER.finditer(line))
-    if not runs:
-        return line
-    share = -(-excess // len(runs))
-    return _BANNER.sub(lambda run: run.group()[: max(3, len(run.group()) - share)], line)
 
 
 def fold_line(count: int, width: int, what: str = "more") -> Line:

@@ -6,6 +6,7 @@ the theme's variables, so a pane never names a colour and every theme works on e
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -241,6 +242,21 @@ def justified(left: Iterable[Span], right: Iterable[Span], width: int, gap: int 
     left_spans = clip(left_spans, width - right_width - gap)
     space = width - right_width - width_of(left_spans)
     return (*left_spans, Span(" " * space), *right_spans)
+
+
+_RULES = re.compile(r"([=\-_*#~─═━])\1{7,}")
+
+
+def squeezed(line: str, width: int) -> str:
+    """`line` with the rules of a banner (`==== summary ====`) shortened where it is too wide, never its words."""
+    excess = len(line) - width
+    if excess <= 0:
+        return line
+    runs = list(_RULES.finditer(line))
+    if not runs:
+        return line
+    share = -(-excess // len(runs))
+    return _RULES.sub(lambda run: run.group()[: max(3, len(run.group()) - share)], line)
 
 
 def wrap(text: str, width: int) -> list[str]:
