@@ -44,7 +44,17 @@ from tui_agent.console.screens.rewind import RewindScreen
 from tui_agent.console.screens.settings import SettingsScreen
 from tui_agent.console.themes import read_themes, theme_folders
 from tui_agent.console.welcome import welcome
-from tui_agent.core.events import BackgroundStarted, Mode, ModeChanged, ParentPoint, ToolSucceeded
+from tui_agent.core.events import (
+    BackgroundStarted,
+    Image,
+    Mode,
+    ModeChanged,
+    OperatorSpoke,
+    OwnCommandEnded,
+    ParentPoint,
+    RunStarted,
+    ToolSucceeded,
+)
 from tui_agent.core.names import Decision
 from tui_agent.core.state import RunState
 from tui_agent.models import discovery
@@ -424,6 +434,28 @@ async def test_rarer_screens_look_as_before(
             console.session.record(ModeChanged(mode=Mode.AUTO))
             await console.until(lambda: console.card is None)
             console.screen.prompt.focus()
+
+
+async def test_what_goes_with_a_message_looks_as_before(
+    snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: 1_030.0)
+    long = f"/home/ada/Pictures/{'a long name ' * 6}.png"
+    images = tuple(
+        Image(name=name, file="a.png", sha256="0", media="image/png", width=1280, height=720, size=81_000)
+        for name in ("@shots/chart.png", long)
+    )
+    printed = "\n".join(f"line {number}" for number in range(12))
+    async with live((80, 24)) as console:
+        await console.until(lambda: set(THEMES) <= set(console.app.theme_names))
+        console.session.record(
+            OwnCommandEnded(command="make chart", printed=printed),
+            OwnCommandEnded(command="true", printed="(no output)"),
+            RunStarted(run=1, task="What is wrong with @shots/chart.png?", policy="combined", images=images),
+            OperatorSpoke(text="And with this one?", images=images[:1]),
+        )
+        await console.until(lambda: "And with this one?" in console.shown())
+        assert await at_every_size(console.app, console.pilot) == snapshot(name="attached")
 
 
 @pytest.mark.parametrize("found", [SOMETHING, NOTHING], ids=["something", "nothing"])
