@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from tests.console.live_harness import live
-from tui_agent.console.vim import Mode, VimKeys, motion
+from tui_agent.console.vim import Mode, VimKeys, motion, text_object
 
 KEYS = {
     "$": "dollar_sign",
@@ -78,6 +78,52 @@ CASES = [
     ("dzw", "one two", "one |two"),
     ("10x", "abc", "|"),
     ("3gg", "a\nb", "a\n|b"),
+    ("fo", "a foo", "a f|oo"),
+    ("fo;", "a foo", "a fo|o"),
+    ("2fo,", "a foo", "a f|oo"),
+    ("to", "a foo", "a |foo"),
+    ("tb;", "abab", "ab|ab"),
+    ("$Fa", "abab", "ab|ab"),
+    ("$Ta", "abac", "aba|c"),
+    ("$Ta;", "abac", "a|bac"),
+    ("fz", "abc", "|abc"),
+    ("dfb", "abc", "|c"),
+    ("dtc", "abc", "|c"),
+    ("$dFa", "abc", "|c"),
+    ("dfz", "abc", "|abc"),
+    ("W", "a-b c", "a-b |c"),
+    ("$B", "a b-c", "a |b-c"),
+    ("E", "a-b c", "a-|b c"),
+    ("dW", "a-b c", "|c"),
+    ("rx", "abc", "|xbc"),
+    ("2rx", "abc", "x|xc"),
+    ("4rx", "abc", "|abc"),
+    ("2~", "aBc", "Ab|c"),
+    ("J", "a\n  b", "a| b"),
+    ("3J", "a\nb\nc", "a b| c"),
+    ("sxy⎋", "abc", "x|ybc"),
+    ("Sx⎋", "abc", "|x"),
+    ("wdiw", "a bcd e", "a | e"),
+    ("wdaw", "a bcd e", "a |e"),
+    ("$daw", "a bcd", "|a"),
+    ("ciwx⎋", "abc d", "|x d"),
+    ('di"', 'say "a b" now', 'say "|" now'),
+    ('da"', 'say "a b" now', "say | now"),
+    ("fbci(x⎋", "f(a(b)c)", "f(a(|x)c)"),
+    ("fcdi(", "f(a(b)c)", "f(|)"),
+    ("fzda{", "x{\na\n}y", "|x{\na\n}y"),
+    ("jda{", "x{\na\n}y", "x|y"),
+    ("di(", "abc", "|abc"),
+    ("x.", "abcd", "|cd"),
+    ("x2.", "abcd", "|d"),
+    ("cwno⎋w.", "a b", "no n|o"),
+    ("Ax⎋0.", "ab", "abx|x"),
+    ("odo⎋.", "a", "a\ndo\nd|o"),
+    ("dwx.", "a bcd", "|d"),
+    ("cwlong⎋u", "one two", "|one two"),
+    ("cwlong⎋u®", "one two", "|long two"),
+    ("xcwlong⎋uu", "one two", "|one two"),
+    ("xixyz⎋xuu", "one", "|ne"),
 ]
 
 
@@ -127,7 +173,7 @@ async def test_what_keys_make_of_a_text() -> None:
 @given(
     st.text("ab .,\n", max_size=30),
     st.integers(0, 30),
-    st.sampled_from([*"hljkwbe0^$G", "gg"]),
+    st.sampled_from([*"hljkwbeWBE0^$G", "gg"]),
     st.integers(1, 9),
 )
 def test_motions_stay_in_the_text(text: str, at: int, key: str, count: int) -> None:
@@ -136,6 +182,24 @@ def test_motions_stay_in_the_text(text: str, at: int, key: str, count: int) -> N
     assert 0 <= moved.to <= len(text)
     if key in "hl0^":
         assert text.count("\n", *sorted((min(at, len(text)), moved.to))) == 0
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.text('ab (){}"\n', max_size=20),
+    st.integers(0, 20),
+    st.sampled_from("ia"),
+    st.sampled_from('wW"(){}bB<x'),
+)
+def test_what_a_text_object_names_lies_in_the_text(text: str, at: int, how: str, what: str) -> None:
+    named = text_object(text, min(at, len(text)), how + what)
+    if named is not None:
+        start, end = named
+        assert 0 <= start <= end <= len(text)
+        inner, outer = (text_object(text, min(at, len(text)), each + what) for each in "ia")
+        assert inner
+        assert outer
+        assert outer[0] <= inner[0] <= inner[1] <= outer[1]
 
 
 async def test_in_the_console_esc_leaves_insert_mode_before_it_interrupts_and_other_keys_stay() -> None:

@@ -1,4 +1,4 @@
-"""Vim's keys for a text area: insert and normal mode, motions, operators, counts, and one register.
+"""Vim's keys for a text area: insert and normal mode, motions, operators, text objects, counts, and one register.
 
 `VimKeys` gets the keys of normal mode and changes the text area; in insert mode only Esc is its own. Where a motion
 leads is found by pure functions over the text and the offset of the cursor in it.
@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from textual import events
     from textual.widgets import TextArea
 
+
+AWAITING = frozenset("gfFtTr")
+"""Keys that need another one to be a command."""
 
 OPENERS = frozenset("/!@")
 """Typed into an empty prompt also in normal mode: they begin a command or a name."""
@@ -60,36 +64,44 @@ def _kind(character: str) -> int:
     return 2 if character.isalnum() or character == "_" else 1
 
 
-def word_on(text: str, at: int) -> int:
+def _big(character: str) -> int:
+    """The kind of a character where only spaces part words."""
+    return min(1, _kind(character))
+
+
+_Kind = Callable[[str], int]
+
+
+def word_on(text: str, at: int, kind: _Kind = _kind) -> int:
     """The beginning of the next word; an empty line is one."""
-    place, kind = at, _kind(text[at]) if at < len(text) else 0
-    while place < len(text) and kind and _kind(text[place]) == kind:
+    place, first = at, kind(text[at]) if at < len(text) else 0
+    while place < len(text) and first and kind(text[place]) == first:
         place += 1
-    while place < len(text) and not _kind(text[place]):
+    while place < len(text) and not kind(text[place]):
         place += 1
         if place < len(text) and text[place] == "\n" and text[place - 1] == "\n":
             break
     return place
 
 
-def word_back(text: str, at: int) -> int:
+def word_back(text: str, at: int, kind: _Kind = _kind) -> int:
     """The beginning of this word, or of the one before."""
     place = at - 1
-    while place > 0 and not _kind(text[place]):
+    while place > 0 and not kind(text[place]):
         if text[place] == "\n" and text[place - 1] == "\n":
             return place
         place -= 1
-    while place > 0 and _kind(text[place - 1]) == _kind(text[place]) != 0:
+    while place > 0 and kind(text[place - 1]) == kind(text[place]) != 0:
         place -= 1
     return max(0, place)
 
 
-def word_end(text: str, at: int) -> int:
+def word_end(text: str, at: int, kind: _Kind = _kind) -> int:
     """The last character of this word, or of the next one."""
     place = at + 1
-    while place < len(text) and not _kind(text[place]):
+    while place < len(text) and not kind(text[place]):
         place += 1
-    while place + 1 < len(text) and _kind(text[place + 1]) == _kind(text[place]):
+    while place + 1 < len(text) and kind(text[place + 1]) == kind(text[place]):
         place += 1
     return min(place, max(0, len(text) - 1))
 
@@ -125,6 +137,24 @@ def _repeated(step: Callable[[str, int], int], text: str, at: int, count: int) -
     return at
 
 
+def character_on(text: str, at: int, key: str, times: int, *, again: bool = False) -> int | None:
+    """Where `f`, `F`, `t` or `T` with its character leads in the line; None where that is not there so often.
+
+    `again`: from where it led before, so that `t` goes on to the next one.
+    """
+    how, wanted = key[0], key[1]
+    short = {"t": 1, "T": -1}.get(how, 0)
+    place = at + short if again else at
+    for _ in range(times):
+        if how in "ft":
+            place = text.find(wanted, place + 1, line_end(text, at))
+        else:
+            place = text.rfind(wanted, line_start(text, at), max(0, place))
+        if place < 0:
+            return None
+    return place - short
+
+
 _Steps = Callable[[str, int, int], int]
 
 _MOTIONS: dict[str, _Steps] = {
@@ -136,6 +166,9 @@ _MOTIONS: dict[str, _Steps] = {
     "w": lambda text, at, times: _repeated(word_on, text, at, times),
     "b": lambda text, at, times: _repeated(word_back, text, at, times),
     "e": lambda text, at, times: _repeated(word_end, text, at, times),
+    "W": lambda text, at, times: _repeated(partial(word_on, kind=_big), text, at, times),
+    "B": lambda text, at, times: _repeated(partial(word_back, kind=_big), text, at, times),
+    "E": lambda text, at, times: _repeated(partial(word_end, kind=_big), text, at, times),
     "0": lambda text, at, _: line_start(text, at),
     "^": lambda text, at, _: first_nonblank(text, at),
     "$": lambda text, at, times: line_end(text, lines_on(text, line_start(text, at), times - 1)),
@@ -145,14 +178,17 @@ _MOTIONS: dict[str, _Steps] = {
 """Where each leads in a text from an offset, so many times; the lines of `gg` and `G` are counted from 1."""
 
 
-def motion(key: str, text: str, at: int, count: int | None) -> Motion | None:
+def motion(key: str, text: str, at: int, count: int | None, *, again: bool = False) -> Motion | None:
     """Where the motion `key` leads from offset `at`; None: it is no motion. `count` None: none was typed."""
+    if len(key) == 2 and key[0] in "fFtT":
+        place = character_on(text, at, key, count or 1, again=again)
+        return None if place is None else Motion(place, inclusive=key[0] in "ft")
     steps = _MOTIONS.get(key)
     if steps is None:
         return None
     last_line = text.count("\n") + 1
     times = count or (last_line if key == "G" else 1)
-    return Motion(steps(text, at, times), linewise=key in {"j", "k", "gg", "G"}, inclusive=key == "e")
+    return Motion(steps(text, at, times), linewise=key in {"j", "k", "gg", "G"}, inclusive=key in {"e", "E"})
 
 
 def extent(text: str, at: int, moved: Motion, key: str, operator: str) -> tuple[int, int]:
@@ -162,14 +198,82 @@ def extent(text: str, at: int, moved: Motion, key: str, operator: str) -> tuple[
         return line_start(text, start), min(len(text), line_end(text, end) + 1)
     if moved.inclusive:
         end = min(len(text), end + 1)
-    if key == "w" and operator == "c" and at < len(text) and not text[at].isspace():
+    if key in {"w", "W"} and operator == "c" and at < len(text) and not text[at].isspace():
         # As Vim has it, changing a word leaves the space behind it.
         while end > at and text[end - 1].isspace():
             end -= 1
-    elif key == "w" and "\n" in text[start:end] and not text[line_start(text, end) : end].strip():
+    elif key in {"w", "W"} and "\n" in text[start:end] and not text[line_start(text, end) : end].strip():
         # The last word of a line does not take the line's end along.
         end = max(start, text.rfind("\n", start, end))
     return start, end
+
+
+# --- text objects --------------------------------------------------------------------------------------------
+
+_PAIRS = {opener: pair for pair in ("()", "[]", "{}", "<>") for opener in pair} | {"b": "()", "B": "{}"}
+
+
+def text_object(text: str, at: int, key: str) -> tuple[int, int] | None:
+    """What `iw`, `a"`, `i(`, … name around offset `at`, up to the second offset; None: nothing."""
+    if len(key) != 2 or key[0] not in "ia":
+        return None
+    around, what = key[0] == "a", key[1]
+    if what in "wW":
+        return _word_around(text, at, _kind if what == "w" else _big, around)
+    if what in "\"'`":
+        found = _quoted(text, at, what)
+    else:
+        found = _bracketed(text, at, _PAIRS[what]) if what in _PAIRS else None
+    if found is None:
+        return None
+    start, end = found
+    return (start, end + 1) if around else (start + 1, end)
+
+
+def _word_around(text: str, at: int, kind: _Kind, around: bool) -> tuple[int, int] | None:
+    first, last = line_start(text, at), line_end(text, at)
+    if at >= last:
+        return None
+
+    def run(place: int) -> int:
+        """The end of the characters of one kind from `place` on."""
+        return next((n for n in range(place, last) if kind(text[n]) != kind(text[place])), last)
+
+    start = at
+    while start > first and kind(text[start - 1]) == kind(text[at]):
+        start -= 1
+    end = run(at)
+    if around and end < last and (not kind(text[at]) or not kind(text[end])):
+        end = run(end)
+    elif around:
+        while start > first and not kind(text[start - 1]):
+            start -= 1
+    return start, end
+
+
+def _quoted(text: str, at: int, quote: str) -> tuple[int, int] | None:
+    """The first quotes of the line that end at `at` or behind it."""
+    places = [n for n in range(line_start(text, at), line_end(text, at)) if text[n] == quote]
+    return next(((a, b) for a, b in zip(places[::2], places[1::2], strict=False) if b >= at), None)
+
+
+def _bracketed(text: str, at: int, pair: str) -> tuple[int, int] | None:
+    """The innermost brackets around `at`, or at it."""
+    opener, closer = pair[0], pair[1]
+    depth, start = 0, at
+    while start >= 0 and (depth or text[start : start + 1] != opener):
+        if start != at and text[start] == closer:
+            depth += 1
+        elif text[start : start + 1] == opener:
+            depth -= 1
+        start -= 1
+    end, depth = start, 0
+    while 0 <= end < len(text):
+        depth += (text[end] == opener) - (text[end] == closer)
+        if not depth:
+            return start, end
+        end += 1
+    return None
 
 
 # --- keys -----------------------------------------------------------------------------------------------------
@@ -188,6 +292,18 @@ class VimKeys:
         self._prefix = ""
         self._register = ("", False)
         """What was cut or copied last, and whether it is whole lines."""
+        self._keys: list[str] = []
+        """Of the command that is being typed."""
+        self._change: tuple[list[str], str] = ([], "")
+        """The keys of the last change, and what was typed in insert mode after them."""
+        self._around = ("", "")
+        """The text before and behind the place of an insertion, as it began."""
+        self._sought = ""
+        """The last `f`, `F`, `t` or `T`, with its character."""
+        self._depths: list[int] = []
+        """How many steps could be undone before each change."""
+        self._undone: list[int] = []
+        """How many steps each `u` took."""
 
     @property
     def pending(self) -> str:
@@ -204,8 +320,11 @@ class VimKeys:
         if self.mode is Mode.INSERT:
             if event.key != "escape":
                 return False
-            self.mode = Mode.NORMAL
-            self._go(max(line_start(self._text, self._at), self._at - 1))
+            before, behind = self._around
+            if self._text.startswith(before) and self._text[len(before) :].endswith(behind):
+                typed = self._text[len(before) : len(self._text) - len(behind)]
+                self._change = (self._change[0], typed)
+            self._leave_insert()
             return True
         if event.key == "escape":
             cancelled = bool(self.pending)
@@ -215,7 +334,7 @@ class VimKeys:
             self.insert()
             return False
         if event.key == "ctrl+r":
-            self._times(self._area.redo)
+            self._times(self._redo)
             return True
         key = {"backspace": "h", "delete": "x"}.get(
             event.key, event.character if event.is_printable else None
@@ -227,35 +346,95 @@ class VimKeys:
         return True
 
     def _typed(self, key: str) -> None:
-        if key.isdigit() and (key != "0" or self._count):
+        self._keys.append(key)
+        if key.isdigit() and not self._prefix and (key != "0" or self._count):
             self._count = (self._count + key)[-4:]
             return
-        if key == "g" and not self._prefix:
-            self._prefix = "g"
+        if not self._prefix and (key in AWAITING or (self._operator and key in "ia")):
+            self._prefix = key
             return
         key = self._prefix + key
-        count = self._counted()
-        if self._operator:
-            operator = self._operator
-            self._forget()
-            self._operate(operator, key, count)
-            return
-        if key in {"d", "c", "y"}:
+        if not self._operator and key in {"d", "c", "y"}:
             self._operator, self._outer, self._count, self._prefix = key, self._count, "", ""
             return
+        count, operator, typed = self._counted(), self._operator, self._keys
         self._forget()
-        moved = motion(key, self._text, self._at, count)
-        if moved is None:
+        if not operator and self._moved(key, count):
+            return
+        before = self._text
+        depth = len(self._area.history.undo_stack)
+        self._area.history.checkpoint()
+        if operator:
+            self._operate(operator, key, count)
+        elif key == "u":
+            for _ in range(count or 1):
+                self._undo()
+            return
+        elif key == ".":
+            self._again(count or 1)
+            return
+        else:
             self._command(key, count or 1)
-        elif key in {"j", "k"}:
+        inserting = self.mode is Mode.INSERT
+        if self._text != before or inserting:
+            self._change = (typed, self._change[1] if typed == self._change[0] else "")
+            self._depths.append(depth)
+            self._undone.clear()
+        if inserting:
+            self._around = (self._text[: self._at], self._text[self._at :])
+
+    def _moved(self, key: str, count: int | None) -> bool:
+        """Whether the key is a motion; then the cursor has moved."""
+        moved = self._motion(key, count)
+        if moved is None:
+            return False
+        if key in {"j", "k"}:
             # As the arrows do it: at the edges to the texts before and after.
             step = self._area.action_cursor_down if key == "j" else self._area.action_cursor_up
             for _ in range(count or 1):
                 step()
-            self._settle()
         else:
             self._go(moved.to)
-            self._settle()
+        self._settle()
+        return True
+
+    def _motion(self, key: str, count: int | None) -> Motion | None:
+        again = key in {";", ","} and bool(self._sought)
+        if again:
+            key = self._sought if key == ";" else self._sought[0].swapcase() + self._sought[1]
+        elif len(key) == 2 and key[0] in "fFtT":
+            self._sought = key
+        return motion(key, self._text, self._at, count, again=again)
+
+    def _again(self, count: int) -> None:
+        """Repeat the last change."""
+        keys, typed = self._change
+        for _ in range(count):
+            for key in keys:
+                self._typed(key)
+            if self.mode is Mode.INSERT:
+                self._replace(self._at, self._at, typed)
+                self._leave_insert()
+
+    def _undo(self) -> None:
+        """Undo a change, with what was typed after it."""
+        steps = len(self._area.history.undo_stack)
+        while self._depths and self._depths[-1] >= steps:
+            self._depths.pop()
+        back = steps - (self._depths.pop() if self._depths else max(0, steps - 1))
+        for _ in range(back):
+            self._area.undo()
+        self._undone.append(back)
+        self._settle()
+
+    def _redo(self) -> None:
+        self._depths.append(len(self._area.history.undo_stack))
+        for _ in range(self._undone.pop() if self._undone else 1):
+            self._area.redo()
+
+    def _leave_insert(self) -> None:
+        self.mode = Mode.NORMAL
+        self._go(max(line_start(self._text, self._at), self._at - 1))
 
     def _counted(self) -> int | None:
         counts = [int(typed) for typed in (self._outer, self._count) if typed]
@@ -272,13 +451,14 @@ class VimKeys:
 
     def _operate(self, operator: str, key: str, count: int | None) -> None:
         text, at = self._text, self._at
+        named = text_object(text, at, key)
         if key == operator:
             moved: Motion | None = Motion(lines_on(text, at, (count or 1) - 1), linewise=True)
         else:
-            moved = motion(key, text, at, count)
+            moved = Motion(at) if named is not None else self._motion(key, count)
         if moved is None:
             return
-        start, end = extent(text, at, moved, key, operator)
+        start, end = named or extent(text, at, moved, key, operator)
         last = moved.linewise and line_end(text, max(at, moved.to)) == len(text)
         self._register = (text[start:end] + ("\n" if last else ""), moved.linewise)
         if operator == "y":
@@ -298,12 +478,12 @@ class VimKeys:
         text, at = self._text, self._at
         before, after = line_start(text, at), line_end(text, at)
         inserting_at = {"i": at, "I": first_nonblank(text, at), "a": min(after, at + 1), "A": after}
-        operators = {"D": ("d", "$"), "C": ("c", "$"), "Y": ("y", "y")}
+        operators = {"D": "d$", "C": "c$", "Y": "yy", "s": "cl", "S": "cc"}
         if key in inserting_at:
             self._go(inserting_at[key])
             self.insert()
         elif key in operators:
-            self._operate(*operators[key], count)
+            self._operate(operators[key][0], operators[key][1], count)
         elif key in {"o", "O"}:
             place = after if key == "o" else before
             self._replace(place, place, "\n")
@@ -313,10 +493,23 @@ class VimKeys:
             self._cut(*((at, min(after, at + count)) if key == "x" else (max(before, at - count), at)))
         elif key in {"p", "P"}:
             self._put(count, after=key == "p")
-        elif key == "u":
-            for _ in range(count):
-                self._area.undo()
+        elif key == "~" or (key[0] == "r" and at + count <= after):
+            end = min(after, at + count)
+            self._replace(at, end, text[at:end].swapcase() if key == "~" else key[1] * count)
+            self._go(end if key == "~" else end - 1)
             self._settle()
+        elif key == "J":
+            self._join(max(2, count))
+
+    def _join(self, lines: int) -> None:
+        for _ in range(lines - 1):
+            text = self._text
+            end = line_end(text, self._at)
+            if end < len(text):
+                self._go(end)
+                self._replace(end, first_nonblank(text, end + 1), " " if end > line_start(text, end) else "")
+                self._go(end)
+        self._settle()
 
     def _cut(self, start: int, end: int) -> None:
         if end > start:
@@ -342,6 +535,7 @@ class VimKeys:
 
     def _forget(self) -> None:
         self._count = self._operator = self._outer = self._prefix = ""
+        self._keys = []
 
     # --- the text area ----------------------------------------------------------------------------------------
 

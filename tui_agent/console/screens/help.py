@@ -44,11 +44,11 @@ VIM_KEYS: Rows = (
     ("Esc", "Normal mode; in normal mode as without Vim: interrupt"),
     ("i a I A o O", "Insert mode"),
     (
-        "h j k l w b e 0 ^ $ gg G",
+        "h j k l w b e W B E 0 ^ $ gg G f F t T ; ,",
         "Move, with a count before them; j and k also go to earlier and later texts",
     ),
-    ("d c y", "Cut, change, copy up to a motion; twice: whole lines; x X D C Y"),
-    ("p P u ^R", "Put in, undo, do again"),
+    ("d c y", 'Cut, change, copy up to a motion, or what iw a" i( … name; twice: whole lines; x X s S D C Y'),
+    ("r ~ J . p P u ^R", "Replace, switch case, join lines, repeat, put in, undo, do again"),
 )
 CARD_KEYS: Rows = (
     ("F8, Enter", "Go to the card from an empty prompt; Esc goes back, and the question stays"),
