@@ -8,9 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from textual.pilot import Pilot
-
-from tests.console.waiting import picture, until
+from tests.console.driven import DrivenConsole
+from tests.console.waiting import picture
 from tui_agent.config.settings import Settings
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.card import Card
@@ -169,23 +168,12 @@ class HandConsole(ConsoleApp):
 
 
 @dataclass
-class LiveSession:
-    """What a test holds: keys in, what is on the screen out."""
+class LiveSession(DrivenConsole):
+    """A console over the session by hand."""
 
     app: HandConsole
-    pilot: Pilot[None]
     session: HandSession
     tasks: list[asyncio.Task[Any]] = field(default_factory=list)
-
-    @property
-    def screen(self) -> LiveScreen:
-        screen = self.app.screen_stack[0]
-        assert isinstance(screen, LiveScreen)
-        return screen
-
-    @property
-    def prompt(self) -> str:
-        return self.screen.prompt.text
 
     @property
     def card(self) -> Card | None:
@@ -196,21 +184,8 @@ class LiveSession:
     def in_card(self) -> bool:
         return self.card is not None and self.card.has_focus_within
 
-    async def until(self, holds: Callable[[], object]) -> None:
-        """Let the screen settle until something holds."""
-        await until(self.pilot, holds)
-
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
     def type(self, text: str) -> Any:
         return self.press(*["space" if char == " " else "slash" if char == "/" else char for char in text])
-
-    async def say(self, line: str) -> None:
-        """Put a line into the prompt and send it."""
-        self.screen.prompt.put(line)
-        await self.press("escape", "enter") if line.startswith("/") else await self.press("enter")
 
     def ask(self, **fields: Any) -> asyncio.Task[ApprovalReply]:
         """The loop asks for an approval."""
@@ -274,14 +249,6 @@ class LiveSession:
         """A card appears, and its grace passes."""
         await self.card_appears()
         await self.grace_passes()
-
-    def remarks(self) -> str:
-        """What stands in the remarks at the corner."""
-        return "\n".join(remark.message for remark in self.app._notifications)
-
-    def shown(self) -> str:
-        """Everything on the screen as text."""
-        return picture(self.app)
 
 
 @asynccontextmanager

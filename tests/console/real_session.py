@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from textual.pilot import Pilot
-
-from tests.console.waiting import LIMIT, picture, until
+from tests.console.driven import DrivenConsole
+from tests.console.waiting import LIMIT
 from tui_agent.config.settings import Settings
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.program import ConsoleApp
@@ -45,18 +44,10 @@ class RealApp(ConsoleApp):
 
 
 @dataclass
-class RealConsole:
-    """Keys in, what is on the screen out; the session and its workspace."""
+class RealConsole(DrivenConsole):
+    """A console over the session and its workspace."""
 
-    app: RealApp
-    pilot: Pilot[None]
     workspace: Path
-
-    @property
-    def screen(self) -> LiveScreen:
-        screen = self.app.screen_stack[0]
-        assert isinstance(screen, LiveScreen)
-        return screen
 
     @property
     def session(self) -> Session:
@@ -64,37 +55,11 @@ class RealConsole:
         assert session is not None
         return session
 
-    async def until(self, holds: Callable[[], object]) -> None:
-        """Let the screen settle until something holds."""
-        await until(self.pilot, holds, self.remarks)
-
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
-    async def command(self, line: str) -> None:
-        """Send a slash command by the prompt."""
-        self.screen.prompt.put(line)
-        await self.press("escape", "enter")
-
     async def run(self, *tasks: str) -> None:
         """One run a task, each to its end."""
         for task in tasks:
             await self.session.submit(task)
             await asyncio.wait_for(self.session.wait(), LIMIT)
-
-    async def opens(self, kind: type[Any]) -> Any:
-        """The screen of this kind, once it is on top and has been drawn."""
-        await self.until(lambda: isinstance(self.app.screen, kind) and self.app.screen.is_mounted)
-        return self.app.screen
-
-    def remarks(self) -> str:
-        """What stands in the remarks at the corner."""
-        return "\n".join(remark.message for remark in self.app._notifications)
-
-    def shown(self) -> str:
-        """Everything on the screen as text."""
-        return picture(self.app)
 
 
 @asynccontextmanager

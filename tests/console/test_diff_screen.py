@@ -34,7 +34,7 @@ async def test_the_changes_of_tools_and_commands_are_shown_file_by_file(tmp_path
     turns = [EDIT, COMMAND, FINISH, FINISH, large, FINISH]
     async with real_live(tmp_path, turns, files=FILES, size=(160, 45)) as console:
         await console.run("change it")
-        await console.command("/diff")
+        await console.say("/diff")
         await console.opens(DiffScreen)
         await console.until(lambda: "This file is no text." in console.shown())
         for name in ("b.bin", "by hand.md", "cart.py", "old.txt", "4 files  +2 −2"):
@@ -54,10 +54,10 @@ async def test_the_changes_of_tools_and_commands_are_shown_file_by_file(tmp_path
         await console.until(lambda: "1 - gone" in console.shown())
         await console.press("escape")
         await console.run("change nothing")
-        await console.command("/diff")
+        await console.say("/diff")
         await console.until(lambda: "This run has changed no file." in console.remarks())
         await console.run("write much")
-        await console.command("/diff")
+        await console.say("/diff")
         await console.opens(DiffScreen)
         await console.until(lambda: "10 + 10" in " ".join(console.shown().split()))
 

@@ -166,7 +166,7 @@ async def test_no_option_of_this_start_outweighs_what_was_chosen_for_the_fork(tm
     options: dict[str, object] = {"policy": "gigi", "model": "first", "theme": "agent-dark"}
     async with real_live(tmp_path, ["done"], overrides=options) as live:
         await live.run("go")
-        await live.command("/fork")
+        await live.say("/fork")
         await live.opens(ForkScreen)
         await live.press("right")
         went = goes_to(live.app)

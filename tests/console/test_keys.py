@@ -103,7 +103,7 @@ async def test_an_action_gets_another_key_by_pressing_it(
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     async with real_live(tmp_path, [], size=(120, 30)) as console:
-        await console.command("/keys")
+        await console.say("/keys")
         screen = await console.opens(KeysScreen)
 
         async def give(action: str, *keys: str) -> None:
@@ -142,7 +142,7 @@ async def test_an_action_gets_another_key_by_pressing_it(
         await console.press("escape")
 
         # The default again, also for what had lost it.
-        await console.command("/keys")
+        await console.say("/keys")
         screen = await console.opens(KeysScreen)
         screen.query_one(Input).value = "/help "
         await console.until(lambda: screen.list.chosen.name == "help")

@@ -335,12 +335,12 @@ async def test_context_shows_what_fills_the_window_and_closes() -> None:
     async with live() as console:
         console.session.start("a task of some words")
         await console.say("/context")
-        await console.until(lambda: isinstance(console.app.screen, ReportScreen))
+        await console.opens(ReportScreen)
         text = "\n".join(text_of(line) for line in console.app.screen.query_one(ReportPane).draw(60, 30))
         assert "■ task" in text
         assert "/compact makes a summary" in text
         await console.press("escape")
-        await console.until(lambda: isinstance(console.app.screen, LiveScreen))
+        await console.opens(LiveScreen)
 
 
 async def test_skills_are_shown_with_what_is_wrong_and_one_can_be_asked_for() -> None:
@@ -348,7 +348,7 @@ async def test_skills_are_shown_with_what_is_wrong_and_one_can_be_asked_for() ->
         good = Skill("release", "How a [b]release[/b] is made.", Path("/w"), ".agents/skills/release", False)
         console.session.skills = Skills((good,), (BadSkill(".agents/skills/x", "it has no description"),))
         await console.say("/skills")
-        await console.until(lambda: isinstance(console.app.screen, ReportScreen))
+        await console.opens(ReportScreen)
         text = "\n".join(text_of(line) for line in console.app.screen.query_one(ReportPane).draw(60, 30))
         for part in (
             "release  of the checkout",
@@ -471,7 +471,7 @@ async def test_the_last_line_shows_the_keys_that_matter_now() -> None:
 async def test_a_click_on_a_hint_is_its_key_in_a_screen_above_too() -> None:
     async with live() as console:
         await console.press("ctrl+l")
-        await console.until(lambda: isinstance(console.app.screen, InboxScreen))
+        await console.opens(InboxScreen)
         place = "Enter go to its card  ↑↓ choose  Esc".index("Esc")
         assert await console.pilot.click("InboxScreen KeyHints", offset=(place, 0))
         await console.until(lambda: console.app.screen is console.screen)
@@ -538,12 +538,12 @@ async def test_leaving_asks_while_a_run_goes_on_and_closes_the_session() -> None
     async with live() as console:
         console.session.start()
         await console.press("ctrl+q")
-        await console.until(lambda: isinstance(console.app.screen, LeaveScreen))
+        await console.opens(LeaveScreen)
         await console.press("s")
         await console.until(lambda: console.app.screen is console.screen)
         assert ("close",) not in console.session.done
         await console.press("ctrl+q")
-        await console.until(lambda: isinstance(console.app.screen, LeaveScreen))
+        await console.opens(LeaveScreen)
         await console.press("q")
         await console.until(lambda: ("close",) in console.session.done)
     assert console.app.return_code == 0

@@ -149,12 +149,12 @@ async def test_a_command_with_a_model_runs_with_it_alone(
             return NameCheck(known, "" if known else f"litellm knows no provider for {name!r}.")
 
         monkeypatch.setattr(console.session, "check_model", check)
-        await console.command("/wrong")
+        await console.say("/wrong")
         await console.until(lambda: "Nothing was sent" in console.remarks())
         assert "The model of /wrong: litellm knows no provider for 'nosuch/thing'." in console.remarks()
         assert console.screen.prompt.text == "/wrong"
         assert not console.session.state.run.number
-        await console.command("/small")
+        await console.say("/small")
         await console.until(lambda: console.session.state.run.outcome is not None)
         state = console.session.state
         assert (state.run.model, state.session.model, state.model) == ("openai/small", "scripted", "scripted")
@@ -163,7 +163,7 @@ async def test_a_command_with_a_model_runs_with_it_alone(
         assert console.session.state.run.model == "scripted"
         await console.session.submit("Wait for it.")
         await console.until(lambda: console.session.state.conversation.calls)
-        await console.command("/slow")
+        await console.say("/slow")
         await console.until(lambda: "another run is under way" in console.remarks())
         assert (console.screen.prompt.text, console.session.state.queue) == ("/slow", ())
         await console.session.stop()

@@ -43,10 +43,10 @@ async def test_an_earlier_prompt_is_found_by_its_letters(tmp_path: Path) -> None
 
 async def test_an_own_command_is_run_shown_once_and_goes_with_the_next_message(tmp_path: Path) -> None:
     async with real_live(tmp_path, [FINISH, FINISH]) as console:
-        await console.command("!echo thr''ee; pwd; exit 3")
+        await console.say("!echo thr''ee; pwd; exit 3")
         await console.until(lambda: "three" in console.shown())
         assert console.session.state.run.number == 0
-        await console.command("What is that?")
+        await console.say("What is that?")
         await console.until(lambda: console.session.state.run.outcome is not None)
         read = str(console.session.state.history.groups[0].messages[0]["content"])
         assert read.startswith("I ran `echo thr''ee; pwd; exit 3` myself. It printed:\n")
@@ -56,7 +56,7 @@ async def test_an_own_command_is_run_shown_once_and_goes_with_the_next_message(t
         assert console.session.state.run.task == "What is that?"
         await console.until(lambda: "with the output of $ echo thr''ee; pwd; exit 3" in console.shown())
         assert console.shown().count("three") == 1
-        await console.command("And now?")
+        await console.say("And now?")
         await console.until(lambda: console.session.state.run.number == 2)
         tasks = [group for group in console.session.state.history.groups if group.kind == "task"]
         assert tasks[-1].messages[0]["content"] == "And now?"
@@ -66,10 +66,10 @@ async def test_an_own_command_shows_what_it_prints_while_it_runs_and_esc_interru
     tmp_path: Path,
 ) -> None:
     async with real_live(tmp_path, [FINISH]) as console:
-        await console.command("!echo first; printf 'ten\\rtwenty'; sleep 300 & wait")
+        await console.say("!echo first; printf 'ten\\rtwenty'; sleep 300 & wait")
         await console.until(lambda: "first" in console.shown() and "twenty" in console.shown())
         assert "Esc interrupt" in console.shown()
-        await console.command("!echo second")
+        await console.say("!echo second")
         await console.until(lambda: console.screen.prompt.text == "!echo second")
         console.screen.prompt.put("")
         await console.press("escape")
@@ -86,7 +86,7 @@ async def test_an_own_command_shows_what_it_prints_while_it_runs_and_esc_interru
 async def test_reports_of_the_session(tmp_path: Path, command: str, says: str) -> None:
     async with real_live(tmp_path, [WRITE, FINISH]) as console:
         await console.run("write it")
-        await console.command(f"/{command}")
+        await console.say(f"/{command}")
         await console.opens(ReportScreen)
         pane = console.app.screen.query_one(ReportPane)
         await console.until(lambda: pane._lines)
@@ -97,7 +97,7 @@ async def test_clear_puts_a_new_session_in_the_place_of_this_one(tmp_path: Path)
     options: dict[str, object] = {"model": "scripted:recovery", "state_dir": tmp_path / "state"}
     async with real_live(tmp_path, [], overrides=options) as console:
         before = console.session.id
-        await console.command("/clear")
+        await console.say("/clear")
         await console.until(
             lambda: len(console.app.tabs) == 1 and console.app.tabs[0].session_id not in {"", before}
         )

@@ -29,7 +29,7 @@ TURNS: list[Any] = [write("a.txt", "one"), "first", write("b.txt", "new"), write
 
 async def open_screen(live: RealConsole, line: str = "/rewind") -> RewindScreen:
     """The screen, with its first preview."""
-    await live.command(line)
+    await live.say(line)
     screen = await live.opens(RewindScreen)
     assert isinstance(screen, RewindScreen)
     await looked(live, screen)
@@ -131,7 +131,7 @@ async def test_it_is_refused_in_words_while_a_run_goes_on(tmp_path: Path) -> Non
 )
 async def test_what_cannot_be_is_reported_in_words(tmp_path: Path, line: str, words: str) -> None:
     async with real_live(tmp_path, []) as live:
-        await live.command(line)
+        await live.say(line)
         await live.until(lambda: words in live.remarks())
         assert isinstance(live.app.screen, LiveScreen)
 
@@ -139,7 +139,7 @@ async def test_what_cannot_be_is_reported_in_words(tmp_path: Path, line: str, wo
 async def test_an_undo_without_a_rewind_is_reported_in_words(tmp_path: Path) -> None:
     async with real_live(tmp_path, TURNS) as live:
         await live.run("make it one")
-        await live.command("/rewind undo")
+        await live.say("/rewind undo")
         await live.until(lambda: "There is no rewind to take back" in live.remarks())
 
 
@@ -154,9 +154,9 @@ async def test_a_run_that_an_earlier_process_left_open_can_be_stopped_and_then_r
     ended = next(place for place, line in enumerate(lines) if b'"type":"iteration_finished"' in line)
     journal.write_bytes(b"".join(lines[: ended + 1]))
     async with real_live(tmp_path, TURNS, resume=folder) as live:
-        await live.command("/rewind")
+        await live.say("/rewind")
         await live.until(lambda: "Stop it first with /stop." in live.remarks())
-        await live.command("/stop")
+        await live.say("/stop")
         await live.until(lambda: not live.session.state.running)
         assert live.session.state.run.outcome is events.Outcome.INTERRUPTED
         assert live.session.state.metrics.model_calls == 1, "nothing was done before it ended"
@@ -254,7 +254,7 @@ async def test_the_palette_offers_both_going_back_and_taking_it_back(tmp_path: P
 
 async def test_undo_takes_back_message_by_message_and_redo_brings_back_one_by_one(tmp_path: Path) -> None:
     async with real_live(tmp_path, TURNS, files={"a.txt": "before"}) as live:
-        await live.command("/undo")
+        await live.say("/undo")
         await live.until(lambda: "no message to take back" in live.remarks())
         await live.run("make it one", "make it two")
         for message, files in (("make it two", BEFORE), ("make it one", {"a.txt": "before"})):

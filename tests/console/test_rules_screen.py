@@ -32,7 +32,7 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
         session.change_rules(added=["bash(echo *)"])
         session.kept_rules.add(["bash(make)"])
         await console.run("go")
-        await console.command("/permissions")
+        await console.say("/permissions")
         screen = await console.opens(RulesScreen)
         shown = console.shown()
         assert [row.rule.text for row in screen.list.rows] == ["bash(rm -rf *)", "bash(make)", "bash(echo *)"]
@@ -101,8 +101,8 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
         assert "deny  bash(curl *)" in console.shown()
         await console.press("escape")
         assert console.app.screen is console.screen
-        await console.command("/permissions deny bash(wget *) workspace")
+        await console.say("/permissions deny bash(wget *) workspace")
         await console.until(lambda: "holds in this workspace from now on" in console.remarks())
         assert [rule.text for rule in kept.rules()] == ["bash(curl *)", "bash(wget *)"]
-        await console.command("/permissions remove 99")
+        await console.say("/permissions remove 99")
         await console.until(lambda: "numbers the rules, from 1 to" in console.remarks())

@@ -148,7 +148,7 @@ async def test_the_gallery_shows_each_theme_at_once_restores_the_former_and_keep
         app = console.app
         await console.until(lambda: "mine" in app.theme_names)
         former = app.theme
-        await console.command("/theme")
+        await console.say("/theme")
         gallery = await console.opens(ThemeGallery)
         sources = {row.name: row.source for row in gallery.list.rows}
         assert (sources["mine"], sources[former], sources["nord"]) == ("yours", "agent-tui", "Textual")
@@ -159,7 +159,7 @@ async def test_the_gallery_shows_each_theme_at_once_restores_the_former_and_keep
         await console.until(lambda: app.theme == former)
         assert "theme" not in config.read_text()
 
-        await console.command("/theme")
+        await console.say("/theme")
         gallery = await console.opens(ThemeGallery)
         gallery.query_one(Input).value = "nord"
         await console.until(lambda: app.theme == "nord")

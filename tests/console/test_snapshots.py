@@ -327,7 +327,7 @@ async def _rule(console: LiveSession) -> None:
 async def _models(console: LiveSession) -> None:
     console.screen.opened.settings = console.session.settings  # type: ignore[union-attr,misc]
     console.screen.action_model()
-    await console.until(lambda: isinstance(console.app.screen, PickScreen))
+    await console.opens(PickScreen)
     console.app.clear_notifications()
 
 

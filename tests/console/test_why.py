@@ -116,7 +116,7 @@ async def test_w_on_the_card_and_on_a_pane_opens_it(tmp_path: Path) -> None:
         assert "What the detectors counted" in text
         assert "attempts.escalate" in text
         await console.press("escape")
-        await console.command("/jump timeline")
+        await console.say("/jump timeline")
         await console.until(
             lambda: console.screen.focused is not None and console.screen.focused.id == "timeline"
         )
