@@ -72,9 +72,13 @@ class SettingRow:
     value: str
     default: str
     origin: str
-    choices: tuple[str, ...] = ()
-    edited: str = ""
-    """How it is edited where not as a value."""
+    choices: tuple[str, ...]
+    """The values that are allowed, where they are few."""
+
+    @property
+    def edited(self) -> str:
+        """How it is edited where not as a value."""
+        return ELSEWHERE.get(self.key) or ("a table, edited as TOML" if self.group == "tables" else "")
 
     @property
     def is_table(self) -> bool:
@@ -92,46 +96,36 @@ class SettingError(ValueError):
 
 def setting_rows(settings: Settings) -> Iterator[SettingRow]:
     """Every setting of the schema, group by group."""
+
+    def row(key: str, group: str, note: str, value: str, default: str = "", kind: Any = None) -> SettingRow:
+        return SettingRow(key, group, note, value, default, settings.origin(key), _choices(kind))
+
     notes = field_notes(Settings)
     defaults = Settings(workspace=settings.workspace)
     listed = {key for keys in GROUPS.values() for key in keys} | OPTIONS_ONLY
-    plain = [name for name in Settings.model_fields if name not in listed and not _is_table(name)]
-    for group, keys in (*GROUPS.items(), ("other", tuple(plain))):
+    plain = tuple(name for name in Settings.model_fields if name not in listed and not _is_table(name))
+    for group, keys in (*GROUPS.items(), ("other", plain)):
         for key in keys:
-            value, default = getattr(settings, key), getattr(defaults, key)
-            yield SettingRow(
-                key, group, notes.get(key, ""), shown(key, value), shown(key, default), settings.origin(key),
-                _choices(Settings.model_fields[key].annotation), ELSEWHERE.get(key, ""),
-            )  # fmt: skip
+            value, default = (shown(key, getattr(each, key)) for each in (settings, defaults))
+            yield row(key, group, notes.get(key, ""), value, default, Settings.model_fields[key].annotation)
     for section, model in SECTIONS.items():
-        table = getattr(settings, section)
-        notes = field_notes(model)
+        about = field_notes(model)
         policy = preset(settings.policy) if section == "recovery" else None
         for name, field in model.model_fields.items():
             if name == "name":
                 continue
+            usual = field.get_default(call_default_factory=True) if policy is None else getattr(policy, name)
+            given = getattr(getattr(settings, section), name)
+            value, default = shown(name, usual if given is None else given), shown(name, usual)
             key = f"{section}.{field.alias or name}"
-            default = (
-                getattr(policy, name) if policy is not None else field.get_default(call_default_factory=True)
-            )
-            value = getattr(table, name)
-            value = default if value is None else value
-            yield SettingRow(
-                key, section, notes.get(name, ""), shown(name, value), shown(name, default), settings.origin(key),
-                _choices(field.annotation),
-            )  # fmt: skip
-    notes = field_notes(Settings)
+            yield row(key, section, about.get(name, ""), value, default, field.annotation)
     for name in Settings.model_fields:
         if _is_table(name) and name not in SECTIONS:
-            value = getattr(settings, name)
-            note = notes.get(name, "") or " ".join((type(value).__doc__ or "").split())
-            edited = ELSEWHERE.get(name, "a table, edited as TOML")
-            yield SettingRow(name, "tables", note, _counted(value), "", settings.origin(name), (), edited)
-    hints, note = settings.recovery.hints, field_notes(RecoverySection)["hints"]
-    yield SettingRow(
-        "recovery.hints", "tables", note, ", ".join(each.pattern for each in hints), "",
-        settings.origin("recovery.hints"), (), "a table, edited as TOML",
-    )  # fmt: skip
+            table = getattr(settings, name)
+            note = notes.get(name, "") or " ".join((type(table).__doc__ or "").split())
+            yield row(name, "tables", note, _counted(table))
+    patterns = ", ".join(hint.pattern for hint in settings.recovery.hints)
+    yield row("recovery.hints", "tables", field_notes(RecoverySection)["hints"], patterns)
 
 
 def toml_value(key: str, text: str) -> Any:
