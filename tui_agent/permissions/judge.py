@@ -96,7 +96,9 @@ class Permissions:
     """The rules that hold in a workspace, with the mode that decides where none of them applies."""
 
     def __init__(self, rules: Sequence[Rule], workspace: Path, approve: Approval = Approval.ASK) -> None:
-        self._rules = {each: [rule for rule in rules if rule.decision is each] for each in Decision}
+        by_decision = {each: [rule for rule in rules if rule.decision is each] for each in Decision}
+        self._narrowing = [*by_decision[Decision.DENY], *by_decision[Decision.ASK]]
+        self._allowing = by_decision[Decision.ALLOW]
         self._root = Path(os.path.realpath(workspace))
         self._approve = approve
 
@@ -118,8 +120,7 @@ class Permissions:
         names = self._names(path, self._root)
         return not any(
             rule.names("read_file") and not rule.covers_all and any(rule.matches_path(name) for name in names)
-            for decision in (Decision.DENY, Decision.ASK)
-            for rule in self._rules[decision]
+            for rule in self._narrowing
         )
 
     def suggestions(self, tool: str, arguments: Mapping[str, Any], judgement: Judgement) -> tuple[str, ...]:
@@ -162,19 +163,17 @@ class Permissions:
         return Decision.ALLOW, free.get(effect, f"--approve {self._approve}")
 
     def _whole(self, tool: str, effect: str) -> Finding:
-        for decision in (Decision.DENY, Decision.ASK, Decision.ALLOW):
-            for rule in self._rules[decision]:
-                if rule.covers_all and rule.names(tool):
-                    return Finding(tool, decision, rule)
+        for rule in (*self._narrowing, *self._allowing):
+            if rule.covers_all and rule.names(tool):
+                return Finding(tool, rule.decision, rule)
         decision, why = self._default(effect)
         return Finding(tool, decision, None, why, suggestion=tool)
 
     def _address(self, tool: str, effect: str, url: str) -> Finding:
         host = host_of(url)
-        for decision in (Decision.DENY, Decision.ASK, Decision.ALLOW):
-            for rule in self._rules[decision]:
-                if rule.names(tool) and (rule.covers_all or (host and rule.matches_domain(host))):
-                    return Finding(f"{tool} {host or url}", decision, rule)
+        for rule in (*self._narrowing, *self._allowing):
+            if rule.names(tool) and (rule.covers_all or (host and rule.matches_domain(host))):
+                return Finding(f"{tool} {host or url}", rule.decision, rule)
         decision, why = self._default(effect)
         return Finding(
             f"{tool} {host or url}", decision, None, why, suggestion=f"{tool}({host})" if host else ""
@@ -186,15 +185,14 @@ class Permissions:
         """One file that a tool or the shell opens. `own`: by a tool of ours, which has its own walls."""
         writes = tool in WRITES
         names = [name for folder in folders for name in self._names(word.text, folder)]
-        for decision in (Decision.DENY, Decision.ASK):
-            for rule in self._rules[decision]:
-                if rule.names(tool) and any(rule.matches_path(name) for name in names):
-                    return Finding(subject, decision, rule)
+        for rule in self._narrowing:
+            if rule.names(tool) and any(rule.matches_path(name) for name in names):
+                return Finding(subject, rule.decision, rule)
         if word.kind != "literal":
             return Finding(subject, Decision.ASK, None, "it is not known which file this is")
         guarded = any(self._is_guarded(name) for name in names)
         if not guarded or not writes:
-            for rule in self._rules[Decision.ALLOW]:
+            for rule in self._allowing:
                 if rule.names(tool) and all(rule.matches_path(name) for name in names):
                     outside = any(name.startswith("/") for name in names)
                     if not outside or (rule.pattern or "").startswith("/") or own:
@@ -225,12 +223,12 @@ class Permissions:
     # Commands
 
     def _command(self, command: str, depth: int = 0) -> list[Finding]:
-        for decision in (Decision.DENY, Decision.ASK, Decision.ALLOW):
-            for rule in self._rules[decision]:
-                if rule.names(COMMAND_TOOL) and (rule.covers_all or rule.is_exactly(command)):
-                    if decision is not Decision.ALLOW:
-                        return [Finding(command, decision, rule)]
-                    return self._narrowed(self._parts(command, depth), Finding(command, decision, rule))
+        for rule in (*self._narrowing, *self._allowing):
+            if rule.names(COMMAND_TOOL) and (rule.covers_all or rule.is_exactly(command)):
+                found = Finding(command, rule.decision, rule)
+                if rule.decision is not Decision.ALLOW:
+                    return [found]
+                return self._narrowed(self._parts(command, depth), found)
         return self._parts(command, depth) or [Finding(command, Decision.ASK, None, "it holds no command")]
 
     def _narrowed(self, parts: Sequence[Finding], allowed: Finding) -> list[Finding]:
@@ -269,7 +267,7 @@ class Permissions:
         against = self._against(command, folders, depth)
         if against is not None:
             return replace(against, subject=subject)
-        for rule in self._rules[Decision.ALLOW]:
+        for rule in self._allowing:
             if rule.names(COMMAND_TOOL) and rule.pattern is not None and covers(rule, command):
                 return Finding(subject, Decision.ALLOW, rule)
         inner = within(command)
@@ -293,13 +291,12 @@ class Permissions:
         """The rule that forbids this command or makes it ask: itself, and all that it could run or touch."""
         candidates = list(_runnable(command, depth))
         uncertain: Finding | None = None
-        for decision in (Decision.DENY, Decision.ASK):
-            for rule in self._rules[decision]:
-                says = self._says(rule, candidates, folders)
-                if says == "yes":
-                    return Finding("", decision, rule)
-                if says == "perhaps" and uncertain is None:
-                    uncertain = Finding("", Decision.ASK, rule, "it is not known whether this rule means it")
+        for rule in self._narrowing:
+            says = self._says(rule, candidates, folders)
+            if says == "yes":
+                return Finding("", rule.decision, rule)
+            if says == "perhaps" and uncertain is None:
+                uncertain = Finding("", Decision.ASK, rule, "it is not known whether this rule means it")
         return uncertain
 
     def _says(self, rule: Rule, candidates: Sequence[SimpleCommand], folders: Sequence[Path]) -> str:
