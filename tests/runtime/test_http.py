@@ -119,6 +119,15 @@ async def test_broken_json_is_told_and_the_history_stays_one_that_providers_take
     assert call.failure.kind is events.FailureKind.INVALID_TOOL_CALL
 
 
+async def test_calls_of_odd_names_go_back_with_names_that_servers_take(
+    host: KeptHost, tmp_path: Path
+) -> None:
+    answers = [server.calls([("", '{"command": "ls"}'), ("my tool!", "{}")]), server.text("ok")]
+    _, _, requests = await run_agent(host, tmp_path, answers, policy="gigi")
+    (asked,) = [message for message in requests[1] if message.get("tool_calls")]
+    assert [call["function"]["name"] for call in asked["tool_calls"]] == ["unnamed", "my_tool_"]
+
+
 async def test_a_call_that_the_length_limit_cut_is_not_blamed_on_its_json(
     host: KeptHost, tmp_path: Path
 ) -> None:

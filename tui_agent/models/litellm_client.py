@@ -7,7 +7,6 @@ them, so the raw chunks are looked at on their way through; what goes wrong beco
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 from collections import defaultdict
@@ -60,9 +59,6 @@ _NOT_TAKEN = re.compile(
 
 _PLAIN_BODY = frozenset({"anthropic", "bedrock", "gemini", "vertex_ai", "vertex_ai_beta"})
 """Providers for which litellm takes further fields of the body one by one."""
-
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]+")
-"""What providers refuse in the name of a call, also of one that a model invented."""
 
 
 @dataclass
@@ -170,7 +166,7 @@ class LitellmClient:
         habits = self._habits[at.name, at.api_base]
         messages = [
             with_images(
-                restored(_sendable(message), at.facts.provider, with_carried=habits.carried),
+                restored(message, at.facts.provider, with_carried=habits.carried),
                 seen=self._sees(at),
             )
             for message in request.messages
@@ -477,26 +473,6 @@ def _cached(usage: dict[str, Any]) -> tuple[int | None, int | None]:
     return read, first(details.get("cache_creation_tokens"), usage.get("cache_creation_input_tokens"))
 
 
-def _sendable(message: dict[str, Any]) -> dict[str, Any]:
-    """The message with every call's arguments as a JSON object, and a name that can be one.
-
-    The history keeps what the model wrote, broken or not; many servers check it again and refuse the request.
-    """
-    calls = message.get("tool_calls")
-    if not calls:
-        return message
-    return {**message, "tool_calls": [{**call, "function": _as_function(call["function"])} for call in calls]}
-
-
-def _as_function(written: dict[str, Any]) -> dict[str, Any]:
-    name, arguments = written["name"], written["arguments"]
-    return {
-        **written,
-        "name": _NO_NAME.sub("_", name)[:64] or "unnamed",
-        "arguments": arguments if _is_object(arguments) else json.dumps({"not_json": arguments}),
-    }
-
-
 def _tools_of(messages: list[dict[str, Any]]) -> dict[str, Any]:
     """The tools that a history calls, offered so that none is to be called; nothing where it calls none."""
     names = {call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()}
@@ -506,10 +482,3 @@ def _tools_of(messages: list[dict[str, Any]]) -> dict[str, Any]:
         for name in sorted(names)
     ]
     return {"tools": tools, "tool_choice": "none"} if tools else {}
-
-
-def _is_object(arguments: str) -> bool:
-    try:
-        return isinstance(json.loads(arguments), dict)
-    except ValueError:
-        return False
