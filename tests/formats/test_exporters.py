@@ -17,6 +17,7 @@ import pytest
 from tests.formats import samples
 from tests.formats.loading import load_transcript
 from tui_agent.core.events import (
+    ApprovalAnswered,
     EscalationAnswered,
     EscalationRaised,
     Event,
@@ -36,6 +37,7 @@ from tui_agent.core.events import (
     Outcome,
     ParentPoint,
     ReplyFinished,
+    Rewound,
     RunFinished,
     RunStarted,
     SessionStarted,
@@ -280,12 +282,18 @@ def test_what_people_read_holds_no_name_of_the_code(form: Format) -> None:
                 EscalationRaised(id="q", question="?", source="ask_operator"),
                 EscalationAnswered.model_validate(answered),
             ]
+        for decision in ("once", "session", "always", "everywhere", "deny"):
+            listed.append(ApprovalAnswered.model_validate({"id": "a", "decision": decision, "by": "rule"}))
+        listed.append(Rewound(scope="both", to_seq=1))
         listed.append(HookReported(hook="PreToolUse", command="check", status="timed_out"))
         listed.append(RunFinished(outcome=outcome))
     events = [event.stamped(seq, float(seq)) for seq, event in enumerate(listed, 1)]
     text = re.sub(r"<style>.*?</style>|<[^>]+>|\\", "", export_session(events, form), flags=re.DOTALL)
     assert [name for name in raw if "_" in name and name in text] == []
     assert "retry once" in text
+    if form == "text":
+        assert "APPROVAL allowed in this workspace for good by a permission rule\n" in text
+        assert "REWOUND conversation and files went back to event 1\n" in text
     lines = "\n".join(event_line(event, WORDS) for event in events)
     assert [name for name in raw if "_" in name and name in lines] == []
 

@@ -85,7 +85,7 @@ async def test_near_the_end_of_the_window_a_summary_replaces_whole_exchanges(tmp
 
 
 NO_SUMMARY = [
-    ("the model fails", {"fault": {"kind": "server"}}, "server fault"),
+    ("the model fails", {"fault": {"kind": "server"}}, "server error"),
     ("it says nothing", {"text": "  "}, "wrote no summary"),
     ("it writes without end", {"text": "word " * 3_000}, "too long"),
     ("it is cut", {"text": "Goal: re", "finish_reason": "length"}, "cut by the reply's length limit"),

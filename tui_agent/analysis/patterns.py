@@ -85,5 +85,5 @@ def _failures(listed: Iterable[events.Event]) -> Iterator[events.Failure]:
                 yield event.failure
             case events.ModelFaulted(fault=fault):
                 yield events.Failure(
-                    kind=events.FailureKind.MODEL_API, message=f"{fault.kind}: {fault.message}"
+                    kind=events.FailureKind.MODEL_API, message=f"{fault.kind.in_words}: {fault.message}"
                 )

@@ -12,6 +12,7 @@ from pathlib import Path
 from tui_agent.analysis.patterns import joined
 from tui_agent.analysis.runs import FileReport, First, RunReport
 from tui_agent.analysis.summary import LEVELS, Summary, Trips, summaries
+from tui_agent.core.names import FailureKind
 from tui_agent.terminal_text import json_text, visible
 
 Table = Callable[[Sequence[str], Sequence[Sequence[str]], int], str]
@@ -136,7 +137,13 @@ def _patterns(files: Sequence[FileReport], most: int) -> str:
     if not found or not most:
         return ""
     body = [
-        [str(seen.failures), str(seen.runs), pattern.kind, visible(pattern.tool), visible(pattern.line)]
+        [
+            str(seen.failures),
+            str(seen.runs),
+            FailureKind(pattern.kind).in_words,
+            visible(pattern.tool),
+            visible(pattern.line),
+        ]
         for pattern, seen in found[:most]
     ]
     more = f"\n{len(found) - most} more patterns (--patterns N shows N).\n" if len(found) > most else ""

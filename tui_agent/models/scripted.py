@@ -238,7 +238,8 @@ def _model_fault(fault: ScriptedFault, pace: float) -> ModelFault:
     return ModelFault(
         Fault(
             kind=FaultKind(fault.kind),
-            message=fault.message or f"The scripted model answered with a {fault.kind} fault.",
+            message=fault.message
+            or f"The scripted model answered with a fault ({FaultKind(fault.kind).in_words}).",
             advice=fault.advice,
             status=fault.status,
             retry_after=None if wait is None else wait * pace,

@@ -67,6 +67,19 @@ class ApprovalAnswered(Event):
     input: dict[str, JsonValue] | None = None
     by: Literal["operator", "rule", "policy"] = "operator"
 
+    @property
+    def in_words(self) -> str:
+        """What was decided, and by whom."""
+        decided = {
+            "once": "allowed once",
+            "session": "allowed for this session",
+            "always": "allowed in this workspace for good",
+            "everywhere": "allowed everywhere for good",
+            "deny": "denied",
+        }
+        who = {"operator": "the operator", "rule": "a permission rule", "policy": "the approval mode"}
+        return f"{decided[self.decision]} by {who[self.by]}" + (f": {self.reason}" if self.reason else "")
+
 
 class EscalationRaised(Event):
     """The loop needs the operator. `source` is a detector's name, `ask_operator`, `model` or `budget`."""

@@ -114,3 +114,11 @@ class Rewound(Event):
     ref: str = ""
     undo_ref: str = ""
     files: tuple[str, ...] = ()
+
+    @property
+    def in_words(self) -> str:
+        """What went back, and where to."""
+        if self.undoes:
+            return f"took back the rewind of event {self.undoes}"
+        what = "conversation and files" if self.scope == "both" else self.scope
+        return f"{what} went back to event {self.to_seq}"

@@ -90,12 +90,6 @@ def _verdict(event: events.VerdictReached) -> tuple[str, str] | None:
     return None if event.level is events.Level.CONTINUE and not event.reason else ("verdict", event.reason)
 
 
-def _rewound(event: events.Rewound) -> tuple[str, str]:
-    if event.undoes:
-        return "operator", f"took back the rewind of event {event.undoes}"
-    return "operator", f"rewound {event.scope} to event {event.to_seq}"
-
-
 def _compacted(event: events.Compacted) -> tuple[str, str]:
     return (
         "window",
@@ -138,7 +132,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     events.BudgetRaised: lambda event: ("operator", event.in_words),
     events.HookReported: _hook,
     events.Notice: lambda event: ("notice", event.text),
-    events.Rewound: _rewound,
+    events.Rewound: lambda event: ("operator", event.in_words),
     events.ServerChanged: lambda event: ("server", event.in_words),
     events.ServerAnswered: lambda event: ("operator", f"MCP server {event.server}: {event.decision}"),
     events.RunFinished: lambda event: (

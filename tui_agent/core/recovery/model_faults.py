@@ -201,11 +201,11 @@ def _transient(
     if (tries < allowed or away) and not too_long:
         delay = max(backoff(policy, tries, jitter), asked)
         of = f" of {allowed}" if tries < allowed else ""
-        return FaultPlan("retry", f"{fault.kind.value}: try {tries + 1}{of} in {delay:.1f} s", delay)
+        return FaultPlan("retry", f"{fault.kind.in_words}: try {tries + 1}{of} in {delay:.1f} s", delay)
     why = (
-        f"{fault.kind.value}: the provider asks to wait {asked:.0f} s"
+        f"{fault.kind.in_words}: the provider asks to wait {asked:.0f} s"
         if too_long
-        else f"{fault.kind.value}: {tries} {'try' if tries == 1 else 'tries'} failed"
+        else f"{fault.kind.in_words}: {tries} {'try' if tries == 1 else 'tries'} failed"
     )
     unused = _unused(faults, fallbacks)
     if unused:

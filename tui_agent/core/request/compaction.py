@@ -243,7 +243,7 @@ def _blocked(state: RunState) -> Iterator[str]:
 
 def _ring(state: RunState) -> Iterable[str]:
     slots = (slot for slot in state.recovery.ring.slots if slot is not None)
-    return (f"{slot.kind.value} {slot.tool}: {slot.message}" for slot in slots)
+    return (f"{slot.kind.in_words}, {slot.tool}: {slot.message}" for slot in slots)
 
 
 def _line(text: str) -> str:

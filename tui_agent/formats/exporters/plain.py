@@ -115,11 +115,11 @@ def _frame(event: events.Event) -> Iterator[str]:
             yield f"HOOK {event.hook} {event.status_in_words}: {event.command}"
             yield from (event.error or event.context).splitlines()
         case events.ApprovalAnswered():
-            yield f"APPROVAL {event.decision} by {event.by}" + (f": {event.reason}" if event.reason else "")
+            yield f"APPROVAL {event.in_words}"
         case events.SettingChanged() | events.RulesChanged():
             yield f"SETTING {event.in_words}"
         case events.Rewound():
-            yield f"REWOUND {event.scope} to event {event.to_seq}"
+            yield f"REWOUND {event.in_words}"
 
 
 def _operator(event: events.OperatorSpoke | events.MessageQueued | events.OwnCommandEnded) -> Iterator[str]:
