@@ -71,3 +71,23 @@ async def test_a_frame_lays_out_and_paints_once(tmp_path: Path, monkeypatch: pyt
         done.clear()
         screen._screen_resized(screen.size)
         assert done == []
+
+
+async def test_what_goes_is_painted_over_also_when_the_map_is_asked_for_before_the_layout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with real_live(tmp_path, []) as console:
+        screen, compositor = console.screen, console.screen._compositor
+        console.app.notify("A remark.", timeout=60)
+        await console.until(lambda: screen.query("Toast") and screen.query_one("Toast").region.area)
+        place = screen.query_one("Toast").region
+        painted: list[Region] = []
+        monkeypatch.setattr(
+            compositor, "render_update", lambda **_: painted.extend(compositor._dirty_regions)
+        )
+        screen.query_one("ToastRack").styles.display = "none"
+        compositor._full_map_invalidated = True
+        assert screen.query_one("Toast") not in compositor.full_map
+        screen._layout_required = True
+        screen._on_timer_update()
+        assert any(region.contains_region(place) for region in painted)

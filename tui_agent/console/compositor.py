@@ -14,6 +14,7 @@ from textual.screen import Screen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from textual._compositor import CompositorMap
     from textual.geometry import Size
     from textual.strip import Strip
     from textual.widget import Widget
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
 
 class SparingCompositor(Compositor):
     """Renders, front to back, only those lines of a widget of which something can be seen."""
+
+    @property
+    def full_map(self) -> CompositorMap:
+        """Where all widgets are. Textual also makes it anew when it is asked between two layouts, and the next
+        layout then finds nothing changed: what came, went or moved is painted all the same.
+        """
+        before, now = self._full_map, super().full_map
+        if now is not before:
+            changed = (place.clip.intersection(place.region) for _, place in before.items() ^ now.items())
+            self._dirty_regions.update(region for region in changed if region)
+        return now
 
     def _render_chops(
         self, crop: Region, is_rendered_line: Callable[[int], bool]
