@@ -272,6 +272,31 @@ def test_calls_are_merged_from_their_pieces(pieces: list[Piece], calls: list[tup
     assert [(call.id, call.name, call.arguments) for call in assembler.calls(cut=False)] == calls
 
 
+TAGGED = {
+    "a thought and a text": ("<think>Hm, a < b.</think>\n\nIt is done.", "It is done.", "Hm, a < b."),
+    "blanks before it": (" \n<think>\nHm</think>Done", "Done", "\nHm"),
+    "a thought alone": ("<think>Hm</think>", "", "Hm"),
+    "a thought that was cut": ("<think>Hm, </thi", "", "Hm, </thi"),
+    "the beginning of a tag": ("<thi", "<thi", ""),
+    "another tag": ("<thin>a</thin>", "<thin>a</thin>", ""),
+    "a tag that is talked about": ("Write <think>a</think>.", "Write <think>a</think>.", ""),
+    "blanks alone": (" \n", " \n", ""),
+    "a second one": ("<think>a</think><think>b</think>c", "<think>b</think>c", "a"),
+}
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize(("sent", "text", "reasoning"), TAGGED.values(), ids=TAGGED)
+def test_reasoning_that_a_server_leaves_in_the_text_is_told_from_it(
+    sent: str, text: str, reasoning: str, size: int
+) -> None:
+    assembler = ReplyAssembler()
+    shown = [assembler.add(text=sent[at : at + size]) for at in range(0, len(sent), size)]
+    assert (assembler.text, assembler.reasoning) == (text, reasoning)
+    assert text.startswith("".join(each[0] for each in shown))
+    assert reasoning.startswith("".join(each[1] for each in shown))
+
+
 def test_missing_ids_are_made_and_differ() -> None:
     assembler = ReplyAssembler()
     assembler.add_call(0, None, "bash", "{}")

@@ -22,7 +22,7 @@ from tests.servers import ModelServer, Said
 from tests.servers.anthropic import Anthropic
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
-from tui_agent.core.projections.entries import CallEntry, FaultEntry
+from tui_agent.core.projections.entries import CallEntry, FaultEntry, ReplyEntry
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.core.state import ASK_OPERATOR
@@ -150,6 +150,23 @@ async def test_a_reply_that_says_nothing_is_asked_for_again_and_no_answer(
     assert len(requests) == 2
     (entry,) = [entry for entry in session.state.conversation.entries if isinstance(entry, FaultEntry)]
     assert entry.fault.kind is events.FaultKind.BAD_OUTPUT
+
+
+async def test_thoughts_that_a_server_leaves_in_the_text_are_no_answer_and_no_words_to_send_back(
+    host: KeptHost, tmp_path: Path
+) -> None:
+    answers = [
+        server.calls([("bash", '{"command": "exit 3"}')], say="<think>Try it.</think>\nLet me see."),
+        server.text("<think>Should I ask? No.</think>\n\nI give up."),
+        server.text("<think>Again.</think>Done."),
+    ]
+    session, finished, requests = await run_agent(host, tmp_path, answers)
+    assert finished.answer == "Done."
+    assert len(requests) == 3  # the question was a thought: the second reply is rejected
+    assert "think>" not in json.dumps([message.get("content") for message in requests[-1]])
+    assert "Let me see." in json.dumps(requests[-1])
+    texts = [entry.reasoning for entry in session.state.conversation.entries if isinstance(entry, ReplyEntry)]
+    assert texts == ["Try it.", "Should I ask? No.", "Again."]
 
 
 async def test_a_text_of_blanks_is_no_message_of_the_model(host: KeptHost, tmp_path: Path) -> None:

@@ -121,7 +121,6 @@ READ: dict[str, tuple[str, str]] = {
         '```tool_call\n{"name": "bash", "arguments": {"command": "```tool_call"}}\n```',
         "bash",
     ),
-    "behind a thought": (f"<think>```tool_call\n{{}}\n```</think>\n```tool_call\n{CALL}\n```", "bash"),
     "as JSON of a known tool": (f"```json\n{CALL}\n```", "bash"),
     "under another label": (f"```tool\n{CALL}\n```", "bash"),
     "JSON of nothing known": ('```json\n{"name": "Ada", "arguments": {}}\n```', ""),

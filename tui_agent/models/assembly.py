@@ -1,7 +1,7 @@
 """Puts a reply together from its streamed pieces: text, reasoning, and tool calls merged by their index.
 
 The pieces are plain values; no library is needed. Servers differ: some repeat a function's name or the id
-in every piece, some send no id, some give every call the index 0.
+in every piece, some send no id, some give every call the index 0, some leave the reasoning in the text.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tui_agent.core.events import ToolCall
 
@@ -58,12 +59,55 @@ def _whole_characters(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+_OPENING, _CLOSING = "<think>", "</think>"
+
+
+class _TaggedReasoning:
+    """Takes the reasoning out of a text that begins with it, between the tags that models write around it."""
+
+    def __init__(self) -> None:
+        self.stage: Literal["opening", "reasoning", "gap", "text"] = "opening"
+        self.held = ""
+        """The end of what came, where it may be a part of a tag."""
+
+    def split(self, piece: str) -> tuple[str, str]:
+        """The text and the reasoning that the piece adds."""
+        piece, self.held = self.held + piece, ""
+        reasoning = ""
+        if self.stage == "opening":
+            start = piece.lstrip()
+            if len(start) < len(_OPENING) and _OPENING.startswith(start):
+                self.held = piece
+                return "", ""
+            tagged = start.startswith(_OPENING)
+            self.stage = "reasoning" if tagged else "text"
+            piece = start[len(_OPENING) :] if tagged else piece
+        if self.stage == "reasoning":
+            reasoning, closed, piece = piece.partition(_CLOSING)
+            if not closed:
+                whole = len(reasoning) - _overlap(reasoning, _CLOSING)
+                self.held = reasoning[whole:]
+                return "", reasoning[:whole]
+            self.stage = "gap"
+        if self.stage == "gap":
+            piece = piece.lstrip()
+            if piece:
+                self.stage = "text"
+        return piece, reasoning
+
+
+def _overlap(text: str, tag: str) -> int:
+    """How many characters at the text's end may be the beginning of the tag."""
+    return next((size for size in range(len(tag) - 1, 0, -1) if text.endswith(tag[:size])), 0)
+
+
 class ReplyAssembler:
     """Collects the pieces of one reply."""
 
     def __init__(self) -> None:
         self._text = _GrowingText()
         self._reasoning = _GrowingText()
+        self._tagged = _TaggedReasoning()
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
         self._size = 0
@@ -71,12 +115,12 @@ class ReplyAssembler:
     @property
     def text(self) -> str:
         """All text so far."""
-        return str(self._text)
+        return str(self._text) + (self._tagged.held if self._tagged.stage == "opening" else "")
 
     @property
     def reasoning(self) -> str:
         """All reasoning so far."""
-        return str(self._reasoning)
+        return str(self._reasoning) + (self._tagged.held if self._tagged.stage == "reasoning" else "")
 
     @property
     def empty(self) -> bool:
@@ -86,7 +130,8 @@ class ReplyAssembler:
     def add(self, text: str = "", reasoning: str = "") -> tuple[str, str]:
         """A piece of text or reasoning; returns both as they can be shown. Raises `ReplyTooLongError`."""
         self._grow(len(text) + len(reasoning))
-        return self._text.add(text), self._reasoning.add(reasoning)
+        text, tagged = self._tagged.split(text)
+        return self._text.add(text), self._reasoning.add(reasoning + tagged)
 
     def add_call(
         self,

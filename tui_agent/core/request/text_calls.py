@@ -24,7 +24,6 @@ FORM = (
 )
 
 _OPENINGS = re.compile(r"```[ \t]*tool_?call\w*[ \t]*\r?\n?|<tool_call>", re.IGNORECASE)
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL | re.IGNORECASE)
 _JSON_FENCE = re.compile(r"```\w*[ \t]*\r?\n(\s*\{.*?\})\s*```\s*\Z", re.DOTALL)
 _LONGEST_SHOWN = 200
 
@@ -129,11 +128,9 @@ def _fenced(function: dict[str, Any]) -> str:
 
 def read(text: str, tools: Sequence[str] = ()) -> TextReply:
     """The call in a reply of text. `tools`: names by which a fence without a label is known to be a call."""
-    thought = _THOUGHT.match(text)
-    start = thought.end() if thought else 0
-    openings = list(_OPENINGS.finditer(text, start))
+    openings = list(_OPENINGS.finditer(text))
     if not openings:
-        return _unlabelled(text, start, tools)
+        return _unlabelled(text, tools)
     before = text[: openings[0].start()].rstrip()
     bodies = list(_bodies(text, openings))
     if len(bodies) > 1:
@@ -159,9 +156,9 @@ def _bodies(text: str, openings: Sequence[re.Match[str]]) -> Iterator[str]:
         yield rest[: space + length].strip()
 
 
-def _unlabelled(text: str, start: int, tools: Sequence[str]) -> TextReply:
+def _unlabelled(text: str, tools: Sequence[str]) -> TextReply:
     """A fence at the end that holds a call of a known tool is one, whatever its label."""
-    found = _JSON_FENCE.search(text, start)
+    found = _JSON_FENCE.search(text)
     if found is not None:
         reply = _one(text[: found.start()].rstrip(), found[1].strip())
         if reply.problem is None and reply.name in tools:
