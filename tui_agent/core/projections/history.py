@@ -75,8 +75,8 @@ class History:
     groups: AppendLog[Group] = field(default_factory=AppendLog)
     totals: AppendLog[int] = field(default_factory=AppendLog)
     """For each group, the estimated tokens of all groups up to it."""
-    words: AppendLog[int] = field(default_factory=AppendLog)
-    """Places of the groups that are no exchange."""
+    messages_at: AppendLog[int] = field(default_factory=AppendLog)
+    """Places of the groups that are one message each: tasks, the operator's messages, news."""
     run: int = 0
     reply: events.ReplyFinished | None = None
     results: tuple[AnyResult, ...] = ()
@@ -127,7 +127,7 @@ class History:
     def plus(self, group: Group, **changes: Any) -> History:
         """The history with one more group, and with `changes`."""
         if group.kind != "exchange":
-            changes["words"] = self.words.append(len(self.groups))
+            changes["messages_at"] = self.messages_at.append(len(self.groups))
         totals = self.totals.append(self.tokens(0) + group.tokens)
         return evolve(self, groups=self.groups.append(group), totals=totals, **changes)
 
@@ -142,7 +142,7 @@ class History:
         self, kind: Literal["task", "operator"], text: str, seq: int, images: tuple[events.Image, ...] = ()
     ) -> History:
         """A message of the operator, behind what he ran himself since the one before."""
-        before = (self.groups[place] for place in reversed(self.words))
+        before = (self.groups[place] for place in reversed(self.messages_at))
         since = next((group.seq for group in before if group.kind in {"task", "operator"}), 0)
         ran = (command.said for command in self.own_commands if command.seq > since)
         return self._said(kind, "\n\n".join([*ran, text]), seq, images)
@@ -273,7 +273,7 @@ def _rewound(history: History, event: events.Rewound) -> History:
         history,
         groups=history.groups.prefix(length),
         totals=history.totals.prefix(length),
-        words=history.words.prefix(bisect_left(history.words, length)),
+        messages_at=history.messages_at.prefix(bisect_left(history.messages_at, length)),
         reply=None,
         results=(),
         news=(),

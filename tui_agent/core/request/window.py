@@ -79,9 +79,9 @@ def _kept_before(history: History, run: int, first: int) -> list[Group]:
 
 def _pinned(history: History, run: int) -> set[int]:
     """Places of the newest group, of the operator's newest message and of the run's first."""
-    groups, words = history.groups, history.words
-    said = (place for place in reversed(words) if groups[place].kind in {"task", "operator"})
-    first = (place for place in reversed(words) if groups[place].kind == "task" and groups[place].run == run)
+    groups, places = history.groups, history.messages_at
+    said = (place for place in reversed(places) if groups[place].kind in {"task", "operator"})
+    first = (place for place in reversed(places) if groups[place].kind == "task" and groups[place].run == run)
     return {place for place in (len(groups) - 1, next(said, -1), next(first, -1)) if place >= 0}
 
 
@@ -91,8 +91,9 @@ def _words_kept(history: History, summary: Summary) -> Sequence[int]:
     def seq(place: int) -> int:
         return history.groups[place].seq
 
-    start = bisect_left(history.words, max(summary.words_from, history.cut_up_to + 1), key=seq)
-    return history.words[start : bisect_right(history.words, summary.to_seq, key=seq)]
+    places = history.messages_at
+    start = bisect_left(places, max(summary.words_from, history.cut_up_to + 1), key=seq)
+    return places[start : bisect_right(places, summary.to_seq, key=seq)]
 
 
 def _seq(group: Group) -> int:
