@@ -218,6 +218,17 @@ async def test_confidence_shows_the_chance_of_the_next_step_in_number_gauge_and_
     assert any(row.startswith("? grep failed: ") for row in rows)
 
 
+async def test_the_number_of_recorded_steps_is_said_once_also_when_the_pane_grows() -> None:
+    async with Stage(ConfidencePane).run_test(size=(64, 6)) as pilot:
+        app: Any = pilot.app
+        story, pane = troubled(), app.query_one(ConfidencePane)
+        app.show(story.state, story.now)
+        for height, at_the_border in ((6, True), (14, False), (6, True)):
+            await pilot.resize_terminal(64, height)
+            await until(pilot, lambda shown=at_the_border: ("recorded" in str(pane.border_subtitle)) is shown)
+            assert ("recorded" in text_of_pane(pane)) is not at_the_border
+
+
 async def test_the_marks_of_the_gauge_stand_above_their_numbers() -> None:
     rows = (await text_at(ConfidencePane, walking(), (64, 12))).split("\n")
     for label in ("0.3", "0.7"):

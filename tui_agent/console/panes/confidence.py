@@ -18,6 +18,8 @@ from tui_agent.terminal_text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from textual.events import Resize
+
     from tui_agent.core.state import RunState
 
 _WORDS_FROM = 6
@@ -128,6 +130,7 @@ class ConfidencePane(LinePane):
         self._low, self._high = LOW, HIGH
         self._known = False
         self._words = ""
+        self._samples, self._unused = 0, ""
         self._stall_limit, self._open_limit = 3, 5
         self._stall = self._streak = 0
         self._streak_limit = 3
@@ -160,17 +163,25 @@ class ConfidencePane(LinePane):
             for tool, breaker in recovery.breakers.states.items()
             if str(breaker.phase) != "closed"
         ]
-        samples = cognition.next_step.samples if chance else 0
-        self.border_subtitle = subtitle(
-            f"from {counted(samples, 'recorded step')}" if samples and self.size.height < _WORDS_FROM else "",
-            unused=not_used(policy, policy.cognition == "off"),
-            rule=rule,
-        )
+        self._samples = cognition.next_step.samples if chance else 0
+        self._unused = not_used(policy, policy.cognition == "off")
+        self._say_samples()
         self._open = tuple(_unresolved(state))
         self._strategy = str(cognition.strategy).upper()
         self._stall = cognition.stall
         self._streak, self._streak_limit = recovery.streak.count, recovery.streak.limit
         self.redraw()
+
+    def _say_samples(self) -> None:
+        """The number of samples at the border, where there is no room for the sentence that gives it."""
+        said = f"from {counted(self._samples, 'recorded step')}"
+        short = self._samples and self.size.height < _WORDS_FROM
+        self.border_subtitle = subtitle(said if short else "", unused=self._unused, rule=self._rule)
+
+    def on_resize(self, _: Resize) -> None:
+        """There may be room for the sentence now, or none any more."""
+        if self._parts:
+            self._say_samples()
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Most important first: the gauge, then counters, history, open uncertainties."""
