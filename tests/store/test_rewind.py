@@ -146,7 +146,11 @@ async def test_the_conversation_alone_goes_back_without_any_checkpoint(tmp_path:
     await session.run(2, "two\n")
     wanted = point(session, "before: Task 2")
     assert wanted.ref == ""
-    session.record(await carry_out(await plan(session.state, wanted, "conversation", None), None))
+    session.record(
+        await carry_out(
+            await plan(session.state, wanted, "conversation", session.checkpoints), session.checkpoints
+        )
+    )
     assert len(session.state.history.groups) == 2
     assert session.text == "two\n"
 
@@ -165,8 +169,8 @@ async def test_own_edits_between_runs_belong_to_the_point_before_the_next_messag
 
 @needs_git
 async def test_a_rewind_cannot_be_undone_after_the_next_run_began(session: Recorded):
-    shown = await plan(session.state, point(session, "before: Task 2"), "conversation", None)
-    rewound = session.record(await carry_out(shown, None))
+    shown = await plan(session.state, point(session, "before: Task 2"), "conversation", session.checkpoints)
+    rewound = session.record(await carry_out(shown, session.checkpoints))
     assert isinstance(rewound, events.Rewound)
     await session.run(3, "four\n")
     with pytest.raises(SessionError, match="cannot be undone"):
@@ -177,14 +181,13 @@ async def test_nothing_is_rewound_while_a_run_goes_on(tmp_path: Path):
     session = Recorded(tmp_path)
     session.record(run_started())
     with pytest.raises(SessionError, match="a run goes on"):
-        await plan(session.state, RewindPoint(1, 0.0, ""), "conversation", None)
+        await plan(session.state, RewindPoint(1, 0.0, ""), "conversation", session.checkpoints)
 
 
 async def test_files_without_a_checkpoint_cannot_be_rewound_and_the_reason_is_given(tmp_path: Path):
     session = Recorded(tmp_path)
-    for checkpoints, reason in ((None, "switched off"), (session.checkpoints, "no checkpoint was kept")):
-        with pytest.raises(SessionError, match=reason):
-            await plan(session.state, RewindPoint(1, 0.0, ""), "files", checkpoints)
+    with pytest.raises(SessionError, match="no checkpoint was kept"):
+        await plan(session.state, RewindPoint(1, 0.0, ""), "files", session.checkpoints)
 
 
 async def test_a_workspace_that_cannot_be_checkpointed_is_reported_once_and_the_run_goes_on(tmp_path: Path):

@@ -14,7 +14,7 @@ from tui_agent.core.events import Approval
 from tui_agent.core.names import Decision
 from tui_agent.core.state import RunState
 from tui_agent.permissions.judge import Judgement, Permissions
-from tui_agent.permissions.offers import offers, rules_in_words
+from tui_agent.permissions.offers import offers
 from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.tools.tool import Tool
 
@@ -96,11 +96,6 @@ class Approvals:
                 if judgement.decision is Decision.ALLOW:
                     found[texts] = None
         return tuple(found)
-
-    @staticmethod
-    def covers(rules: Sequence[str]) -> str:
-        """What these rules allow, in words."""
-        return rules_in_words(rules)
 
 
 def _session_rules(texts: Iterable[tuple[Decision, str]]) -> Iterator[Rule]:

@@ -22,6 +22,7 @@ from tui_agent.core.decision.tool_calls import as_error, facts_of, wrong_call
 from tui_agent.core.names import Decision
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.permissions.judge import Judgement, looks_at_files
+from tui_agent.permissions.offers import rules_in_words
 from tui_agent.runtime import instructions
 from tui_agent.runtime.approvals import Approvals, Rules
 from tui_agent.runtime.checkpointer import Checkpointer
@@ -121,7 +122,7 @@ class Executor:
         if await self._approved(issued, by_operator=approved):
             await self._execute(issued)
 
-    async def _approved(self, issued: _Issued, *, by_operator: bool = False) -> bool:
+    async def _approved(self, issued: _Issued, *, by_operator: bool) -> bool:
         """Whether the call may run; a denial is recorded with its reason. What a rule denies runs for nobody."""
         judgement = await self._judged(issued)
         if judgement.decision is Decision.DENY:
@@ -137,7 +138,7 @@ class Executor:
                 tool=issued.call.name,
                 input=issued.arguments,
                 preview=await asyncio.to_thread(self._preview, issued),
-                covers=self._approvals.covers(rules),
+                covers=rules_in_words(rules),
                 rules=rules,
                 others=others,
                 why=judgement.speaking.words(),

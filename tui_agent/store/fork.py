@@ -34,6 +34,7 @@ from tui_agent.store.images import IMAGES_FOLDER, share_images
 from tui_agent.store.journal import JOURNAL_NAME, sync_folder
 from tui_agent.store.journal_index import JournalIndex
 from tui_agent.store.lines import encode
+from tui_agent.store.private import private
 from tui_agent.store.provenance import is_foreign, mark_foreign
 from tui_agent.store.redaction import Redactor
 
@@ -129,8 +130,7 @@ def _write(folder: Path, lines: list[bytes], outputs: Outputs, parent: Path) -> 
     unfinished = folder / f"{JOURNAL_NAME}.part"
     try:
         folder.mkdir(mode=0o700, parents=True)
-        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
+        with open(unfinished, "xb", opener=private) as file:
             file.writelines(lines)
             file.flush()
             os.fsync(file.fileno())

@@ -16,6 +16,7 @@ from tui_agent.core.state import RunState
 from tui_agent.quantities import counted
 from tui_agent.store.checkpoints import Checkpoints, FileChange
 from tui_agent.store.errors import SessionError
+from tui_agent.terminal_text import one_line
 
 Scope = Literal["conversation", "files", "both"]
 
@@ -56,7 +57,7 @@ def points(state: RunState) -> list[RewindPoint]:
     for entry in starts:
         seq = entry.seq - 1
         ref = _ref_at(state, seq)
-        found[seq, ref] = RewindPoint(seq, entry.at, f"before: {_line(entry.text)}", ref, entry.text)
+        found[seq, ref] = RewindPoint(seq, entry.at, f"before: {one_line(entry.text, 60)}", ref, entry.text)
     for summary in entries:
         if isinstance(summary, SummaryEntry) and not summary.failed:
             seq = summary.seq - 1
@@ -102,9 +103,7 @@ def _ref_at(state: RunState, seq: int) -> str:
     return earlier
 
 
-async def plan(
-    state: RunState, point: RewindPoint, scope: Scope, checkpoints: Checkpoints | None
-) -> RewindPlan:
+async def plan(state: RunState, point: RewindPoint, scope: Scope, checkpoints: Checkpoints) -> RewindPlan:
     """What going back to `point` would change. Raises `SessionError` where it is not possible."""
     _idle(state)
     entries = groups = 0
@@ -117,7 +116,7 @@ async def plan(
     return RewindPlan(scope, point, entries, groups, files)
 
 
-async def plan_undo(state: RunState, last: events.Rewound, checkpoints: Checkpoints | None) -> RewindPlan:
+async def plan_undo(state: RunState, last: events.Rewound, checkpoints: Checkpoints) -> RewindPlan:
     """What taking back the rewind `last` would change; possible until the next run begins."""
     _idle(state)
     saved = state.conversation.rewound_from
@@ -139,7 +138,7 @@ async def plan_undo(state: RunState, last: events.Rewound, checkpoints: Checkpoi
     return RewindPlan(last.scope, back_to, entries, groups, files, last.seq)
 
 
-async def carry_out(rewind: RewindPlan, checkpoints: Checkpoints | None) -> events.Rewound:
+async def carry_out(rewind: RewindPlan, checkpoints: Checkpoints) -> events.Rewound:
     """Bring the files back, where the plan says so, and return the event to record."""
     undo_ref = ""
     names: tuple[str, ...] = ()
@@ -164,17 +163,12 @@ def _idle(state: RunState) -> None:
         raise SessionError("Nothing can be rewound now", "a summary is being written", "Esc interrupts it.")
 
 
-def _store(checkpoints: Checkpoints | None, ref: str) -> Checkpoints:
-    reason = "checkpoints are switched off" if checkpoints is None else checkpoints.unavailable
-    if checkpoints is not None and reason is None and ref:
+def _store(checkpoints: Checkpoints, ref: str) -> Checkpoints:
+    reason = checkpoints.unavailable
+    if reason is None and ref:
         return checkpoints
     raise SessionError(
         "The files cannot be rewound",
         reason or "no checkpoint was kept at this point",
         "The conversation alone can be.",
     )
-
-
-def _line(text: str, limit: int = 60) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
