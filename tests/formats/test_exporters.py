@@ -11,11 +11,13 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.formats import samples
 from tests.formats.loading import load_transcript
+from tests.runtime.session_harness import start_session
 from tui_agent.core.events import (
     ApprovalAnswered,
     EscalationAnswered,
@@ -361,6 +363,32 @@ def test_the_messages_are_the_history_and_can_be_imported_again(tmp_path: Path) 
     again = load_transcript(path)
     ends = [type(event) for event in events if isinstance(event, ToolResult)]
     assert [type(event) for event in again.events if isinstance(event, ToolResult)] == ends
+
+
+async def test_runs_that_ended_by_their_final_call_are_these_runs_again_when_their_messages_are_imported(
+    tmp_path: Path,
+) -> None:
+    def finish(answer: str) -> dict[str, Any]:
+        return {"calls": [{"tool": "finish", "args": {"answer": answer}}]}
+
+    live = await start_session(tmp_path, [{"calls": [{"tool": "nowhere"}]}, finish("one"), finish("two")])
+    await live.run("first")
+    await live.run("second")
+    await live.close()
+    path = tmp_path / "again.json"
+    path.write_text(export_session(live.events, "messages"))
+    again = load_transcript(path)
+    kinds = (RunStarted, RunFinished)
+    assert [
+        (event.type, getattr(event, "outcome", ""), getattr(event, "answer", ""))
+        for event in again.events
+        if isinstance(event, kinds)
+    ] == [
+        ("run_started", "", ""),
+        ("run_finished", Outcome.ANSWERED, "one"),
+        ("run_started", "", ""),
+        ("run_finished", Outcome.ANSWERED, "two"),
+    ]
 
 
 def test_the_page_shows_the_curve_the_timeline_and_every_call(tmp_path: Path) -> None:

@@ -328,7 +328,8 @@ class ConsoleApp(SessionApp):
         """Textual's, for each remark that comes or goes and each screen that comes to the top."""
         super()._refresh_notifications()
         if self._screen_stack:
-            screen = self.screen
+            *below, screen = self._screen_stack
+            self.call_later(toasts.hide, below)
             screen.call_after_refresh(toasts.place, screen)
 
     def action_suspend_process(self) -> None:

@@ -5,6 +5,8 @@ They have the rows above those; where there are few, a remark takes the whole wi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
@@ -23,7 +25,7 @@ ToastRack.-one Toast { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
 
 def place(screen: Screen[object]) -> None:
     """Give the remarks on a screen the rows that are theirs now."""
-    rack = next(iter(screen.query_children("ToastRack")), None)
+    rack = _rack(screen)
     if rack is None:
         return
     if not rack.has_class("-followed") and rack.is_running:
@@ -42,6 +44,16 @@ def place(screen: Screen[object]) -> None:
         holder.display = rows >= FEW or holder is held[-1]
         for toast in holder.children:
             toast.styles.max_height = rows
+
+
+def hide(screens: Iterable[Screen[object]]) -> None:
+    """Show no remarks on these: the screen above them has them too."""
+    for rack in filter(None, map(_rack, screens)):
+        rack.display = False
+
+
+def _rack(screen: Screen[object]) -> Widget | None:
+    return next(iter(screen.query_children("ToastRack")), None)
 
 
 def _rows(screen: Screen[object], rack: Widget) -> int:
