@@ -112,7 +112,7 @@ def explain(replay: Replay, seq: int, call_id: str = "") -> Why:
     rule = getattr(event, "rule", "") or ("" if verdict is None else verdict.rule)
     now = replay.state_at(replay.length) if replay.ready or not replay.reached else after
     return Why(
-        title=_title(event, incident),
+        title=_title(event, incident, replay.kind(seq)),
         step=after.run.iteration,
         happened=_happened(event),
         cause=headline(message) if message else "",
@@ -175,7 +175,7 @@ def _recovered(state: RunState, key: str) -> Incident | None:
     return next((log[place] for place in range(len(log) - 1, -1, -1) if key and log[place].key == key), None)
 
 
-def _title(event: events.Event, incident: Incident | None) -> str:
+def _title(event: events.Event, incident: Incident | None, kind: str) -> str:
     match event:
         case events.ToolResult():
             return f"{event.tool} {short_input(event.tool, event.input)}".strip()
@@ -187,9 +187,11 @@ def _title(event: events.Event, incident: Incident | None) -> str:
             return event.question.split("\n", 1)[0]
         case events.VerdictReached():
             return f"verdict: {event.level}"
+        case events.ReplyRejected():
+            return "the model's reply"
     if incident is not None and incident.tool:
         return f"{incident.tool} {short_input(incident.tool, incident.input)}".strip()
-    return type(event).__name__
+    return kind.replace("_", " ")
 
 
 def _happened(event: events.Event) -> str:
@@ -207,6 +209,8 @@ def _happened(event: events.Event) -> str:
         case events.ModelFaulted():
             status = f", status {event.fault.status}" if event.fault.status else ""
             return f"the model call failed ({event.fault.kind.in_words}{status}); then: {event.then}"
+        case events.ReplyRejected():
+            return "it was not taken as an answer"
         case events.RunFinished():
             return event.reason
         case events.VerdictReached():
