@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.runtime.session_harness import start_session
 from tests.store.session_events import one_of_every_type, stamp
 from tui_agent.core.events import (
     SCHEMA_VERSION,
@@ -481,3 +482,17 @@ VALUES = {
 @pytest.mark.parametrize(("value", "worth"), VALUES.items())
 def test_values_that_are_no_secrets_are_left_alone(value: str, worth: bool):
     assert worth_masking(value) is worth
+
+
+async def test_the_long_output_of_the_operators_own_command_is_kept_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "my-own-odd-key-and-more"
+    monkeypatch.setenv("LONG_TOKEN", secret)
+    live = await start_session(tmp_path, [], files={"key": f"{secret}\n"})
+    await live.session.run_own_command("for each in $(seq 3000); do cat key; done")
+    await live.close()
+    (kept,) = (live.session.folder / "output").iterdir()
+    text = kept.read_text()
+    assert "[masked:LONG_TOKEN]" in text
+    assert secret not in text

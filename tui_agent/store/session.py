@@ -473,7 +473,11 @@ class Session:
         """
         bash = Bash(timeout=OWN_COMMAND_TIMEOUT)
         context = ToolContext(
-            Workspace(self._workspace), self.folder / OUTPUT_FOLDER, f"own-{self.state.seq}", progress
+            Workspace(self._workspace),
+            self.folder / OUTPUT_FOLDER,
+            f"own-{self.state.seq}",
+            progress,
+            self._recorder.new_mask,
         )
         try:
             printed = (await bash.run({"command": command}, context)).content
