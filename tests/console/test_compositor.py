@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual._compositor import Compositor, visible_screen_stack
 from textual.geometry import Region
+from textual.strip import Strip
 
 from tests.console.real_session import RealConsole, real_live
+from tui_agent.console import compositor
 
 
 def differences(console: RealConsole, crop: Region) -> list[tuple[int, int]]:
@@ -91,3 +95,24 @@ async def test_what_goes_is_painted_over_also_when_the_map_is_asked_for_before_t
         screen._layout_required = True
         screen._on_timer_update()
         assert any(region.contains_region(place) for region in painted)
+
+
+async def test_no_line_that_was_drawn_keeps_itself_alive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with real_live(tmp_path, []) as console:
+        drawn: list[Strip] = []
+        rendered = compositor._rendered
+
+        def noted(*given: Any) -> Iterator[tuple[int, Strip]]:
+            for y, strip in rendered(*given):
+                drawn.append(strip)
+                yield y, strip
+
+        monkeypatch.setattr(compositor, "_rendered", noted)
+        console.screen._compositor.render_strips()
+        assert drawn
+        kept = [
+            piece for strip in drawn for pieces in strip._divide_cache._cache.values() for piece in pieces
+        ]
+        assert {id(strip) for strip in drawn}.isdisjoint(id(piece) for piece in kept)

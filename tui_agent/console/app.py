@@ -41,7 +41,7 @@ def run_console(arguments: ConsoleArguments) -> int:
     if not is_terminal() and not in_browser():
         sys.stderr.write(NOT_A_TERMINAL + "\n")
         return 2
-    gc.disable()  # until the session is open, see `ConsoleApp`
+    gc.disable()  # until the session is open, see `garbage.begin`
     from tui_agent.console.program import ConsoleApp
 
     return asyncio.run(_run(ConsoleApp(arguments)))

@@ -55,7 +55,9 @@ class SparingCompositor(Compositor):
             ]
             for y, strip in _rendered(widget, region, visible, lines):
                 within = [cut for cut in cuts[y] if left <= cut <= right]
-                pieces = strip.divide([cut - left for cut in within[1:]])
+                # One that is divided into itself would keep itself: garbage that only the collector finds.
+                whole = len(within) == 2
+                pieces = [strip] if whole else strip.divide([cut - left for cut in within[1:]])
                 for column, piece in zip(within, pieces, strict=False):
                     if column in empty[y]:
                         chops[y][column] = piece

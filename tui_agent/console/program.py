@@ -7,7 +7,6 @@ the session is closed, and what has to be said stands on the normal screen, with
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 import sys
@@ -22,7 +21,7 @@ from rich.console import Console
 from textual.app import App, SuspendNotSupported
 from textual.theme import BUILTIN_THEMES
 
-from tui_agent.console import toasts
+from tui_agent.console import garbage, toasts
 from tui_agent.console.arguments import in_browser, wanted_early
 from tui_agent.console.ascii_glyphs import ascii_glyphs
 from tui_agent.console.commands import BACKWARDS, BINDABLE, shown_key, use_keys, with_shift
@@ -178,7 +177,7 @@ class ConsoleApp(SessionApp):
         from tui_agent.console.startup import LATE_MODULES, load_modules
 
         await asyncio.gather(self._learn_themes(), load_modules(LATE_MODULES))
-        _collect_garbage_again()
+        garbage.begin()
 
     async def start_tab(self, screen: Tab) -> bool:
         from tui_agent.config.errors import ConfigError
@@ -421,13 +420,6 @@ def remarks_on(state: RunState, auto: str, step: str) -> list[str]:
             "Bring it back, or start anew with --workspace DIR."
         )
     return remarks
-
-
-def _collect_garbage_again() -> None:
-    """Collect garbage again, but not in the modules that start-up imported."""
-    if not gc.isenabled():
-        gc.freeze()
-        gc.enable()
 
 
 def _has_few_colours() -> bool:

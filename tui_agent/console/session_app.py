@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 
+from tui_agent.console.garbage import PatientCollection
 from tui_agent.console.themed_app import ThemedApp
 from tui_agent.console.timers import once
 
@@ -48,6 +49,7 @@ class SessionApp(ThemedApp):
         self.tabs: list[Tab] = []
         self._early: list[events.Event] | None = []
         """Input that came before `take_input`; None since then."""
+        self._garbage = PatientCollection(self)
         self._numbered = 0
         self._leaving = False
         self._settling: list[asyncio.Task[bool]] = []
@@ -84,7 +86,9 @@ class SessionApp(ThemedApp):
             await self.on_event(event)
 
     async def on_event(self, event: events.Event) -> None:
-        """Let input wait until there is somewhere for it to go."""
+        """Let input wait until there is somewhere for it to go, and garbage until nobody types."""
+        if isinstance(event, events.Key):
+            self._garbage.key_came()
         if self._early is not None and isinstance(event, events.InputEvent | events.Paste):
             self._early.append(event)
         else:
