@@ -68,13 +68,10 @@ class Presenter(Protocol):
         """One event, as it happens. Never raises: it is called from within the loop."""
         ...
 
-    def result(self, result: RunResult) -> None:
-        """The end."""
-        ...
+    def result(self, result: RunResult) -> None: ...
 
 
 def presenter(kind: OutputForm, outlet: Outlet, errors: TextIO) -> Presenter:
-    """The presenter for `--output`."""
     match kind:
         case "json":
             return _Json(outlet)

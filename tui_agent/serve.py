@@ -68,7 +68,6 @@ class ConsoleServer(Server):
         self._tabs: set[asyncio.Task[object]] = set()
 
     async def application(self) -> web.Application:
-        """The guarded application."""
         app = await self._make_app()
         app.middlewares.append(guard(self._address))
         return app

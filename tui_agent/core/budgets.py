@@ -82,7 +82,6 @@ class Spending:
 
     @property
     def kind(self) -> _Kind:
-        """What it measures."""
         return BUDGETS[self.key]
 
     @property

@@ -41,7 +41,6 @@ class DiskUse:
 
     @property
     def total(self) -> int:
-        """All of it."""
         return self.sessions + self.trash + self.checkpoints + self.index
 
 

@@ -72,7 +72,6 @@ class Finish:
     accepted: ClassVar[dict[str, Any]] = schema("answer", answer={"type": "string", "pattern": r"\S"})
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
-        """The answer."""
         return str(arguments["answer"])
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:

@@ -53,7 +53,6 @@ class Glob:
     )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
-        """The pattern."""
         return f"find files named {arguments['pattern']}"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
@@ -162,7 +161,6 @@ class ListDir:
     )
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
-        """The directory."""
         return f"list {arguments.get('path', '.')}"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:

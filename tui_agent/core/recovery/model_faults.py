@@ -56,7 +56,6 @@ class FaultPlan:
 
     @property
     def rule(self) -> Rule:
-        """The rule that made it."""
         return _RULES[self.action][1]
 
 
@@ -116,7 +115,6 @@ class ModelFaults:
                 return changed
 
     def answered(self) -> ModelFaults:
-        """The model answered."""
         return ModelFaults(self.total, stand_ins=self.stand_ins) if self.last is not None else self
 
     def next_iteration(self) -> ModelFaults:
