@@ -46,6 +46,8 @@ async def test_an_own_command_is_run_shown_once_and_goes_with_the_next_message(t
         await console.say("!echo thr''ee; pwd; exit 3")
         await console.until(lambda: "three" in console.shown())
         assert console.session.state.run.number == 0
+        head = next(row for row in console.shown().split("\n") if "$ echo" in row)
+        assert "exit code 3" in head, "where its output is folded, too"
         await console.say("What is that?")
         await console.until(lambda: console.session.state.run.outcome is not None)
         read = str(console.session.state.history.groups[0].messages[0]["content"])

@@ -449,7 +449,7 @@ async def test_what_goes_with_a_message_looks_as_before(
     async with live((80, 24)) as console:
         await console.until(lambda: set(THEMES) <= set(console.app.theme_names))
         console.session.record(
-            OwnCommandEnded(command="make chart", printed=printed),
+            OwnCommandEnded(command="make chart", printed=printed, exit_code=3),
             OwnCommandEnded(command="true", printed="(no output)"),
             RunStarted(run=1, task="What is wrong with @shots/chart.png?", policy="combined", images=images),
             OperatorSpoke(text="And with this one?", images=images[:1]),

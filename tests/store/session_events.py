@@ -204,7 +204,7 @@ def one_of_every_type() -> list[Event]:
         ServerAnswered(id="m1", server="files", decision="accept"),
         BudgetRaised(key="max_cost", limit=2.0, rule="budget.raised"),
         RulesChanged(added=("bash(make)",), removed=("bash(ls *)",)),
-        OwnCommandEnded(command="make", printed="made\n"),
+        OwnCommandEnded(command="make", printed="made\n", exit_code=0),
     ]
 
 

@@ -480,15 +480,17 @@ class Session:
             self._recorder.new_mask,
         )
         try:
-            printed = (await bash.run({"command": command}, context)).content
+            output = await bash.run({"command": command}, context)
+            printed, exit_code = output.content, output.exit_code
         except ToolError as error:
-            printed = error.message
-        self.record_own_command(command, printed)
+            printed, exit_code = error.message, error.exit_code
+        self.record_own_command(command, printed, exit_code)
         return printed
 
-    def record_own_command(self, command: str, printed: str) -> None:
+    def record_own_command(self, command: str, printed: str, exit_code: int | None = None) -> None:
         """Put a command of the operator's into the conversation, with what it printed."""
-        self._recorder.record(events.OwnCommandEnded(command=command, printed=printed))
+        ended = events.OwnCommandEnded(command=command, printed=printed, exit_code=exit_code)
+        self._recorder.record(ended)
 
     def find_skills(self) -> Skills:
         """The skills that there are now, offered from now on; what is no good is said once."""

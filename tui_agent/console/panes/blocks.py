@@ -13,7 +13,7 @@ from tui_agent.console.panes.call_block import FOLDED, OPENED, draw_call, draw_t
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.prose import Prose
-from tui_agent.console.panes.styled_line import Line, Span, clip, width_of, wrap, wrap_spans
+from tui_agent.console.panes.styled_line import Line, Span, clip, justified, width_of, wrap, wrap_spans
 from tui_agent.core.projections.plan import UPDATE_PLAN
 from tui_agent.quantities import compact, counted, dollars, seconds
 from tui_agent.terminal_text import one_line, revealed_line, sanitize
@@ -139,11 +139,12 @@ def _ran(command: str, width: int) -> Line:
 
 
 def _own_command(entry: entries.OwnCommandEntry, width: int, context: BlockContext) -> list[Line]:
-    head: Line = (Span("$ ", "operator bold"), Span(revealed_line(entry.command, 600), "bold"))
+    command = Span("$ ", "operator bold"), Span(revealed_line(entry.command, 600), "bold")
+    ended = (Span(f"exit code {entry.exit_code}", "warn"),) if entry.exit_code else ()
     printed = draw_text(
         entry.printed, width - 2, FOLDED["bash"], context.expanded, at_end=True, style="muted"
     )
-    return [clip(head, width), *prefixed(printed, *_INDENT)]
+    return [justified(command, ended, width, 2), *prefixed(printed, *_INDENT)]
 
 
 def draw_reply(

@@ -86,6 +86,8 @@ class OwnCommandEnded(Event):
     type: Literal["own_command_ended"] = "own_command_ended"
     command: str
     printed: str = ""
+    exit_code: int | None = None
+    """None: it ended otherwise, or did not begin."""
 
     @property
     def said(self) -> str:

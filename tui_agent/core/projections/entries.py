@@ -47,6 +47,7 @@ class OwnCommandEntry(Entry):
 
     command: str
     printed: str
+    exit_code: int | None = None
     kind: Literal["own_command"] = "own_command"
 
 
