@@ -18,8 +18,8 @@ from tui_agent.terminal_text import one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from textual.events import Resize
-
+    from tui_agent.core.recovery.engine import RecoveryState
+    from tui_agent.core.recovery.policy import RecoveryPolicy
     from tui_agent.core.state import RunState
 
 _WORDS_FROM = 6
@@ -121,136 +121,124 @@ class ConfidencePane(LinePane):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._parts: tuple[object, ...] = ()
+        self._recovery: RecoveryState | None = None
         self._rule = ""
-        self._value = 0.0
-        self._history: list[float] = []
         self._open: tuple[str, ...] = ()
-        self._strategy = ""
-        self._low, self._high = LOW, HIGH
-        self._known = False
-        self._words = ""
-        self._samples, self._unused = 0, ""
-        self._stall_limit, self._open_limit = 3, 5
-        self._stall = self._streak = 0
-        self._streak_limit = 3
-        self._breakers: list[tuple[str, str]] = []
 
     def show(self, state: RunState, now: float) -> None:
         """Show cognition, streak and breakers of `state`."""
-        recovery = state.recovery
-        rule = newest_rule(state, "cognition")
-        parts = (recovery.cognition, recovery.streak, recovery.breakers, recovery.policy)
-        same = all(new is old for new, old in zip(parts, self._parts, strict=False))
-        if self._parts and same and rule == self._rule:
+        recovery, rule = state.recovery, newest_rule(state, "cognition")
+        if self._recovery is not None and _parts(self._recovery) == _parts(recovery) and rule == self._rule:
             return
-        self._rule = rule
-        self._parts = parts
-        cognition = recovery.cognition
-        policy = recovery.policy
-        chance = policy.cognition == "chance"
-        self._low, self._high = policy.degrade_threshold, policy.confidence_threshold
-        if chance:
-            self._low = self._high = policy.pivot_chance
-        self._known = not chance or cognition.next_step.chance is not None
-        self._words = cognition.next_step.words if chance else ""
-        self._stall_limit, self._open_limit = policy.stall_threshold, policy.uncertainty_limit
-        self._value = cognition.shown(policy) if self._known else 0.0
-        start = [] if chance else [policy.confidence_start]
-        self._history = [*start, *(value for _, value in cognition.history)]
-        self._breakers = [
-            (tool, str(breaker.phase).replace("_", "-"))
-            for tool, breaker in recovery.breakers.states.items()
-            if str(breaker.phase) != "closed"
-        ]
-        self._samples = cognition.next_step.samples if chance else 0
-        self._unused = not_used(policy, policy.cognition == "off")
-        self._say_samples()
-        self._open = tuple(_unresolved(state))
-        self._strategy = str(cognition.strategy).upper()
-        self._stall = cognition.stall
-        self._streak, self._streak_limit = recovery.streak.count, recovery.streak.limit
+        self._recovery, self._rule, self._open = recovery, rule, tuple(_unresolved(state))
         self.redraw()
 
-    def _say_samples(self) -> None:
-        """The number of samples at the border, where there is no room for the sentence that gives it."""
-        said = f"from {counted(self._samples, 'recorded step')}"
-        short = self._samples and self.size.height < _WORDS_FROM
-        self.border_subtitle = subtitle(said if short else "", unused=self._unused, rule=self._rule)
-
-    def on_resize(self, _: Resize) -> None:
-        """There may be room for the sentence now, or none any more."""
-        if self._parts:
-            self._say_samples()
+    def redraw(self) -> None:
+        """Draw again; where there is no room for the sentence that gives the number of samples, the border does."""
+        super().redraw()
+        if self._recovery is None:
+            return
+        policy = self._recovery.policy
+        samples = self._recovery.cognition.next_step.samples if policy.cognition == "chance" else 0
+        said = (
+            f"from {counted(samples, 'recorded step')}" if samples and self.size.height < _WORDS_FROM else ""
+        )
+        unused = not_used(policy, policy.cognition == "off")
+        self.border_subtitle = subtitle(said, unused=unused, rule=self._rule)
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Most important first: the gauge, then counters, history, open uncertainties."""
-        lines = [self._headline(width)]
+        recovery = self._recovery
+        if recovery is None:
+            return []
+        cognition, chance = recovery.cognition, recovery.policy.cognition == "chance"
+        history = [] if chance else [recovery.policy.confidence_start]
+        history += [value for _, value in cognition.history]
+        lines = [_headline(recovery, history, width)]
         if height >= 5:
-            lines.append(self._scale(width))
-        lines.append(self._counters(width))
-        if self._words and height >= _WORDS_FROM:
-            lines.extend((Span(row, "muted"),) for row in wrap(self._words, width))
-        open_lines = self._uncertainties(width)
+            lines.append(_scale(recovery, width))
+        lines.append(_counters(recovery, len(self._open), width))
+        if chance and height >= _WORDS_FROM and cognition.next_step.words:
+            lines.extend((Span(row, "muted"),) for row in wrap(cognition.next_step.words, width))
+        open_lines = [clip((Span("? ", "warn bold"), Span(one_line(text))), width) for text in self._open]
+        open_lines += _breakers(recovery, width)
         rows = min(_HIGHEST, height - len(lines) - len(open_lines))
-        if rows > 0 and self._history:
-            lines.extend(self._course(width, rows))
+        if rows > 0 and history:
+            lines.extend(_course(history, width, rows))
         return [*lines, *open_lines]
 
-    def _headline(self, width: int) -> Line:
-        role = confidence_role(self._value, self._low, self._high)
-        value = f"{self._value:.2f} {trend(self._history)}" if self._known else "no step yet"
-        number = Span(f"{value} ", f"{role if self._known else 'muted'} bold")
-        badge = Span(f" {self._strategy or '–'} ", f"{STRATEGIES.get(self._strategy, 'muted')} reverse bold")
-        room = width - len(number.text) - len(badge.text) - 1
-        if room < 10:
-            return clip((number, badge), width)
-        return (number, *gauge(self._value, room, self._low, self._high), Span(" "), badge)
 
-    def _scale(self, width: int) -> Line:
-        room = width - 7 - len(self._strategy or "–") - 3
-        if room < 10:
-            return ()
-        cells = [" "] * room
-        for threshold in dict.fromkeys((self._low, self._high)):
-            place = min(room - 1, round(threshold * room))
-            label = f"{threshold:.2f}".rstrip("0").rstrip(".")
-            start = max(0, min(place - 1, room - len(label)))
-            cells[start : start + len(label)] = label
-        return (Span(" " * 7), Span("".join(cells), "muted"))
+def _parts(recovery: RecoveryState) -> tuple[int, ...]:
+    """What the pane goes by, by identity: states never change."""
+    parts = (recovery.cognition, recovery.streak, recovery.breakers, recovery.policy)
+    return tuple(map(id, parts))
 
-    def _counters(self, width: int) -> Line:
-        over = self._streak > self._streak_limit
-        stalled = self._stall >= self._stall_limit
-        counts = (
-            (self._stall, self._stall_limit, "warn bold" if stalled else "warn"),
-            (self._streak, self._streak_limit, "error bold" if over else "warn"),
-            (len(self._open), self._open_limit, "warn"),
-        )
-        spans: list[Span] = []
-        for labels, of in _COUNTERS:
-            spans = []
-            for label, (count, limit, role) in zip(labels, counts, strict=True):
-                spans.append(Span(f"{' · ' if spans else ''}{label} ", "muted"))
-                spans.append(Span(f"{count}{of}{limit}", role if count else ""))
-            if width_of(spans) <= width:
-                break
-        return clip(spans, width)
 
-    def _course(self, width: int, rows: int) -> list[Line]:
-        label = "trend " if width >= 24 else ""
-        lines = []
-        for number, line in enumerate(chart(self._history, width - len(label), rows)):
-            head = label if not number else " " * len(label)
-            lines.append((Span(head, "muted"), *line))
-        return lines
+def _thresholds(policy: RecoveryPolicy) -> tuple[float, float]:
+    """Below the first a value is bad, from the second on it is good."""
+    if policy.cognition == "chance":
+        return policy.pivot_chance, policy.pivot_chance
+    return policy.degrade_threshold, policy.confidence_threshold
 
-    def _uncertainties(self, width: int) -> list[Line]:
-        lines = [clip((Span("? ", "warn bold"), Span(one_line(text))), width) for text in self._open]
-        for tool, phase in self._breakers:
-            lines.append(
-                clip(
-                    (Span("⊘ ", "blocked bold"), Span(f"{one_line(tool)} breaker {phase}", "blocked")), width
-                )
-            )
-        return lines
+
+def _headline(recovery: RecoveryState, history: list[float], width: int) -> Line:
+    cognition, policy = recovery.cognition, recovery.policy
+    strategy = str(cognition.strategy).upper()
+    badge = Span(f" {strategy} ", f"{STRATEGIES.get(strategy, 'muted')} reverse bold")
+    known = policy.cognition != "chance" or cognition.next_step.chance is not None
+    value = cognition.shown(policy) if known else 0.0
+    role = confidence_role(value, *_thresholds(policy)) if known else "muted"
+    number = Span(f"{value:.2f} {trend(history)} " if known else "no step yet ", f"{role} bold")
+    room = width - len(number.text) - len(badge.text) - 1
+    if room < 10:
+        return clip((number, badge), width)
+    return (number, *gauge(value, room, *_thresholds(policy)), Span(" "), badge)
+
+
+def _scale(recovery: RecoveryState, width: int) -> Line:
+    """The thresholds below their marks on the gauge."""
+    room = width - 7 - len(str(recovery.cognition.strategy)) - 3
+    if room < 10:
+        return ()
+    cells = [" "] * room
+    for threshold in dict.fromkeys(_thresholds(recovery.policy)):
+        place = min(room - 1, round(threshold * room))
+        label = f"{threshold:.2f}".rstrip("0").rstrip(".")
+        start = max(0, min(place - 1, room - len(label)))
+        cells[start : start + len(label)] = label
+    return (Span(" " * 7), Span("".join(cells), "muted"))
+
+
+def _counters(recovery: RecoveryState, unresolved: int, width: int) -> Line:
+    """Counts with their limits, in the longest words that fit."""
+    policy, stall, streak = recovery.policy, recovery.cognition.stall, recovery.streak
+    stalled, over = stall >= policy.stall_threshold, streak.count > streak.limit
+    counts = (
+        (stall, policy.stall_threshold, "warn bold" if stalled else "warn"),
+        (streak.count, streak.limit, "error bold" if over else "warn"),
+        (unresolved, policy.uncertainty_limit, "warn"),
+    )
+    spans: list[Span] = []
+    for labels, of in _COUNTERS:
+        spans = []
+        for label, (count, limit, role) in zip(labels, counts, strict=True):
+            spans.append(Span(f"{' · ' if spans else ''}{label} ", "muted"))
+            spans.append(Span(f"{count}{of}{limit}", role if count else ""))
+        if width_of(spans) <= width:
+            break
+    return clip(spans, width)
+
+
+def _course(history: list[float], width: int, rows: int) -> list[Line]:
+    label = "trend " if width >= 24 else ""
+    drawn = chart(history, width - len(label), rows)
+    return [(Span(" " * len(label) if at else label, "muted"), *line) for at, line in enumerate(drawn)]
+
+
+def _breakers(recovery: RecoveryState, width: int) -> Iterator[Line]:
+    """Those that are not closed."""
+    for tool, breaker in recovery.breakers.states.items():
+        phase = str(breaker.phase).replace("_", "-")
+        if phase != "closed":
+            said = Span(f"{one_line(tool)} breaker {phase}", "blocked")
+            yield clip((Span("⊘ ", "blocked bold"), said), width)
