@@ -556,12 +556,32 @@ async def test_the_trends_have_a_row_for_each_figure() -> None:
     assert [row.split()[0] for row in rows if row] == ["failures", "next", "tokens", "latency", "cost"]
 
 
+async def test_the_trends_and_the_confidence_name_one_value_and_a_step_without_a_call_keeps_it() -> None:
+    story = answered()
+    story.run("And now?").ask_model()
+    story.reply("It is done.")
+    story.judge()
+    shown = story.state.recovery.cognition.shown(story.state.recovery.policy)
+    rows = (await text_at(TrendsPane, story, (70, 8))).split("\n")
+    assert [row.split()[-1] for row in rows if row.startswith("next step")] == [f"{shown:.0%}"]
+    assert (await text_at(ConfidencePane, story)).startswith(f"{shown:.2f}")
+
+
+async def test_the_trends_call_the_value_by_what_the_policy_goes_by() -> None:
+    story = walking()
+    story.ask_model()
+    (call,) = story.reply("", ("bash", {"command": "make"}))
+    story.succeed(call, "made").judge()
+    rows = (await text_at(TrendsPane, story, (70, 8))).split("\n")
+    assert [row.split()[0::2] for row in rows if row.startswith("confidence")] == [["confidence", "0.40"]]
+
+
 async def test_the_trends_take_the_room_that_there_is_and_say_the_highest_value() -> None:
     rows = (await text_at(TrendsPane, answered(), (90, 16))).split("\n")
     at = next(place for place, row in enumerate(rows) if row.startswith("next step"))
     assert [row.split() for row in rows[at - 1 : at + 2]] == [
-        ["▄▄▄", "▅▅▅", "max", "86%"],
-        ["next", "step", "▇▇▇", "███", "███", "86%"],
+        ["▄▄▄", "▅▅▅", "▅▅▅", "max", "86%"],
+        ["next", "step", "▇▇▇", "███", "███", "███", "86%"],
         [],
     ]
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 _WIDEST, _HIGHEST = 4, 3
 """Cells that a step may take, and rows of a figure."""
 
+_LABEL = 11
+"""Cells of the figures' names."""
+
 
 class Trend(NamedTuple):
     """One figure over the steps; None: not known for that step."""
@@ -46,14 +49,19 @@ class TrendsPane(LinePane):
 
     def show(self, state: RunState, now: float) -> None:
         """Show the steps of the run that have ended, and the estimate as it stands."""
-        course, history = state.metrics.course, state.recovery.cognition.history
-        if (course, history) == self._parts and self._lines:
+        course, cognition = state.metrics.course, state.recovery.cognition
+        if (course, cognition) == self._parts and self._lines:
             return
-        self._parts = (course, history)
+        self._parts = (course, cognition)
+        chance = state.recovery.policy.cognition == "chance"
         self._trends = [
             Trend("failures", [point.failures for point in course], lambda value: f"{value:.0f}", "error"),
             Trend(
-                "next step", [value for _, value in history], lambda value: f"{value:.0%}", "ok", highest=1.0
+                "next step" if chance else "confidence",
+                _estimates(state),
+                (lambda value: f"{value:.0%}") if chance else (lambda value: f"{value:.2f}"),
+                "ok",
+                highest=1.0,
             ),
             Trend("tokens", [point.tokens for point in course], lambda value: compact(int(value)), "model"),
             Trend("latency", [point.latency for point in course], seconds, "accent"),
@@ -67,7 +75,7 @@ class TrendsPane(LinePane):
             about = "A column for each step: failures, the next step's chance, tokens, latency, cost."
             return nothing("no step has ended yet", about, width, height)
         rows = max(1, min(_HIGHEST, height // len(self._trends)))
-        room = max(0, width - 10 - (9 if rows == 1 else 13))
+        room = max(0, width - _LABEL - (9 if rows == 1 else 13))
         steps = max(len(trend.values) for trend in self._trends)
         stretch = max(1, min(_WIDEST, room // steps))
         charts = [_chart(trend, width, rows, room, stretch) for trend in self._trends]
@@ -75,9 +83,19 @@ class TrendsPane(LinePane):
         return [line for number, chart in enumerate(charts) for line in (*(gap if number else ()), *chart)]
 
 
+def _estimates(state: RunState) -> list[float | None]:
+    """The estimate after each step of the course, and in the open one; a step that changes nothing leaves it."""
+    cognition, policy = state.recovery.cognition, state.recovery.policy
+    after = dict(cognition.history)
+    known = policy.cognition != "chance" or cognition.next_step.chance is not None
+    value = cognition.shown(policy) if known and not after else None
+    steps = dict.fromkeys([point.iteration for point in state.metrics.course])
+    return [value := after.get(step, value) for step in steps | dict.fromkeys(after)]
+
+
 def _chart(trend: Trend, width: int, rows: int, room: int, stretch: int) -> list[Line]:
     """The newest steps that have room, `stretch` cells each, on `rows` lines."""
-    label = Span(pad(trend.label, 10), "muted")
+    label = Span(pad(trend.label, _LABEL), "muted")
     known = [value for value in trend.values if value is not None]
     if not known:
         return [*[()] * (rows - 1), clip((label, Span("unknown", "muted")), width)]
@@ -87,7 +105,7 @@ def _chart(trend: Trend, width: int, rows: int, room: int, stretch: int) -> list
     lines = []
     for row in range(rows - 1, -1, -1):
         marks = "".join(_bar(_block(value, top, row, rows), stretch) for value in values)
-        left = Span(" " * 10) if row else label
+        left = Span(" " * _LABEL) if row else label
         right = [Span(newest, "bold"), Span(f"max {highest}", "muted")][row : row + 1]
         lines.append(justified((left, Span(marks, trend.role)), right, width))
     return lines
