@@ -66,7 +66,6 @@ class Presenter(Protocol):
 
     def event(self, event: events.Event, state: RunState) -> None:
         """One event, as it happens. Never raises: it is called from within the loop."""
-        ...
 
     def result(self, result: RunResult) -> None: ...
 

@@ -25,7 +25,6 @@ class ModelSettings(Protocol):
     def model(self) -> str: ...
     def called(self, name: str) -> Called:
         """What a name stands for in a call."""
-        ...
 
 
 def create_model(settings: ModelSettings, hosted: Model | None = None) -> ModelByName:

@@ -87,18 +87,14 @@ class Model(Protocol):
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """Deltas, then exactly one `Reply`, last. Raises `ModelFault`. Closing it cancels the call."""
-        ...
 
     async def start(self) -> None:
         """Get ready ahead of the first call (which would do it by itself). Raises `ModelFault`."""
-        ...
 
     async def context_tokens(
         self, model: str, api_base: str | None = None, api_key_variable: str | None = None
     ) -> int | None:
         """Budget of the model's prompt in tokens (its window less room for the reply); None where unknown."""
-        ...
 
     async def close(self) -> None:
         """End whatever the model holds (a child process, connections). May be called twice."""
-        ...

@@ -39,11 +39,9 @@ class Receiver(Protocol):
 
     def line(self, text: str, *, echoed: bool) -> None:
         """A line without its end. `echoed`: it stands on the paper already."""
-        ...
 
     def ended(self, *, for_good: bool) -> None:
         """The end of the input was said (Ctrl+D); `for_good`: no line comes any more."""
-        ...
 
 
 class LineInput(Protocol):
@@ -54,23 +52,18 @@ class LineInput(Protocol):
 
     def start(self, receiver: Receiver) -> None:
         """Deliver to `receiver` from now on."""
-        ...
 
     def want(self, draft: str = "") -> None:
         """Ask for a line, unless one is asked for already; `draft` stands in it where lines can be edited."""
-        ...
 
     def typed_ahead(self) -> Ahead:
         """Take what was typed before now, where that is known."""
-        ...
 
     def remember(self, texts: Sequence[str]) -> None:
         """Put texts into the editor's history, the oldest first."""
-        ...
 
     def close(self) -> None:
         """Leave the terminal as it was."""
-        ...
 
 
 class Pipe:

@@ -10,12 +10,9 @@ class Checkpointer(Protocol):
 
     async def before_effect(self) -> None:
         """A call that may change files is about to run: the state before the run's first one is saved now."""
-        ...
 
     def after_iteration(self) -> None:
         """An iteration ended; save the state in the background where it may have changed."""
-        ...
 
     async def settle(self) -> None:
         """Wait for a save that still goes on. Never raises its error."""
-        ...

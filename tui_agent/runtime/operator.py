@@ -77,20 +77,15 @@ class Operator(Protocol):
     @property
     def present(self) -> bool:
         """Whether somebody can answer; decides between escalating and degrading."""
-        ...
 
     async def approve(self, asked: ApprovalAsked) -> ApprovalReply:
         """Decide on one call. May be cancelled."""
-        ...
 
     async def answer(self, raised: EscalationRaised) -> EscalationReply:
         """Answer an escalation. May be cancelled."""
-        ...
 
     async def consult(self, asked: ServerAsked) -> ServerReply:
         """Answer a tool server, or whether to start it. May be cancelled."""
-        ...
 
     async def gate(self, outline: RequestOutline) -> GateReply:
         """Wait until the next iteration may start: at once in AUTO, on a key in STEP and PAUSED."""
-        ...

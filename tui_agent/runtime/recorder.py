@@ -26,24 +26,18 @@ class Recorder(Protocol):
     @property
     def state(self) -> RunState:
         """All that was recorded so far, folded."""
-        ...
 
     def record(self, event: E) -> E:
         """Stamp, fold, keep and announce one event; returns it as stamped. Never waits."""
-        ...
 
     async def barrier(self) -> None:
         """Everything recorded so far is on disk when this returns. Raises `RecordingFailed`."""
-        ...
 
     def sync_soon(self) -> None:
         """Bring everything recorded so far to disk without waiting for it."""
-        ...
 
     def new_mask(self) -> TextMask:
         """What masks the secrets of a text that is kept beside the journal."""
-        ...
 
     def restore(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments with secrets in the place of their placeholders. Raises `MaskedSecretError`."""
-        ...

@@ -36,20 +36,16 @@ class EventSource(Protocol):
 
     def event(self, number: int) -> Event:
         """One event. Raises `JournalError` where its line turns out to be damaged."""
-        ...
 
     def at(self, number: int) -> float:
         """When it happened, in seconds since the epoch."""
-        ...
 
     @property
     def kinds(self) -> Sequence[str]:
         """The type of each, in order (so at `number - 1`)."""
-        ...
 
     def call_id(self, number: int) -> object:
         """Which call an event of a tool belongs to, in any form that is equal for equal ids."""
-        ...
 
 
 class EventList:

@@ -94,15 +94,12 @@ class Tool(Protocol):
     @property
     def parameters(self) -> dict[str, Any]:
         """JSON Schema of the arguments (an object). Where a tool takes other ones, they are its `accepted`."""
-        ...
 
     @property
     def effect(self) -> Effect: ...
 
     def preview(self, arguments: dict[str, Any], workspace: Workspace) -> str:
         """What the call would do, in full, for the operator's approval: a unified diff or the command."""
-        ...
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """Do it. Raises `ToolError`; cancellation leaves nothing running."""
-        ...

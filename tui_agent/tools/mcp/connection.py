@@ -90,12 +90,10 @@ class Surroundings(Protocol):
 
     def changed(self, connection: Connection) -> None:
         """Its status or lists are others now."""
-        ...
 
     @property
     def ask(self) -> Callable[[Question], Awaitable[Reply]] | None:
         """Puts a question to the operator; None where there is none."""
-        ...
 
 
 class ServerGoneError(Exception):

@@ -37,31 +37,24 @@ class ServerHost(Protocol):
     @property
     def present(self) -> bool:
         """Whether somebody can be asked."""
-        ...
 
     def trusted(self, entry: ServerEntry) -> bool | None:
         """Whether the operator agreed to exactly this entry; None: never asked."""
-        ...
 
     async def ask_trust(self, entry: ServerEntry) -> bool:
         """Ask the operator to start a server of a checkout, and remember the answer."""
-        ...
 
     async def ask(self, question: Question) -> Reply:
         """Put a server's question to the operator."""
-        ...
 
     def starting(self, entry: ServerEntry) -> None:
         """The server is about to be started: its secrets are to be masked from now on."""
-        ...
 
     def changed(self, row: Row) -> None:
         """A server came, went or has other tools."""
-        ...
 
     def notice(self, text: str) -> None:
         """Something the operator should know."""
-        ...
 
 
 @dataclass(frozen=True)
