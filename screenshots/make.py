@@ -111,6 +111,7 @@ PICTURES = (
     Picture("backoff", "parallel", (120, 40), backing_off, answer=True),
     Picture("why", "recovery", (120, 40), escalated, press("f9")),
     Picture("panes-80x24", "recovery", (80, 24), done, press("f2"), answer=True),
+    Picture("dashboard", "recovery", (120, 40), done, press("f2"), answer=True),
     Picture("step", "recovery", (120, 40), never, options={"step": True}),
     Picture("help", "recovery", (120, 40), at_work, press("f1")),
     Picture("light", "recovery", (120, 40), escalated, theme="agent-light"),
