@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 HINTS = (
     Hint("Enter", "go to its card", "enter"),
-    Hint("↑↓", "choose", "down"),
     Hint("Esc", "close", "escape"),
+    Hint("↑↓", "choose", "down"),
 )
 
 

@@ -62,7 +62,7 @@ class PickScreen(FramedScreen[Any]):
         written: Callable[[str], Row | None] = lambda _: None,
     ) -> None:
         """`remark` stands above the list; `written` makes a last row of what is typed, where that is a choice."""
-        super().__init__(title, ("Enter", "take"), ("↑↓", "choose"), ("Esc", "close"))
+        super().__init__(title, ("Enter", "take"), ("Esc", "close"), ("↑↓", "choose"))
         self._rows = rows
         self._remark = remark or ("" if rows else "There is nothing yet.")
         self._written = written
