@@ -137,7 +137,7 @@ class CardBody(LinePane, can_focus=False):
         self._passages: list[Passage] = []
         self._remarks: list[Passage] = []
         self._wrapped: tuple[int, list[Line], int] | None = None
-        self._spaced = False
+        self._spaced = True
         self.rewrite(passages)
         self.remark(remarks)
 
