@@ -46,7 +46,9 @@ def ordinal(number: int) -> str:
 
 
 def dollars(cost: float) -> str:
-    """USD: `$0.0042`, `$1.37`."""
+    """USD: `$0`, `$0.0042`, `$1.37`."""
+    if not cost:
+        return "$0"
     return f"${cost:.4f}" if cost < 1 else f"${cost:.2f}"
 
 

@@ -28,7 +28,7 @@ from tui_agent.console.panes.styled_line import Span, clip, fit, fit_middle, jus
 from tui_agent.core import events
 from tui_agent.core.projections.conversation import OutcomeEntry
 from tui_agent.core.state import RunState
-from tui_agent.quantities import compact, seconds
+from tui_agent.quantities import compact, dollars, seconds
 
 
 async def text_at(kind: type, story: Story, size: tuple[int, int] = (64, 12)) -> str:
@@ -636,6 +636,10 @@ def test_the_headline_of_a_message_is_the_line_that_says_what_is_wrong(message: 
 )
 def test_durations_read_as_people_say_them(value: float, text: str) -> None:
     assert seconds(value) == text
+
+
+def test_money_is_told_as_exactly_as_it_matters() -> None:
+    assert [dollars(cost) for cost in (0.0, 0.00421, 1.374)] == ["$0", "$0.0042", "$1.37"]
 
 
 def test_counts_and_pips_are_short() -> None:

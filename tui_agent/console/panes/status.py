@@ -157,7 +157,7 @@ def _sums(state: RunState, now: float) -> list[_Field]:
     passed, waited = elapsed(state, now), metrics.waited(now)
     cached = 100 * usage.cached_tokens // max(1, usage.prompt_tokens)
     tokens = f"{compact(usage.tokens)} tok"
-    cost = "cost ?" if usage.cost is None else dollars(usage.cost) if usage.cost else "$0"
+    cost = "cost ?" if usage.cost is None else dollars(usage.cost)
     limit = state.run.limits.get("max_cost")
     if limit is not None and usage.cost is not None:
         cost += f" of {dollars(limit)}"
