@@ -207,9 +207,9 @@ class _Builder:
             failure = events.Failure(kind=turn.rejected_as, message=turn.rejected, iteration=self.iteration)
             self.emit(events.ReplyRejected, failure=failure)
         self._close_iteration(cancelled=cancelled)
-        answers = not calls and not turn.rejected and bool(turn.text.strip())
-        if answers and (following is None or isinstance(following, Said)):
-            self._finish(events.Outcome.ANSWERED, answer=turn.text)
+        answer = turn.answer or ("" if calls or turn.rejected else turn.text)
+        if answer.strip() and (following is None or isinstance(following, Said)):
+            self._finish(events.Outcome.ANSWERED, answer=answer)
 
     # --- tools --------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tui_agent.core.events import FailureKind
+from tui_agent.core.state import FINISH
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.faults import rejection_kind
 from tui_agent.formats.importers.labels import grade_in
@@ -151,7 +152,10 @@ class MessageReader(StepReader):
         key = text_at(message, "tool_call_id") or self._oldest_open(text_at(message, "name"))
         if (waiting := self.waiting(key)) is not None:
             turn, call = waiting
-            turn.results[call.id] = self.judge(call, content_text(message.get("content")), message)
+            result = self.judge(call, content_text(message.get("content")), message)
+            turn.results[call.id] = result
+            if call.name == FINISH and result.status == "ok":
+                turn.answer = text_at(call.input, "answer")
 
     def _oldest_open(self, name: str) -> str:
         """The first call of the newest reply that waits for a result, of this name where one is given."""

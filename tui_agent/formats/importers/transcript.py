@@ -87,6 +87,8 @@ class Turn:
     rejected: str = ""
     """What the foreign harness said when it did not take this reply; such a reply has no calls."""
     rejected_as: FailureKind = FailureKind.NO_TOOL_CALL
+    answer: str = ""
+    """What the reply gave as the final answer by a call."""
 
 
 @dataclass(frozen=True)
