@@ -354,6 +354,12 @@ def test_a_session_that_is_damaged_inside_is_summed_up_as_far_as_it_can_be_read(
     assert whole.events > 3
 
 
+def test_a_session_that_was_only_opened_is_the_newest_where_there_is_no_other(store: SessionStore):
+    write_session(store.folder("opened"), [start("opened", "/w9")])
+    assert store.newest() == store.folder("s0")
+    assert store.newest(Path("/w9")) == store.folder("opened")
+
+
 def test_a_session_that_holds_nothing_is_never_the_newest(store: SessionStore):
     store.folder("s9").mkdir()
     (store.folder("s9") / JOURNAL_NAME).write_bytes(b'{"seq":1')

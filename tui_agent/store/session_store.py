@@ -8,6 +8,7 @@ waits; `rename`, which writes a journal, is a coroutine.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -108,13 +109,21 @@ class SessionStore:
         return self._index.found(words, limit)
 
     def newest(self, workspace: Path | None = None) -> Path | None:
-        """The folder of the session that was used last (in `workspace`); None where there is none."""
+        """The folder of the session that was used last (in `workspace`); None where there is none.
+
+        One that was only opened counts where there is no other.
+        """
         by_age = sorted(self._journals().items(), key=lambda item: -item[1][1])
+        opened: Path | None = None
         for name, _ in by_age:
-            started = _beginning(self.folder(name))
-            if started is not None and (workspace is None or started.workspace == str(workspace)):
-                return self.folder(name)
-        return None
+            folder = self.folder(name)
+            started = _beginning(folder)
+            if started is None or (workspace is not None and started.workspace != str(workspace)):
+                continue
+            if _was_used(folder):
+                return folder
+            opened = opened or folder
+        return opened
 
     def find(self, name: str) -> Path:
         """A session's folder by its id, by a beginning of it that no other shares, or by its exact title."""
@@ -284,6 +293,16 @@ def _beginning(folder: Path) -> events.SessionStarted | None:
     except (OSError, ValueError):
         return None
     return event if isinstance(event, events.SessionStarted) else None
+
+
+def _was_used(folder: Path) -> bool:
+    """Whether the operator did something in the session: what comes before that are a few settings."""
+    with contextlib.suppress(OSError), open(folder / JOURNAL_NAME, "rb", opener=unblocked) as file:
+        return any(kind in line for line in itertools.islice(file, 1_000) for kind in _USES)
+    return False
+
+
+_USES = (b'"type":"run_started"', b'"type":"own_command_ended"')
 
 
 def _folders(parent: Path) -> list[tuple[Path, float]]:
