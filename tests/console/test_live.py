@@ -319,7 +319,7 @@ async def test_slash_commands_reach_the_session_with_their_arguments() -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("/approve all", "Nothing asks you first any more"),
+        ("/approve all", "Everything runs but what a rule denies"),
         ("/title A new name", "now named A new name"),
         ("/step", "every request waits for you"),
         ("/pause", "waits before its first request"),

@@ -18,7 +18,7 @@ def test_it_names_workspace_branch_model_approvals_and_the_last_sessions(tmp_pat
     settings = Settings(workspace=tmp_path, model="openai/gpt-5")
     row = SessionRow("s1", title="Fix the cart", runs=1, outcome="partial", failures=3, ended_at=1_000.0)
     text = "\n".join(text_of(line) for line in welcome(settings, [row], now=lambda: 1_300.0))
-    for part in (str(tmp_path), "on topic/", "openai/gpt-5", "writes and commands ask you first", "F10"):
+    for part in (str(tmp_path), "on topic/", "openai/gpt-5", "edits and commands ask you first", "F10"):
         assert part in text
     assert "5 min       Fix the cart  partial, 0 of 3 recovered" in text
     assert "\x1b" not in text

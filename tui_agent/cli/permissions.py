@@ -93,13 +93,8 @@ def _list(settings: Settings, *, as_json: bool) -> int:
         sys.stdout.write(f"{rule.decision:<5}  {visible(rule.text):<{width}}  {visible(rule.origin)}\n")
     if not rules:
         sys.stdout.write("No rule is set.\n")
-    modes = {
-        "ask": "edits and commands ask",
-        "writes": "file edits run, commands ask",
-        "all": "everything runs but what a rule denies",
-    }
     sys.stdout.write(
-        f"\nWhere no rule applies: {modes[settings.approve]} (approve = {settings.approve}, "
+        f"\nWhere no rule applies: {settings.approve.words} (approve = {settings.approve}, "
         f"{settings.sources['approve']}). Deny comes before ask, ask before allow.\n"
     )
     if kept.rules():

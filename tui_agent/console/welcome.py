@@ -37,7 +37,7 @@ def welcome(
     facts = [
         ("workspace", f"{settings.workspace}{f'  on {branch}' if branch else ''}"),
         ("model", settings.model or "none chosen"),
-        ("approvals", _APPROVALS[str(settings.approve)]),
+        ("approvals", settings.approve.words),
         ("policy", str(settings.policy)),
     ]
     lines: list[Line] = [()]
@@ -48,13 +48,6 @@ def welcome(
         lines += [(), (Span(" Earlier here · /sessions opens one", "muted"),)]
         lines += [_session(row, now()) for row in sessions[:SHOWN]]
     return lines
-
-
-_APPROVALS = {
-    "ask": "writes and commands ask you first",
-    "writes": "file edits run, commands ask you first",
-    "all": "nothing asks",
-}
 
 
 def _row(label: str, text: str, style: str = "muted") -> Line:

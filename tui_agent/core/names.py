@@ -155,6 +155,15 @@ class Approval(StrEnum):
     WRITES = "writes"
     ALL = "all"
 
+    @property
+    def words(self) -> str:
+        """What it means where no permission rule applies."""
+        return {
+            "ask": "edits and commands ask you first",
+            "writes": "file edits run, commands ask you first",
+            "all": "everything runs but what a rule denies",
+        }[self]
+
 
 APPROVALS: tuple[str, ...] = tuple(Approval)
 

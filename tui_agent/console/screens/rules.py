@@ -34,11 +34,6 @@ if TYPE_CHECKING:
     from tui_agent.store.session import Session
 
 DECISION_ROLES = {Decision.ALLOW: "ok", Decision.ASK: "warn", Decision.DENY: "error"}
-MODES = {
-    "ask": "edits and commands ask",
-    "writes": "file edits run, commands ask",
-    "all": "everything runs but what a rule denies",
-}
 SCOPES = (
     Option("session", "this session"),
     Option("workspace", "this workspace, for good"),
@@ -109,8 +104,8 @@ class RulesScreen(Catalog[RuleRow, None]):
         self._judged: Judgement | None = None
 
     def on_mount(self) -> None:
-        approve = str(self._session.state.session.approve or self._session.settings.approve)
-        self.say(f"where no rule applies: {MODES[approve]} ({approve})")
+        approve = self._session.state.session.approve or self._session.settings.approve
+        self.say(f"without a rule: {approve.words} ({approve})")
         self._count()
 
     @work(group="count")

@@ -10,18 +10,11 @@ from textual import work
 from textual.binding import Binding
 
 from tui_agent.console.screens.session_screen import SessionScreen, on_session
-from tui_agent.core.names import APPROVALS
+from tui_agent.core.names import APPROVALS, Approval
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.store.session import Session
-
-_ASKS_FIRST = {
-    "ask": "Writes and commands ask you first.",
-    "writes": "File edits run; commands ask you first.",
-    "all": "Nothing asks you first any more, but for what a permission rule says.",
-}
-"""What a form of approvals means."""
 
 
 class SettingsCommands(SessionScreen):
@@ -81,10 +74,9 @@ class SettingsCommands(SessionScreen):
         if mode not in APPROVALS:
             self.say(f"There is no mode {mode}. The modes are {', '.join(APPROVALS)}.", "warning")
             return
-        from tui_agent.core.events import Approval
-
-        session.set_approve(Approval(mode))
-        self.say(_ASKS_FIRST[mode])
+        approve = Approval(mode)
+        session.set_approve(approve)
+        self.say(f"{approve.words.capitalize()}.")
 
     @on_session
     @work(group="commands")
