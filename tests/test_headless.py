@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tests.runtime.session_harness import start_session
+from tests.scripted_model import scripted_model
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.headless import run_headless
-from tui_agent.models.scripted import ScriptedModel
 from tui_agent.store.journal import read_journal
 
 MISS = {"calls": [{"tool": "read_file", "args": {"path": "missing.txt"}}]}
@@ -42,7 +42,7 @@ async def resumed(
         workspace=folder / "workspace",
         state_dir=folder / "state",
     )
-    model = ScriptedModel.from_turns(turns)
+    model = scripted_model(turns)
     code = await asyncio.wait_for(run_headless(settings, "try again", model=model, resume=session), 30)
     return code, json.loads(capsys.readouterr().out)
 

@@ -20,7 +20,7 @@ from tui_agent.core.events import Approval, ApprovalAsked, EscalationRaised, Out
 from tui_agent.core.names import OnEscalation
 from tui_agent.core.result import RunResult, result_of
 from tui_agent.headless_output import Outlet, presenter
-from tui_agent.models.choose import create_model
+from tui_agent.models.choose import ModelByName
 from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.store.errors import SessionError
@@ -121,7 +121,7 @@ async def run_headless(
 def _model_of(settings: Settings) -> Model:
     """The model, before a session is begun for it. Raises `ConfigError` for a scenario that is none."""
     try:
-        return create_model(settings)
+        return ModelByName(settings)
     except ScenarioError as error:
         raise ConfigError(
             f"The scripted model cannot be used: {error}\nName another model with --model."

@@ -21,6 +21,7 @@ import pytest
 from tests.adversarial.attack import Attack, attack, attacks
 from tests.cli.conftest import CommandLine
 from tests.runtime.session_harness import replayed, start_session
+from tests.scripted_model import scripted_model
 from tests.tools.box import processes_with, wait_until
 from tui_agent.formats.exporters import FORMATS, export_session
 from tui_agent.store.errors import JournalError, SessionBusyError
@@ -125,7 +126,6 @@ def test_folder_deleted(cli: CommandLine) -> None:
 async def test_clock_goes_back(tmp_path: Path) -> None:
     from tests.runtime.scripted import ScriptedOperator
     from tui_agent.config.settings import Settings
-    from tui_agent.models.scripted import ScriptedModel
     from tui_agent.store.opening import open_session
     from tui_agent.store.session_store import SessionStore
 
@@ -134,7 +134,7 @@ async def test_clock_goes_back(tmp_path: Path) -> None:
     settings = Settings(
         workspace=tmp_path / "workspace", state_dir=tmp_path / "state", model="x", approve="all"
     )
-    model = ScriptedModel.from_turns([WRITE, "done"])
+    model = scripted_model([WRITE, "done"])
     session = await open_session(settings, ScriptedOperator(), model, clock=lambda: next(times))
     await session.submit("go")
     await asyncio.wait_for(session.wait(), 30)

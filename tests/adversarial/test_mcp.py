@@ -17,9 +17,9 @@ from tests.mcp.conftest import own_configuration as own_configuration
 from tests.mcp.harness import call, connected, eventually, raw, session_with, standing, turns
 from tests.mcp.test_sdk_servers import results
 from tests.runtime.scripted import ScriptedOperator
+from tests.scripted_model import scripted_model
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
-from tui_agent.models.scripted import ScriptedModel
 from tui_agent.runtime.operator import ApprovalReply, ServerReply
 from tui_agent.store.opening import open_session
 from tui_agent.tools.mcp import connection
@@ -262,7 +262,7 @@ async def test_a_session_goes_on_without_the_servers_that_it_had(tmp_path: Path)
         assert "raw__echo" in live.state.run.tools
     (tmp_path / "workspace" / ".mcp.json").unlink()
     settings = Settings(workspace=tmp_path / "workspace", state_dir=tmp_path / "state", model="scripted")
-    model = ScriptedModel.from_turns(script)
+    model = scripted_model(script)
     session = await open_session(settings, ScriptedOperator(), model, folder)
     try:
         session.connect_servers()

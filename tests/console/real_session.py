@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.console.driven import DrivenConsole
 from tests.console.waiting import LIMIT
+from tests.scripted_model import scripted_model
 from tui_agent.config.settings import Settings
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.program import ConsoleApp
@@ -80,7 +81,7 @@ async def real_live(
     settings = Settings(
         workspace=workspace, state_dir=folder / "state", model="scripted", approve=Approval.ALL
     )
-    app = RealApp(settings, ScriptedModel.from_turns(turns), overrides or {}, resume)
+    app = RealApp(settings, scripted_model(turns), overrides or {}, resume)
     async with app.run_test(size=size, notifications=True) as pilot:
         made = RealConsole(app, pilot, workspace)
         await made.until(lambda: made.screen.session is not None and made.screen.status is not None)

@@ -11,7 +11,7 @@ import pytest
 
 from tui_agent.config.settings import Settings
 from tui_agent.core.events import FaultKind
-from tui_agent.models.choose import create_model
+from tui_agent.models.choose import ModelByName
 from tui_agent.models.hosted import HostedModel
 from tui_agent.models.litellm_setup import look_up
 from tui_agent.models.protocol import ModelFault, ModelRequest, Reply
@@ -43,7 +43,7 @@ async def test_a_name_chooses_the_model_and_another_name_another_one_in_mid_sess
     for name in ("one", "two"):
         (tmp_path / f"{name}.toml").write_text(f"[[turns]]\ntext = '{name}'\nnext = 'a'\nlabel = 'a'\n")
     one, two = f"scripted:{tmp_path}/one.toml", f"scripted:{tmp_path}/two.toml"
-    model = create_model(Settings(model=one))
+    model = ModelByName(Settings(model=one))
     await model.start()
     assert [(await last_of(model, name)).text for name in (one, two, one)] == ["one", "two", "one"]
     assert isinstance(model.named(one), ScriptedModel)
@@ -57,7 +57,7 @@ async def test_a_name_chooses_the_model_and_another_name_another_one_in_mid_sess
 async def test_a_model_that_cannot_be_closed_leaves_no_other_one_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    model = create_model(Settings(model="scripted:breaker"))
+    model = ModelByName(Settings(model="scripted:breaker"))
     closed: list[HostedModel] = []
 
     async def break_off(_: ScriptedModel) -> None:
@@ -76,11 +76,11 @@ async def test_a_model_that_cannot_be_closed_leaves_no_other_one_open(
 
 def test_a_scenario_that_cannot_be_used_is_refused_at_once() -> None:
     with pytest.raises(ScenarioError):
-        create_model(Settings(model="scripted:none"))
+        ModelByName(Settings(model="scripted:none"))
 
 
 async def test_a_scenario_that_is_named_wrongly_in_mid_session_is_a_fault() -> None:
-    model = create_model(Settings(model="scripted:breaker"))
+    model = ModelByName(Settings(model="scripted:breaker"))
     with pytest.raises(ModelFault, match="no scenario named") as raised:
         await last_of(model, "scripted:breakr")
     assert raised.value.fault.kind is FaultKind.NOT_FOUND

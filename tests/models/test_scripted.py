@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.scripted_model import scripted_model
 from tui_agent.core.events import FaultKind
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 from tui_agent.models.scenario import Pace, Scenario, Turn, materialise
@@ -59,7 +60,7 @@ def call(tool: str = "bash", **arguments: Any) -> dict[str, Any]:
 
 
 async def test_turns_follow_one_another_and_stream_what_the_reply_holds() -> None:
-    model = ScriptedModel.from_turns([{"text": "first words", "reasoning": "why"}, "second"])
+    model = scripted_model([{"text": "first words", "reasoning": "why"}, "second"])
     pieces = [piece async for piece in model.stream(request())]
     reply = pieces[-1]
     assert isinstance(reply, Reply)
@@ -71,7 +72,7 @@ async def test_turns_follow_one_another_and_stream_what_the_reply_holds() -> Non
 
 
 async def test_a_call_carries_its_arguments_and_a_unique_id_and_raw_text_stays_raw() -> None:
-    model = ScriptedModel.from_turns(
+    model = scripted_model(
         [call(command="ls"), call(command="ls"), {"calls": [{"tool": "bash", "raw": '{"command": '}]}]
     )
     first = await answer(model)
@@ -122,14 +123,14 @@ async def test_a_turn_is_played_only_when_its_condition_holds(
     when: dict[str, Any], messages: list[dict[str, Any]], holds: bool
 ) -> None:
     asked = request(*messages)
-    taken = ScriptedModel.from_turns([{"when": when, "text": "yes"}, "no"])
+    taken = scripted_model([{"when": when, "text": "yes"}, "no"])
     assert (await answer(taken, asked)).text == ("yes" if holds else "no")
-    spared = ScriptedModel.from_turns([{"unless": when, "text": "yes"}, "no"])
+    spared = scripted_model([{"unless": when, "text": "yes"}, "no"])
     assert (await answer(spared, asked)).text == ("no" if holds else "yes")
 
 
 async def test_what_a_condition_captures_is_filled_into_words_and_arguments_also_later() -> None:
-    model = ScriptedModel.from_turns(
+    model = scripted_model(
         [
             {
                 "when": {"results": r"mean (?P<path>[\w.]+)"},
@@ -146,7 +147,7 @@ async def test_what_a_condition_captures_is_filled_into_words_and_arguments_also
 
 
 async def test_branches_join_again_by_next_and_an_anywhere_turn_leaves_the_place_alone() -> None:
-    model = ScriptedModel.from_turns(
+    model = scripted_model(
         [
             {"anywhere": True, "when": {"user": "hello"}, "text": "hello too"},
             {"when": {"user": "left"}, "text": "left", "next": "end"},
@@ -162,7 +163,7 @@ async def test_branches_join_again_by_next_and_an_anywhere_turn_leaves_the_place
 
 async def test_a_fault_ends_its_turn_after_its_words_and_the_script_goes_on() -> None:
     fault = {"kind": "rate_limit", "status": 429, "retry_after": 2, "message": "busy", "advice": "wait"}
-    model = ScriptedModel.from_turns([{"text": "half a", "fault": fault, "repeat": 2}, "whole"], pace=1.0)
+    model = scripted_model([{"text": "half a", "fault": fault, "repeat": 2}, "whole"], pace=1.0)
     for _ in range(2):
         heard: list[str] = []
         with pytest.raises(ModelFault) as raised:
@@ -180,14 +181,14 @@ async def test_a_fault_ends_its_turn_after_its_words_and_the_script_goes_on() ->
 
 
 async def test_a_turn_that_was_interrupted_is_played_again() -> None:
-    model = ScriptedModel.from_turns(["a long first turn", "second"])
+    model = scripted_model(["a long first turn", "second"])
     async with aclosing(model.stream(request())) as stream:
         await anext(stream)
     assert (await answer(model)).text == "a long first turn"
 
 
 async def test_a_request_that_no_turn_fits_is_a_fault_that_names_the_scenario() -> None:
-    model = ScriptedModel.from_turns([{"when": {"user": "never"}, "text": "x"}])
+    model = scripted_model([{"when": {"user": "never"}, "text": "x"}])
     with pytest.raises(ModelFault, match="no turn for this request") as raised:
         await answer(model)
     assert raised.value.fault.kind is FaultKind.BAD_REQUEST
@@ -203,10 +204,10 @@ TURNS = [
 
 
 async def test_a_fresh_model_goes_on_where_the_history_of_a_resumed_session_ends() -> None:
-    first = ScriptedModel.from_turns(TURNS)
+    first = scripted_model(TURNS)
     history = exchange(await answer(first), "1")
     history += exchange(await answer(first, request(*history)), "2")
-    resumed = ScriptedModel.from_turns(TURNS)
+    resumed = scripted_model(TURNS)
     with pytest.raises(ModelFault):
         await answer(resumed, request(*history))
     third = await answer(resumed, request(*history))
@@ -216,7 +217,7 @@ async def test_a_fresh_model_goes_on_where_the_history_of_a_resumed_session_ends
 
 
 async def test_a_rewound_history_takes_the_script_back() -> None:
-    model = ScriptedModel.from_turns(TURNS)
+    model = scripted_model(TURNS)
     history = exchange(await answer(model), "1")
     assert json.loads((await answer(model, request(*history))).calls[0].arguments) == {"command": "2"}
     # The second reply was never stored, so the history still ends with the first.
@@ -252,7 +253,7 @@ async def test_without_pace_nothing_waits() -> None:
 
 
 async def test_a_scenario_s_numbers_reach_the_reply_and_what_it_leaves_out_is_unknown() -> None:
-    model = ScriptedModel.from_turns(
+    model = scripted_model(
         [
             {
                 "text": "a",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.runtime.scripted import ScriptedOperator
+from tests.scripted_model import scripted_model
 from tui_agent.config.settings import Settings
 from tui_agent.core.events import Event, RunFinished
 from tui_agent.core.fold import fold
@@ -88,7 +89,7 @@ async def start_session(
         (workspace / name).write_text(text)
     chosen = {"model": "scripted", "approve": "all", **settings}
     configured = Settings(workspace=workspace, state_dir=folder / "state", **chosen)
-    model = ScriptedModel.from_turns(turns)
+    model = scripted_model(turns)
     operator = operator or ScriptedOperator()
     session = await open_session(configured, operator, model, resume, tools=tools)
     events: list[Event] = []

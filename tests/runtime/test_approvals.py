@@ -12,6 +12,7 @@ import pytest
 
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, start_session
+from tests.scripted_model import scripted_model
 from tui_agent.config.sections import PermissionSettings
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.config.user_file import UserFile
@@ -20,7 +21,6 @@ from tui_agent.core import events
 from tui_agent.core.names import Decision
 from tui_agent.formats.exporters import export_session
 from tui_agent.formats.importers.load import save
-from tui_agent.models.scripted import ScriptedModel
 from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.store.journal import read_journal, sessions_folder
 from tui_agent.store.kept_rules import KeptRules
@@ -183,7 +183,7 @@ async def test_approvals_in_a_strangers_recording_count_for_nothing(tmp_path: Pa
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     settings = Settings(workspace=workspace, state_dir=state, model="scripted")
-    model = ScriptedModel.from_turns(calls("touch pwned"))
+    model = scripted_model(calls("touch pwned"))
     folder = sessions_folder(state) / name
     live = await open_session(
         settings, ScriptedOperator(approvals=deque([ApprovalReply("deny")])), model, folder
@@ -208,7 +208,7 @@ async def test_a_wider_rule_is_kept_everywhere_in_the_users_file_which_keeps_its
     folders = {"workspace": tmp_path / "workspace", "state_dir": tmp_path / "state"}
     settings = load_settings({"model": "scripted", "approve": "ask", **folders}, file, {})
     operator = ScriptedOperator(approvals=deque([ApprovalReply("everywhere", rules=("bash(touch *)",))]))
-    model = ScriptedModel.from_turns(calls("touch a.txt", "touch b.txt"))
+    model = scripted_model(calls("touch a.txt", "touch b.txt"))
     live = await open_session(settings, operator, model)
     await live.submit("go")
     await live.wait()
@@ -237,7 +237,7 @@ async def test_rules_that_ask_or_deny_are_made_and_taken_back_by_words(tmp_path:
     settings = load_settings({"model": "scripted", "approve": "ask", **folders}, file, {})
     turns = [*calls("touch a.txt", "touch b.txt", "touch c.txt"), *calls("touch d.txt")]
     operator = ScriptedOperator(approvals=deque([ApprovalReply("deny")]))
-    live = await open_session(settings, operator, ScriptedModel.from_turns(turns))
+    live = await open_session(settings, operator, scripted_model(turns))
     made = SessionRules(live, UserFile(file, folders))
     for words in ("deny bash(touch a*)", "ask bash(touch b*) workspace", "deny bash(touch c.txt) always"):
         assert "from now on" in await change_by_words(made, words)

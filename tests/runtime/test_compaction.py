@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, assert_coherent, replayed, start_session
+from tests.scripted_model import scripted_model
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
@@ -23,7 +24,6 @@ from tui_agent.core.request import compaction, window
 from tui_agent.core.request.coherence import validate
 from tui_agent.core.state import RunFacts, RunState
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
-from tui_agent.models.scripted import ScriptedModel
 from tui_agent.store.fork import WhatIf
 from tui_agent.store.fork_session import fork_session
 from tui_agent.store.opening import open_session
@@ -188,7 +188,7 @@ async def test_the_operator_asks_between_runs_and_the_words_stay(tmp_path: Path)
     folder = await fork_session(
         live.session.folder, live.session.folder.parent, seq=made.seq - 1, what_if=WhatIf()
     )
-    model = ScriptedModel.from_turns(["forked"])
+    model = scripted_model(["forked"])
     configured = Settings(model="scripted", workspace=tmp_path / "workspace", state_dir=tmp_path / "state")
     fork = await open_session(configured, ScriptedOperator(), model, resume=folder)
     await fork.submit("Go on.")

@@ -26,7 +26,7 @@ from tui_agent.core.projections.entries import CallEntry, FaultEntry, ReplyEntry
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.core.state import ASK_OPERATOR
-from tui_agent.models.choose import create_model
+from tui_agent.models.choose import ModelByName
 from tui_agent.runtime.operator import ServerReply
 from tui_agent.runtime.system_prompt import system_prompt
 from tui_agent.store.journal import read_journal
@@ -308,7 +308,7 @@ async def run_with(host: KeptHost, folder: Path, **options: Any) -> tuple[Sessio
     """One run with these settings, by the names of profiles and models."""
     (folder / "workspace").mkdir()
     settings = Settings(**options, workspace=folder / "workspace", state_dir=folder / "state")
-    session = await open_session(settings, ScriptedOperator(present=False), create_model(settings, host))
+    session = await open_session(settings, ScriptedOperator(present=False), ModelByName(settings, host))
     seen: list[events.Event] = []
     session.subscribe(lambda event, _: seen.append(event))
     await session.submit("Fix it.")
@@ -373,7 +373,7 @@ async def test_a_profiles_parameters_headers_and_fields_reach_its_server_and_no_
 async def test_a_session_changes_to_a_profile_by_its_name_and_to_no_other(tmp_path: Path) -> None:
     profiles = {"careful": {"model": "scripted:breaker"}}
     settings = Settings(model="scripted:breaker", profiles=profiles, state_dir=tmp_path, workspace=tmp_path)
-    session = await open_session(settings, ScriptedOperator(), create_model(settings))
+    session = await open_session(settings, ScriptedOperator(), ModelByName(settings))
     session.set_profile("careful")
     assert session.state.session.model == "careful"
     with pytest.raises(ValueError, match=r"no profile 'other'\. There are careful"):

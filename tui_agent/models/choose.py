@@ -27,14 +27,6 @@ class ModelSettings(Protocol):
         """What a name stands for in a call."""
 
 
-def create_model(settings: ModelSettings, hosted: Model | None = None) -> ModelByName:
-    """The model for the settings; it starts no process yet. Raises `ScenarioError` for a bad scenario.
-
-    `hosted` makes the calls through litellm in place of a host of its own.
-    """
-    return ModelByName(settings, hosted)
-
-
 class NameCheck(NamedTuple):
     """What is known of a model's name: a remark where something is odd."""
 
@@ -46,7 +38,10 @@ class ModelByName:
     """A `Model` that hands each call to the one its name means, made when it is first needed."""
 
     def __init__(self, settings: ModelSettings, hosted: Model | None = None) -> None:
-        """Raises `ScenarioError` when the chosen model is a scenario that cannot be used."""
+        """Starts no process yet; `hosted` makes the calls through litellm in place of a host of its own.
+
+        Raises `ScenarioError` when the chosen model is a scenario that cannot be used.
+        """
         self._settings = settings
         self._made: dict[str, Model] = {} if hosted is None else {"": hosted}
         if settings.called(settings.model).model.startswith(SCRIPTED):

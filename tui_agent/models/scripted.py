@@ -13,16 +13,12 @@ import json
 import re
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from tui_agent.core.events import Fault, FaultKind, ToolCall
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
-from tui_agent.models.scenario import Pace, RequestView, Scenario, ScriptedFault, Turn, filled, materialise
-from tui_agent.models.scenario_checks import ScenarioError, Table
-from tui_agent.models.scenario_file import load_scenario, read_turns, scenario_names
-
-__all__ = ["Scenario", "ScenarioError", "ScriptedModel", "load_scenario", "materialise", "scenario_names"]
+from tui_agent.models.scenario import RequestView, Scenario, ScriptedFault, Turn, filled
 
 _CALL_ID = re.compile(r"(?P<turn>.+)-(?P<count>\d+)\.\d+")
 _REQUESTS_KEPT = 1_000
@@ -56,26 +52,6 @@ class ScriptedModel:
         """Delivered turns; makes call ids unique."""
         self._last_id = ""
         self._captured: dict[str, str] = {}
-
-    @classmethod
-    def from_turns(
-        cls,
-        turns: Iterable[Turn | Mapping[str, Any] | str],
-        *,
-        pace: float = 0.0,
-        context_tokens: int | None = None,
-    ) -> ScriptedModel:
-        """A model for tests: turns as objects, as tables in the form of the data file, or as mere texts."""
-        tables: list[Table] = []
-        made: list[Turn | None] = []
-        for place, turn in enumerate(turns):
-            made.append(turn if isinstance(turn, Turn) else None)
-            if not isinstance(turn, Turn):
-                table = {"text": turn} if isinstance(turn, str) else dict(turn)
-                tables.append(Table(table, f"turns[{place}]"))
-        read = iter(read_turns(tables, Pace()))
-        script = tuple(next(read) if turn is None else turn for turn in made)
-        return cls(Scenario("turns", script, context_tokens=context_tokens), pace=pace)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """Play the turn that fits the request (see `protocol.Model`)."""

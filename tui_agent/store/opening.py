@@ -16,7 +16,7 @@ from tui_agent.core import events
 from tui_agent.core.fold import apply
 from tui_agent.core.projections.background import lost
 from tui_agent.core.state import RunState
-from tui_agent.models.choose import create_model
+from tui_agent.models.choose import ModelByName
 from tui_agent.models.protocol import Model
 from tui_agent.runtime.operator import Operator
 from tui_agent.sandbox.choose import choose
@@ -94,7 +94,7 @@ async def open_session(
     return Session(
         settings,
         operator,
-        model or create_model(settings),
+        model or ModelByName(settings),
         tools
         or default_tools(
             settings.command_timeout,
