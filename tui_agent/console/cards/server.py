@@ -176,7 +176,7 @@ def _field(asked: ServerAsked, name: str) -> Mapping[str, Any]:
 
 
 def _shown(value: object) -> str:
-    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
 def read_value(asked: ServerAsked, name: str, text: str) -> str | int | float | bool | list[str] | None:
@@ -207,19 +207,11 @@ def read_value(asked: ServerAsked, name: str, text: str) -> str | int | float | 
 
 
 def _boolean(name: str, text: str) -> bool:
-    words = {
-        "y": True,
-        "yes": True,
-        "true": True,
-        "1": True,
-        "n": False,
-        "no": False,
-        "false": False,
-        "0": False,
-    }
-    if text.lower() not in words:
-        raise FieldError(f"{name} must be yes or no.")
-    return words[text.lower()]
+    if text.lower() in {"y", "yes", "true", "1"}:
+        return True
+    if text.lower() in {"n", "no", "false", "0"}:
+        return False
+    raise FieldError(f"{name} must be yes or no.")
 
 
 def _number(name: str, text: str, field: Mapping[str, Any]) -> int | float:

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, Label, Static
 
+from tui_agent.console.fields import LineField
 from tui_agent.console.option_row import Option, OptionRow
 from tui_agent.console.screens.framed import FramedScreen
 
@@ -72,7 +73,7 @@ class FieldScreen(FramedScreen[bool]):
     def inside(self) -> ComposeResult:
         yield Static(Content(self._about), classes="field--about")
         if self._value is not None:
-            yield Input(self._value, placeholder=self._placeholder, compact=True, select_on_focus=False)
+            yield LineField(self._value, placeholder=self._placeholder, compact=True, select_on_focus=False)
         for selection in self._selections:
             if selection.label:
                 yield Label(Content(selection.label))
