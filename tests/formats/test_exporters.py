@@ -371,7 +371,8 @@ async def test_runs_that_ended_by_their_final_call_are_these_runs_again_when_the
     def finish(answer: str) -> dict[str, Any]:
         return {"calls": [{"tool": "finish", "args": {"answer": answer}}]}
 
-    live = await start_session(tmp_path, [{"calls": [{"tool": "nowhere"}]}, finish("one"), finish("two")])
+    wrong = [{"calls": [{"tool": "nowhere"}]}, {"calls": [{"tool": "bash", "raw": "{bad"}]}]
+    live = await start_session(tmp_path, [*wrong, finish("one"), finish("two")])
     await live.run("first")
     await live.run("second")
     await live.close()
@@ -389,6 +390,8 @@ async def test_runs_that_ended_by_their_final_call_are_these_runs_again_when_the
         ("run_started", "", ""),
         ("run_finished", Outcome.ANSWERED, "two"),
     ]
+    kinds_of_failure = [event.failure.kind for event in again.events if isinstance(event, ToolFailed)]
+    assert kinds_of_failure == [FailureKind.UNKNOWN_TOOL, FailureKind.INVALID_TOOL_CALL]
 
 
 def test_the_page_shows_the_curve_the_timeline_and_every_call(tmp_path: Path) -> None:

@@ -193,6 +193,16 @@ def _assistant(reply: events.ReplyFinished) -> Message:
     return message
 
 
+_MALFORMED = "malformed_arguments"
+
+
+def malformed_arguments(stored: object) -> str | None:
+    """What the model wrote, where a history holds a call with broken arguments as it can be sent; else None."""
+    if isinstance(stored, dict) and stored.keys() == {_MALFORMED}:
+        return str(stored[_MALFORMED])
+    return None
+
+
 def _function(call: events.ToolCall) -> Message:
     """The call as a provider takes it back: many refuse a history with odd names or broken argument JSON."""
     arguments = call.arguments
@@ -201,7 +211,7 @@ def _function(call: events.ToolCall) -> Message:
     except (ValueError, RecursionError):
         sound = False
     if not sound:
-        arguments = json.dumps({"malformed_arguments": arguments})
+        arguments = json.dumps({_MALFORMED: arguments})
     return {"name": _ODD_NAME.sub("_", call.name)[:64] or "unnamed", "arguments": arguments}
 
 

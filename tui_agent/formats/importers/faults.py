@@ -39,7 +39,9 @@ def classified(message: str, status: int | None = None) -> Fault:
     return Fault(kind=kind, message=message[:_LIMIT], status=status)
 
 
-_UNKNOWN_TOOL = re.compile(r"\b(?:unknown|no such|invalid) (?:tool|function)\b", re.IGNORECASE)
+_UNKNOWN_TOOL = re.compile(
+    r"\b(?:unknown|no such|invalid) (?:tool|function)\b|\bno tool named\b", re.IGNORECASE
+)
 _NO_CALL = re.compile(
     r"\bno tool calls?\b|\bdid not (?:use|include) any (?:tool|function) calls?\b|\bfound 0 actions?\b",
     re.IGNORECASE,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tui_agent.core.events import FailureKind
+from tui_agent.core.projections.history import malformed_arguments
 from tui_agent.core.state import FINISH
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.faults import rejection_kind
@@ -184,7 +185,9 @@ def _call(raw: Any, spare_id: str) -> Call | None:
     if isinstance(given, dict):
         return Call(key, name, json_text(given), plain(given))
     arguments = text_at(raw, "function", "arguments")
-    return Call(key, name, arguments, parse_arguments(arguments))
+    read = parse_arguments(arguments)
+    raw = malformed_arguments(read)
+    return Call(key, name, arguments, read) if raw is None else Call(key, name, raw, None)
 
 
 # --- whether a result's text is a failure's -------------------------------------------------------------
