@@ -271,7 +271,7 @@ def _counts(
     }
     breaker = recovery.breakers.states.get(tool)
     if breaker is not None:
-        failures = f"{breaker.failures} of {policy.breaker_failures} failures in a row"
+        failures = f"{breaker.failures} of {policy.breaker_failures} failures of different calls"
         stands[BREAKER] = f"{tool}: {failures}, {breaker.phase}"
     for detector, text in stands.items():
         record = said.pop(detector, None)

@@ -610,6 +610,7 @@ async def test_an_empty_pane_says_what_will_stand_in_it_where_there_is_room(pane
         ("---\n***\n", "--- ***"),
         ("==== test session ====\n\n======== 1 failed in 0.2s ========", "1 failed in 0.2s"),
         ("The command failed with exit code 1.\nbatch 1\nbatch 2", "batch 2"),
+        ("ERRORS:\n- E999 SyntaxError: unmatched ']'\n\nas it was", "E999 SyntaxError: unmatched ']'"),
         ("This call would not fit.\nthe closest line", "This call would not fit."),
         (
             "It failed with the following:\n\nbash: The command failed with exit code 7.\nsending\ncannot reach it",

@@ -18,7 +18,7 @@ _SUMMARY = re.compile(r"^(?:\w+: )?(?:The command failed with )?exit code -?\d+[
 """How a tool begins, in a note behind its name: it says that something failed, and not why."""
 _NOTHING = "(no output)"
 _WORD = re.compile(r"[^\W_]{2}")
-_DECORATION = re.compile(r"^(?:E\s{2,}|>\s+|[-=_*#~ ]{3,})|[-=_*#~ ]{3,}$")
+_DECORATION = re.compile(r"^(?:E\s{2,}|[>*•-]\s+|[-=_*#~ ]{3,})|[-=_*#~ ]{3,}$")
 
 
 def headline(message: str, limit: int = 400) -> str:
