@@ -65,3 +65,24 @@ async def test_a_remark_leaves_cards_prompt_and_screens_alone(size: tuple[int, i
             await console.pilot.resize_terminal(*size)
             console.app.pop_screen()
             await console.pilot.pause()
+
+
+async def test_a_remark_stands_once_however_many_screens_there_are() -> None:
+    async with live((80, 24)) as console:
+
+        def on_top_alone() -> bool:
+            stack = console.app.screen_stack
+            having = [
+                screen
+                for screen in stack
+                if any(rack.display and rack.query(Toast) for rack in screen.query("ToastRack"))
+            ]
+            return having == stack[-1:]
+
+        console.app.notify("Said once.", timeout=60)
+        await console.until(on_top_alone)
+        for title in ("A screen", "One above"):
+            console.app.push_screen(AskScreen(title, "Why not.", ("y", "yes"), ("n", "no")))
+            await console.until(lambda title=title: title in console.shown() and on_top_alone())
+        console.app.pop_screen()
+        await console.until(lambda: "A screen" in console.shown() and on_top_alone())

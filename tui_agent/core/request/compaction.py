@@ -158,7 +158,9 @@ def compacted(
     )
     after = _tokens(state, state.history.apply(made))
     if after >= made.tokens_before:
-        return f"The summary is no shorter than what it replaces: {made.tokens_before:,} → {after:,} tokens."
+        return (
+            f"The summary is no shorter than what it replaces: {after:,} tokens for {made.tokens_before:,}."
+        )
     return made.model_copy(update={"tokens_after": after})
 
 
