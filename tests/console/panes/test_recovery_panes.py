@@ -422,11 +422,12 @@ async def test_what_goes_on_between_steps_is_said_unless_a_card_waits_or_nothing
     async with app.run_test():
         line = app.query_one(StatusLine)
 
-        def text() -> str:
-            return "".join(span.text for span in line.draw(story.state, story.state.at, 100)[0])
+        def text(width: int = 100) -> str:
+            return "".join(span.text for span in line.draw(story.state, story.state.at, width)[0])
 
         assert "STEP" in text()
         assert "starting the model" in text()
+        assert "starting" in text(30), "nothing else says it"
         line.held = True
         assert "starting the model" not in text()
         line.held, line.still, line.left_open = False, True, True

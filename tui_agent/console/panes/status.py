@@ -96,8 +96,11 @@ class StatusLine(Rows):
         stands = self.still or (self.held and str(state.phase) == "ready")
         activity = () if stands else _activity(state, now, turning)
         if activity:
-            urgent = str(state.phase) == "backoff" or activity[0].style == "operator"
-            fields.insert(0, _Field(10 if urgent else 3, [activity[0].text], activity[0].style))
+            text, style = activity[0]
+            # Nothing else on the screen says that the model is being started.
+            starting = text.removesuffix(" the model")
+            urgent = str(state.phase) == "backoff" or style == "operator" or starting != text
+            fields.insert(0, _Field(10 if urgent else 3, list(dict.fromkeys((text, starting))), style))
         return [_fitted(badge, [field for field in fields if field.forms], width)]
 
 
