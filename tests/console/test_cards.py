@@ -475,6 +475,21 @@ async def test_options_are_choices_by_number(source: str, title: str, options: t
         assert (raised.result().choice, raised.result().text) == ("answer", options[1])
 
 
+async def test_no_line_counts_as_read_before_the_card_has_its_rows() -> None:
+    """A command that the first layout would have room for, and the card has not."""
+    command = "\n".join(f"echo {number}" for number in range(8))
+    async with live((60, 20)) as console:
+        reply = console.ask(input={"command": command}, preview=command, rules=())
+        await console.card_appears()
+        await console.grace_passes()
+        await console.until(lambda: "more line" in console.shown())
+        assert "echo 7" not in console.shown()
+        await console.press("y")
+        assert not reply.done()
+        await console.press("end", "y")
+        assert (await reply).decision == "once"
+
+
 @pytest.mark.parametrize("size", [(60, 20), (80, 24)])
 async def test_options_too_long_for_a_row_of_choices_are_shown_whole(size: tuple[int, int]) -> None:
     options = ("GB18030 for every list below the folder of that supplier, whatever its name", "UTF-8")

@@ -141,7 +141,12 @@ class Card(Vertical):
         body.styles.max_height = max(1, rows - fixed)
         for editor in self.query(ArgumentsEditor):
             editor.fit(rows - (1 if bare else 2))
-        self.call_after_refresh(self._show_hint)
+        self.call_after_refresh(self._fitted)
+
+    def _fitted(self) -> None:
+        """From now on what is in view is on the screen."""
+        self.query_one(CardBody).in_place = True
+        self._show_hint()
 
     async def update_subject(self) -> None:
         """Show what the operator himself changed in the subject; nothing else in it ever changes."""

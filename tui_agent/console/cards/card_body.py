@@ -138,6 +138,8 @@ class CardBody(LinePane, can_focus=False):
         self._remarks: list[Passage] = []
         self._wrapped: tuple[int, list[Line], int] | None = None
         self._spaced = True
+        self.in_place = False
+        """The card has been given its rows; before, more is laid out than there is room for."""
         self.rewrite(passages)
         self.remark(remarks)
 
@@ -183,7 +185,7 @@ class CardBody(LinePane, can_focus=False):
 
     def _below(self, lines: int) -> int:
         """How many of the first `lines` are below what is on the screen."""
-        height = self.scrollable_content_region.height
+        height = self.scrollable_content_region.height if self.in_place else 0
         return lines - (self.scroll_offset.y + height) if height and lines else max(1, lines)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
