@@ -134,7 +134,8 @@ def to_gif(made: Film, out: Path) -> None:
         for begin in range(0, len(made.frames), A_SHEET):
             sheet = made.frames[begin : begin + A_SHEET]
             pictures += _drawn(sheet, Path(folder))
-    palette = _all_colours(pictures).quantize(COLOURS)
+    # By how far colours lie apart, not by how often they occur: the violet of a note is rare.
+    palette = _all_colours(pictures).quantize(COLOURS, Image.Quantize.MAXCOVERAGE)
     first, *rest = (picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures)
     first.save(
         out,
