@@ -13,6 +13,7 @@ from textual.strip import Strip
 
 from tests.console.real_session import RealConsole, real_live
 from tui_agent.console import compositor
+from tui_agent.console.dashboard import RecoveryColumn
 
 
 def differences(console: RealConsole, crop: Region) -> list[tuple[int, int]]:
@@ -116,3 +117,21 @@ async def test_no_line_that_was_drawn_keeps_itself_alive(
             piece for strip in drawn for pieces in strip._divide_cache._cache.values() for piece in pieces
         ]
         assert {id(strip) for strip in drawn}.isdisjoint(id(piece) for piece in kept)
+
+
+async def test_a_resize_is_laid_out_at_once_in_the_form_that_the_size_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with real_live(tmp_path, [], size=(120, 40)) as console:
+        screen = console.screen
+        reflow = screen._compositor.reflow
+        forms: list[tuple[bool, bool]] = []
+
+        def noted(*given: Any) -> Any:
+            forms.append((screen.query_one(RecoveryColumn).display, screen.has_class("-low")))
+            return reflow(*given)
+
+        monkeypatch.setattr(screen._compositor, "reflow", noted)
+        assert screen.query_one(RecoveryColumn).display
+        await console.pilot.resize_terminal(100, 15)
+        assert set(forms) == {(False, True)}

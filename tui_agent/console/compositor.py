@@ -90,7 +90,11 @@ class SparingScreen(Screen[None]):
     def _screen_resized(self, size: Size) -> None:
         """Lay out for another size; Textual tells a screen of each twice."""
         if size != self._compositor.size:
+            self.fit(size)
             super()._screen_resized(size)
+
+    def fit(self, size: Size) -> None:
+        """Take the form for a size, before it is laid out for it."""
 
     def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
         """Lay out; what has changed by that is painted with the frame, together with what the widgets draw anew."""

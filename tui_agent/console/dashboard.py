@@ -24,7 +24,6 @@ from tui_agent.core.evolve import evolve
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from textual import events
     from textual.geometry import Size
 
     from tui_agent.console.cards.card_host import CardHost
@@ -120,7 +119,7 @@ class Dashboard(Vertical):
         self.chosen = self._before = Form.SIDE
         """The form that the operator wants; `form` is the one that is shown."""
         self._room = size
-        self._fit(size)
+        self.fit(size)
 
     def compose(self) -> ComposeResult:
         """The conversation and the recovery column, empty as yet."""
@@ -152,7 +151,7 @@ class Dashboard(Vertical):
         self._strip = panes.IncidentStrip()
         self.plan = panes.PlanLine()
         await self.mount(self._strip, self.plan)
-        self._fit(self.app.size)
+        self.fit(self.app.size)
 
     def greet(self, lines: Sequence[Line]) -> None:
         """Show these lines as long as nothing was said."""
@@ -176,7 +175,7 @@ class Dashboard(Vertical):
         if form is Form.FULL and self.chosen is not Form.FULL:
             self._before = self.chosen
         self.chosen = form
-        self._fit(self.app.size)
+        self.fit(self.app.size)
 
     def next_form(self) -> Form:
         """The form after the one that is shown, round and round."""
@@ -241,8 +240,8 @@ class Dashboard(Vertical):
         else:
             self._conversation.follow()
 
-    def on_resize(self, event: events.Resize) -> None:
-        self._fit(self.app.size)
+    def on_resize(self) -> None:
+        self.fit(self.app.size)
 
     def on_timeline_pane_selected(self, event: panes.TimelinePane.Selected) -> None:
         """Show the place of the timeline's line in the conversation."""
@@ -270,7 +269,7 @@ class Dashboard(Vertical):
 
     def on_card_host_changed(self) -> None:
         """A question comes before the panes where there is no room for both."""
-        self._fit(self.app.size)
+        self.fit(self.app.size)
         # The frame may keep its size, and then says nothing.
         self.call_after_refresh(self._fit_card_host)
 
@@ -285,7 +284,8 @@ class Dashboard(Vertical):
         """A card is on the screen, or about to be."""
         return self._card_host is not None and self._card_host.card is not None
 
-    def _fit(self, size: Size) -> None:
+    def fit(self, size: Size) -> None:
+        """Show what there is room for in a terminal of this size."""
         self._room = size
         form = self.form
         self._column.set_class(form is Form.STRIP, "-strip")

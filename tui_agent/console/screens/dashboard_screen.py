@@ -22,7 +22,7 @@ from tui_agent.console.splash import LOW_HEIGHT, PANE_NAMES, TINY_HEIGHT, Splash
 from tui_agent.console.tab import Tab
 
 if TYPE_CHECKING:
-    from textual import events
+    from textual.geometry import Size
     from textual.screen import Screen
     from textual.widget import Widget
 
@@ -182,10 +182,14 @@ class DashboardScreen(Tab):
         """Show a screen over this one and wait for what it is dismissed with; over another tab it never stands."""
         return await self.app.push_screen_wait(screen, mode=self.id)
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Give up what is least needed where there are few lines."""
-        self.set_class(event.size.height < LOW_HEIGHT, "-low")
-        self.set_class(event.size.height < TINY_HEIGHT, "-tiny")
+    def fit(self, size: Size) -> None:
+        """Give up what is least needed where there is little room."""
+        self.set_class(size.height < LOW_HEIGHT, "-low")
+        self.set_class(size.height < TINY_HEIGHT, "-tiny")
+        if self.dashboard is not None:
+            self.dashboard.fit(size)
+
+    def on_resize(self) -> None:
         self.redraw()
 
     def draw_failed(self, error: Exception) -> None:
