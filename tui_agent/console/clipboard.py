@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from tui_agent.processes import uncancelled
+
 PATIENCE = 2.0
 """Seconds for a tool to take the text."""
 
@@ -55,9 +57,11 @@ async def _fed(*command: str, text: str) -> bool:
             async with asyncio.timeout(PATIENCE):
                 await process.communicate(text.encode())
         except TimeoutError:
-            with suppress(ProcessLookupError):
+            pass
+        finally:
+            if process.returncode is None:
                 process.kill()
-            await process.wait()
+                await uncancelled(process.wait())
         return process.returncode == 0
     return False
 

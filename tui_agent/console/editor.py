@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tui_agent.processes import uncancelled
+
 
 class EditorError(Exception):
     """The editor could not be used; the message says why and what to do."""
@@ -31,7 +33,8 @@ async def edit_meanwhile(text: str) -> str:
             return draft.after(await process.wait())
         finally:
             if process.returncode is None:
-                process.terminate()
+                process.kill()
+                await uncancelled(process.wait())
 
 
 @dataclass(frozen=True)

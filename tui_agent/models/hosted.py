@@ -126,11 +126,14 @@ class HostedModel:
     async def _running(self) -> _Child:
         async with self._starting:
             if self._closed:
-                raise ModelFault(Fault(kind=FaultKind.BAD_REQUEST, message="the model was closed already"))
+                raise _closed()
             if self._child is None or not self._child.alive:
                 if self._child is not None:
                     await self._child.end(0)
                 self._child = await _Child.start(self._command, self._environment, self._hang_timeout)
+                if self._closed:
+                    await self.close()
+                    raise _closed()
             return self._child
 
     def _next_id(self) -> int:
@@ -138,12 +141,17 @@ class HostedModel:
         return self._last_id
 
 
+def _closed() -> ModelFault:
+    return ModelFault(Fault(kind=FaultKind.BAD_REQUEST, message="the model was closed already"))
+
+
 class _Child:
     """One child process, its pipes and the calls that wait for it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, hang_timeout: float) -> None:
-        self._process = process
-        self._stdin, self._stdout, self._stderr = _pipes(process)
+    def __init__(self, child: processes.Child, hang_timeout: float) -> None:
+        self._child = child
+        self._process = child.process
+        self._stdin, self._stdout, self._stderr = _pipes(child.process)
         self._hang_timeout = hang_timeout
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, _Queue] = {}
@@ -173,7 +181,7 @@ class _Child:
                     advice=f"Check that {command[0]} can be run, and that there is memory left.",
                 )
             ) from error
-        return cls(child.process, hang_timeout)
+        return cls(child, hang_timeout)
 
     @property
     def pid(self) -> int:
@@ -219,8 +227,7 @@ class _Child:
         if patience > 0:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._process.wait(), patience)
-        self._kill()
-        await self._process.wait()
+        await self._child.end()
         self._watchdog.cancel()
         await asyncio.gather(self._listener, self._printed, self._watchdog, return_exceptions=True)
 
