@@ -135,3 +135,16 @@ async def test_a_resize_is_laid_out_at_once_in_the_form_that_the_size_has(
         assert screen.query_one(RecoveryColumn).display
         await console.pilot.resize_terminal(100, 15)
         assert set(forms) == {(False, True)}
+
+
+async def test_a_tab_that_was_hidden_while_the_terminal_was_resized_has_the_form_of_the_new_size(
+    tmp_path: Path,
+) -> None:
+    async with real_live(tmp_path, [], size=(120, 40)) as console:
+        first = console.screen
+        await console.say("/new")
+        await console.until(lambda: len(console.app.tabs) == 2 and console.app.shown is not first)
+        await console.pilot.resize_terminal(100, 15)
+        console.app.show_tab(first)
+        await console.until(lambda: console.app.shown is first and first.has_class("-low"))
+        assert not first.query_one(RecoveryColumn).display

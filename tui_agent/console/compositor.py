@@ -86,18 +86,25 @@ class SparingScreen(Screen[None]):
         self._compositor = SparingCompositor()
         self._laying_out = False
         self._paint_due = False
+        self._fitted: Size | None = None
 
     def _screen_resized(self, size: Size) -> None:
         """Lay out for another size; Textual tells a screen of each twice."""
         if size != self._compositor.size:
-            self.fit(size)
             super()._screen_resized(size)
 
     def fit(self, size: Size) -> None:
         """Take the form for a size, before it is laid out for it."""
 
     def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
-        """Lay out; what has changed by that is painted with the frame, together with what the widgets draw anew."""
+        """Lay out; what has changed by that is painted with the frame, together with what the widgets draw anew.
+
+        Textual comes here also before it tells the screen of a new size, and without ever telling one that was hidden.
+        """
+        new = self.outer_size if size is None else size
+        if new and new != self._fitted:
+            self._fitted = new
+            self.fit(new)
         self._laying_out = self.app._dom_ready
         super()._refresh_layout(size, scroll)
         self._laying_out = False
