@@ -47,6 +47,12 @@ def exists(pid: int) -> bool:
     return False
 
 
+def children() -> str:
+    """Process ids of our own children."""
+    found = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    return " ".join(path.read_text() for path in found).strip()
+
+
 async def gone(pid: int) -> None:
     while exists(pid):
         await asyncio.sleep(0.01)
@@ -188,6 +194,30 @@ async def test_a_noisy_host_is_kept_off_the_screen_and_bounded(capfd: pytest.Cap
     assert (await reply_of(model, request())).text == "ok"
     await model.close()
     assert capfd.readouterr() == ("", "")
+
+
+async def test_a_close_that_is_cancelled_ends_the_host_at_once() -> None:
+    model = pretended("sys.stdin.read(); time.sleep(600)")
+    await model.start()
+    pid = model.pid
+    assert pid is not None
+    closing = asyncio.create_task(model.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await closing
+    assert not exists(pid)
+
+
+async def test_a_model_that_is_closed_while_its_host_starts_leaves_no_process() -> None:
+    model, before = pretended("command()"), children()
+    starting = asyncio.create_task(model.start())
+    await asyncio.sleep(0)
+    await model.close()
+    with pytest.raises(ModelFault, match="closed"):
+        await starting
+    assert model.pid is None
+    assert children() == before
 
 
 async def test_a_closed_model_starts_nothing_again() -> None:

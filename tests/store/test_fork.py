@@ -130,6 +130,21 @@ def test_another_policy_leaves_finished_runs_as_they_were(tmp_path: Path):
     assert (state.run.policy, state.session.policy) == ("combined", "forge")
 
 
+@pytest.mark.parametrize(
+    ("source", "at", "limit"), [("Claude Code", 55, 105), ("Claude Code", 20, 50), ("", 55, 50)]
+)
+def test_a_recording_that_went_past_our_limit_of_steps_can_go_on_in_a_fork(
+    tmp_path: Path, source: str, at: int, limit: int
+):
+    begun = start("parent").model_copy(update={"source": source})
+    steps = [event for number in range(1, at + 1) for event in iteration(number, call=f"c{number}")]
+    write_session(tmp_path / "parent", [begun, run_started(), *steps])
+    state = fold(forked(tmp_path / "parent"))
+    assert (state.run.iteration, state.run.max_iterations) == (at, limit)
+    parent = fold(read_journal(tmp_path / "parent").events)
+    assert (parent.run.max_iterations, parent.run.last_step) == (50, None if at > 50 else 50)
+
+
 def test_an_unknown_policy_is_refused_and_nothing_is_made(parent: Path):
     with pytest.raises(SessionError, match="cannot be made"):
         forked(parent, what_if=WhatIf(policy="nonsense"))

@@ -30,7 +30,12 @@ def status_lines(state: RunState, width: int) -> list[Line]:
         ("policy", run.policy or session.policy or "–"),
         ("approvals", str(session.approve or "ask")),
         ("mode", mode_of(state)),
-        ("step", f"{run.iteration} of {run.max_iterations}" if run.number else "no run yet"),
+        (
+            "step",
+            f"{run.iteration}{f' of {run.last_step}' if run.last_step else ''}"
+            if run.number
+            else "no run yet",
+        ),
         ("failures", f"{metrics.failures}, {metrics.recoveries} recovered"),
         ("files changed", ", ".join(metrics.files_changed) or "none"),
         ("checkpoints", str(len(state.checkpoints))),

@@ -104,6 +104,11 @@ class RunFacts:
     answer: str = ""
     rule: str = ""
 
+    @property
+    def last_step(self) -> int | None:
+        """The iteration with which it ends at the latest; None for a recording that went on beyond our limit."""
+        return self.max_iterations if self.iteration <= self.max_iterations else None
+
 
 @dataclass(frozen=True)
 class RunState:

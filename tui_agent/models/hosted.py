@@ -222,14 +222,16 @@ class _Child:
         return await queue.get()
 
     async def end(self, patience: float) -> None:
-        """Have the child end: by closing its pipe, and by force after `patience` seconds."""
+        """Have the child end: by closing its pipe, and by force after `patience` seconds, or once this is cancelled."""
         self._stdin.close()
-        if patience > 0:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), patience)
-        await self._child.end()
-        self._watchdog.cancel()
-        await asyncio.gather(self._listener, self._printed, self._watchdog, return_exceptions=True)
+        try:
+            if patience > 0:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._process.wait(), patience)
+        finally:
+            await self._child.end()
+            self._watchdog.cancel()
+            await asyncio.gather(self._listener, self._printed, self._watchdog, return_exceptions=True)
 
     def _kill(self) -> None:
         if self._process.returncode is None:

@@ -17,9 +17,11 @@ from tui_agent import __version__
 from tui_agent.core.decision.answers import escalation_answered
 from tui_agent.core.events import (
     Event,
+    IterationStarted,
     NotePrepared,
     OperatorSpoke,
     ParentPoint,
+    RunStarted,
     SessionResumed,
     SessionStarted,
     SettingChanged,
@@ -72,8 +74,7 @@ def fork(
     point = ParentPoint(session_id=first.session_id, seq=seq)
     started = first.model_copy(update={"session_id": session_id, "parent": point})
     lines = [encode(started), *(source.raw(number) for number in range(2, seq + 1))]
-    if what_if.policy is not None:
-        _judge_by(source, lines, seq, what_if.policy)
+    _change_run(source, lines, seq, what_if.policy)
     added = _changes(source, seq, what_if)
     if redactor is not None:
         added = [redactor.redact(event) for event in added]
@@ -86,21 +87,33 @@ def fork(
     return folder
 
 
-def _judge_by(source: JournalIndex, lines: list[bytes], seq: int, policy: str) -> None:
-    """Let the run under way be judged by another policy from its start: its detectors fold anew."""
-    if policy not in PRESETS:
+def _change_run(source: JournalIndex, lines: list[bytes], seq: int, policy: str | None) -> None:
+    """Let the run under way be judged by another policy from its start, so that its detectors fold anew.
+
+    One of a recording that is past our limit of steps gets as many again: its own harness had another limit.
+    """
+    if policy is not None and policy not in PRESETS:
         raise SessionError(
             "The fork cannot be made",
             f"there is no policy {policy!r}",
             f"Choose one of {', '.join(PRESETS)}.",
         )
-    settings = preset(policy).model_dump(mode="json")
+    steps = 0
     for number in range(seq, 1, -1):
-        if source.kinds[number - 1] == "run_finished":
+        kind = source.kinds[number - 1]
+        if kind == "run_finished":
             return
-        if source.kinds[number - 1] == "run_started":
-            run = source.event(number).model_copy(update={"policy": policy, "policy_settings": settings})
-            lines[number - 1] = encode(run)
+        if kind == "iteration_started" and not steps:
+            steps = cast("IterationStarted", source.event(number)).iteration
+        if kind == "run_started":
+            run = cast("RunStarted", source.event(number))
+            changes: dict[str, object] = {}
+            if policy is not None:
+                changes |= {"policy": policy, "policy_settings": preset(policy).model_dump(mode="json")}
+            if steps >= run.max_iterations and cast("SessionStarted", source.event(1)).source:
+                changes["max_iterations"] = steps + run.max_iterations
+            if changes:
+                lines[number - 1] = encode(run.model_copy(update=changes))
             return
 
 

@@ -86,8 +86,10 @@ class StatusLine(Rows):
         if state.background.running:
             fields.append(_Field(7, [f"⚙ {len(state.background.running)}"], "accent"))
         if run.number:
-            step = f"step {run.iteration} of {run.max_iterations}"
-            fields.insert(0, _Field(9, [step, f"{run.iteration}/{run.max_iterations}"], "bold"))
+            step = [f"step {run.iteration}"]
+            if run.last_step is not None:
+                step = [f"step {run.iteration} of {run.last_step}", f"{run.iteration}/{run.last_step}"]
+            fields.insert(0, _Field(9, step, "bold"))
         if self.elsewhere:
             fields.insert(
                 0, _Field(8, [f"● {self.elsewhere} in other tabs, ^L", f"● {self.elsewhere}"], "operator")
