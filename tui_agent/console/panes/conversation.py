@@ -96,6 +96,8 @@ class ConversationPane(LinePane):
         self._anchor = (0, 0)
         self._unseen = 0
         self._cursor: int | None = None
+        self._wanted: tuple[int, Sequence[str]] | None = None
+        """Where to go once there is a layout."""
         self._frame = 0
         self._timer: Timer | None = None
         self._width = self._height = 0
@@ -240,6 +242,9 @@ class ConversationPane(LinePane):
         if before and self._transcript.width and index < len(self._transcript):
             self._anchor = (index, inner * self._transcript.measure(index) // before)
         self._advance()
+        if self._wanted is not None and self._transcript.width > 0:
+            wanted, self._wanted = self._wanted, None
+            self.go_to(*wanted)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -342,8 +347,12 @@ class ConversationPane(LinePane):
     def go_to(self, seq: int, words: Sequence[str] = ()) -> None:
         """Bring the block of the event `seq` into view and put the cursor on it.
 
-        With `words` (in small letters): open it, and bring the line into view that has the most of them.
+        With `words` (in small letters): open it, and bring the line into view that has the most of them. Before the
+        first layout this waits for it.
         """
+        if self._transcript.width <= 0:
+            self._wanted = (seq, words)
+            return
         index = self._transcript.find(seq)
         if index is None:
             return

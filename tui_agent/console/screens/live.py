@@ -164,8 +164,7 @@ class LiveScreen(SettingsCommands):
     def show_event(self, seq: int, words: Sequence[str]) -> None:
         if seq and self.dashboard is not None:
             self.draw()
-            # The conversation knows its size once it has been laid out.
-            self.call_after_refresh(self.dashboard.go_to, seq, words)
+            self.dashboard.go_to(seq, words)
 
     def go_to_question(self, question: AnyQuestion) -> None:
         if self.card_host is not None:
