@@ -65,7 +65,7 @@ async def test_typing_starts_the_grace_again() -> None:
         assert console.in_card
 
 
-async def test_f8_goes_to_the_card_and_back_without_losing_the_draft() -> None:
+async def test_f8_goes_to_the_card_and_stays_there_and_esc_comes_back_to_the_draft() -> None:
     async with live() as console:
         await console.type("draft")
         console.ask()
@@ -73,6 +73,8 @@ async def test_f8_goes_to_the_card_and_back_without_losing_the_draft() -> None:
         await console.press("f8")
         assert console.in_card
         await console.press("f8")
+        assert console.in_card
+        await console.press("escape")
         assert not console.in_card
         assert console.prompt == "draft"
 

@@ -322,17 +322,15 @@ class LiveScreen(SettingsCommands):
         return False
 
     def action_card(self) -> None:
-        """Go to the card, or back to the prompt; without a card, skip the wait of a failed call."""
+        """Go to the card; where another tab has one, to the inbox; without any, skip the wait of a failed call."""
         card = None if self.card_host is None else self.card_host.card
         if card is None and self.state is not None and str(self.state.phase) == "backoff":
             self.action_skip_wait()
         elif card is None and any(tab.questions for tab in self.app.tabs):
             self.action_inbox()
-        elif card is None or card.has_focus_within:
+        elif card is None:
             self.prompt.focus()
-            if self.card_host is not None:
-                self.card_host.leave()
-        else:
+        elif not card.has_focus_within:
             self._enter_card()
 
     def _enter_card(self, *, at_once: bool = True) -> None:
