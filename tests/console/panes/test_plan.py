@@ -10,6 +10,7 @@ from textual.app import App, ComposeResult
 from tests.console.panes.stories import Story
 from tui_agent.console.panes import PlanLine
 from tui_agent.console.panes.styled_line import text_of, width_of
+from tui_agent.core import events
 
 
 class Shown(App[None]):
@@ -53,3 +54,26 @@ async def test_the_plan_opens_around_the_step_in_progress_and_fits(size: tuple[i
         assert len(rows) <= 1 + max(1, size[1] // 3)
         line.toggle()
         assert len(line._lines) == 1
+
+
+async def test_a_plan_that_nobody_works_on_says_where_it_was_left() -> None:
+    async with Shown().run_test(size=(60, 30)) as pilot:
+        line = pilot.app.query_one(PlanLine)
+
+        async def headline(story: Story) -> str:
+            line.show(story.state, story.now)
+            await pilot.pause()
+            line.show(story.state, story.now)
+            return text_of(line._lines[0])
+
+        steps = (("read", "completed"), ("mend", "in_progress"))
+        story: Any = planned(*steps)
+        assert await headline(story) == "Plan 1/2 · now: mend"
+        story.add(events.RunFinished(outcome=events.Outcome.ANSWERED, answer="Half of it is done."))
+        assert await headline(story) == "Plan 1/2 · left at: mend"
+        story.run("Something else.")
+        assert await headline(story) == "Plan 1/2 · left at: mend"
+        story.ask_model()
+        (call,) = story.reply("", ("update_plan", {"plan": [{"step": "mend", "status": "in_progress"}]}))
+        story.succeed(call, "The plan is shown.")
+        assert await headline(story) == "Plan 0/1 · now: mend"

@@ -50,12 +50,16 @@ class PlanLine(Rows):
         if plan is None:
             return []
         room = min(SHOWN, max(1, self.app.size.height // 3))
-        return [_headline(plan, width), *(_steps(plan, width, room) if self.opened else ())]
+        left = plan.earlier or not state.running
+        return [_headline(plan, left, width), *(_steps(plan, width, room) if self.opened else ())]
 
 
-def _headline(plan: Plan, width: int) -> Line:
+def _headline(plan: Plan, left: bool, width: int) -> Line:
+    """How far it is; `left`: nobody works on it."""
     count, _, rest = plan.summary.partition(" · ")
     what, colon, step = rest.partition(": ")
+    if left and colon:
+        what = "left at"
     line = (
         Span("Plan ", "muted"),
         Span(count, "success" if plan.finished else "bold"),

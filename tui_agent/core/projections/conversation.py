@@ -127,8 +127,9 @@ def _run_started(conversation: Conversation, event: events.RunStarted, _: Surrou
         ran=_ran_before(conversation),
     )
     plan = conversation.plan
-    if plan is not None and plan.finished:
-        conversation = evolve(conversation, plans=conversation.plans.append(Plan(seq=event.seq)))
+    if plan is not None:
+        left = Plan(seq=event.seq) if plan.finished else evolve(plan, seq=event.seq, earlier=True)
+        conversation = evolve(conversation, plans=conversation.plans.append(left))
     return conversation._closed(
         entry,
         fault=None,

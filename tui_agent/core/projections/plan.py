@@ -20,11 +20,13 @@ class PlanStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps in their order. `seq` is that of the event that brought it."""
+    """Steps in their order. `seq` is that of the event that brought it, or that began the task which found it."""
 
     steps: tuple[PlanStep, ...] = ()
     explanation: str = ""
     seq: int = 0
+    earlier: bool = False
+    """An earlier task left it so; the task of now has not taken it up."""
 
     @property
     def done(self) -> int:
