@@ -15,6 +15,7 @@ from tui_agent.console.screens.report import ReportPane
 from tui_agent.console.screens.why import WhyScreen
 from tui_agent.console.why import explain
 from tui_agent.core.events import (
+    EscalationAnswered,
     EscalationRaised,
     Event,
     ReplyFinished,
@@ -28,6 +29,7 @@ from tui_agent.store.replay import Replay
 
 READ = {"calls": [{"tool": "read_file", "args": {"path": "missing.py"}}]}
 WRITE = {"calls": [{"tool": "write_file", "args": {"path": "missing.py", "content": "x = 1\n"}}]}
+OTHER = {"calls": [{"tool": "read_file", "args": {"path": "other.py"}}]}
 FINISH = {"calls": [{"tool": "finish", "args": {"answer": "done"}}]}
 
 
@@ -92,6 +94,32 @@ async def test_questions_verdicts_and_outcomes_are_explained_too(
     assert why.counts
     if kind is RunFinished:
         assert why.next == "", "an answer is no failure"
+
+
+async def test_a_question_is_told_with_the_counts_that_led_to_it(
+    recorded: tuple[Replay, tuple[Event, ...]],
+) -> None:
+    replay, events = recorded
+    for kind in (EscalationRaised, EscalationAnswered):
+        counts = {count.detector: count for count in explain(replay, seqs(events, kind)[0]).counts}
+        assert counts["streak"].stands == "3 of 3 failing steps in a row", "the answer begins them anew"
+        assert counts["cognition"].stands.startswith("3 of 3 steps without progress")
+        assert counts["attempts"].stands == "read_file: 3 of 3 failures of this call, blocked"
+
+
+async def test_what_became_of_a_failure_is_told_by_its_own_run(tmp_path: Path) -> None:
+    operator = ScriptedOperator()
+    operator.answers.append(EscalationReply("retry"))
+    turns = [READ, WRITE, READ, FINISH, OTHER, FINISH, FINISH]
+    live = await start_session(tmp_path, turns, operator=operator)
+    for task in ("read it", "read the other", "rest"):
+        await live.run(task)
+    folder = live.session.folder
+    await live.close()
+    replay, events = Replay.open(folder), read_journal(folder).events
+    recovered, left = (explain(replay, seq).next for seq in seqs(events, ToolFailed))
+    assert recovered.startswith("recovered in step 3: the same call succeeded")
+    assert left == "it was not recovered; the run ended: answered"
 
 
 async def test_every_event_of_the_journal_can_be_asked_about(

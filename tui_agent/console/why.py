@@ -108,9 +108,14 @@ def explain(replay: Replay, seq: int, call_id: str = "") -> Why:
     if failure is None and incident is None and not isinstance(event, events.ModelFaulted):
         incident = after.metrics.incidents.current if not isinstance(event, events.RunFinished) else None
     message = _message(event) or ("" if incident is None else incident.newest.message)
-    verdict = _verdict(replay, seq, end)
+    judged = _verdict(replay, seq, end)
+    verdict = None if judged is None else judged[1]
+    counted = after
+    if judged is not None and judged[1].iteration == after.run.iteration and judged[0] < end:
+        counted = replay.state_at(judged[0])  # an answer behind it takes the counts back
     rule = getattr(event, "rule", "") or ("" if verdict is None else verdict.rule)
-    now = replay.state_at(replay.length) if replay.ready or not replay.reached else after
+    last = _run_end(replay, seq)
+    now = replay.state_at(last) if not replay.reached or replay.reached >= last else after
     return Why(
         title=_title(event, incident, replay.kind(seq)),
         step=after.run.iteration,
@@ -119,12 +124,12 @@ def explain(replay: Replay, seq: int, call_id: str = "") -> Why:
         raw=message,
         normalised=normalise(message) if message else "",
         same_as=_same_as(incident, failure, seq),
-        counts=tuple(_counts(after.recovery, verdict, key, getattr(event, "tool", ""))),
+        counts=tuple(_counts(counted.recovery, verdict, key, getattr(event, "tool", ""))),
         read=str(getattr(event, "content", "")),
         note=after.note or "",
         rule=rule,
         section=_book().get(rule),
-        next=_next(after, now, incident, key),
+        next=_next(after, now, incident, key, seq),
     )
 
 
@@ -161,12 +166,22 @@ def _judged_at(replay: Replay, seq: int) -> int:
     return end
 
 
-def _verdict(replay: Replay, seq: int, end: int) -> events.VerdictReached | None:
-    """The verdict on the iteration of the event: the one that follows, else the one before."""
+def _run_end(replay: Replay, seq: int) -> int:
+    """The last event of the run in which `seq` happened, as far as it has gone."""
+    for number in range(seq, replay.length + 1):
+        if replay.kind(number) == "run_finished":
+            return number
+        if number > seq and replay.kind(number) == "run_started":
+            return number - 1
+    return replay.length
+
+
+def _verdict(replay: Replay, seq: int, end: int) -> tuple[int, events.VerdictReached] | None:
+    """The verdict on the iteration of the event, and its place: the one that follows, else the one before."""
     for number in [*range(seq, end + 1), *range(seq - 1, max(0, seq - FAR), -1)]:
         if replay.kind(number) == "verdict_reached":
             event = replay.event(number)
-            return event if isinstance(event, events.VerdictReached) else None
+            return (number, event) if isinstance(event, events.VerdictReached) else None
     return None
 
 
@@ -260,11 +275,11 @@ def _counts(
     stands = {
         ATTEMPTS: "no call has failed"
         if entry is None
-        else f"{entry.tool}: {entry.count} of {entry.limit} failures of this call"
+        else f"{entry.tool}: {_of(entry.count, entry.limit, 'failures of this call')}"
         + (", blocked" if entry.blocked and not entry.allowed else ""),
         RING: f"{recovery.ring.identical if recovery.ring.filled else 0} of 5 identical in a row, "
         f"{recovery.ring.filled} of 5 slots full",
-        STREAK: f"{recovery.streak.count} of {recovery.streak.limit} failing steps in a row",
+        STREAK: _of(recovery.streak.count, recovery.streak.limit, "failing steps in a row"),
         COGNITION: f"{cognition.stall} of {policy.stall_threshold} steps without progress, "
         f"{len(cognition.uncertainties)} of {policy.uncertainty_limit} unresolved",
         FORM: f"{recovery.form.count} of {policy.form_limit} replies in a row that broke the form",
@@ -282,16 +297,20 @@ def _counts(
             yield _count(detector, "", record)
 
 
+def _of(count: int, limit: int, what: str) -> str:
+    return f"{count} of {limit} {what}" if count <= limit else f"{count} {what}, limit {limit}"
+
+
 def _count(detector: str, stands: str, record: events.VerdictRecord | None) -> Count:
     if record is None:
         return Count(detector, stands, reason="not used by this policy")
     return Count(detector, stands, str(record.level), record.rule, record.reason)
 
 
-def _next(after: RunState, now: RunState, incident: Incident | None, key: str) -> str:
+def _next(after: RunState, now: RunState, incident: Incident | None, key: str, seq: int) -> str:
     """What became of it, where that is known; else what comes if it fails once more."""
     recovered = _recovered(now, incident.key if incident is not None else key)
-    if recovered is not None and recovered.recovery is not None:
+    if recovered is not None and recovered.recovery is not None and recovered.recovery.seq >= seq:
         how = (
             "the same call succeeded"
             if recovered.recovery.how == "same_call"
