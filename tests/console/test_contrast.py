@@ -108,6 +108,11 @@ async def test_the_text_around_is_legible_on_its_real_ground() -> None:
         shown = await faint(console, "queue")
         await console.press("escape")
         console.screen.prompt.use_vim(True)
+        console.screen.prompt.put("one line\nanother one")
+        await console.press("escape", "V", "k")
+        await console.until(lambda: "VISUAL LINE" in console.shown())
+        shown += await faint(console, "selection")
+        await console.press("d")
         await console.type("/mo")
         shown += await faint(console, "completion")
         diff = "@@ -1,4 +1,4 @@ class A:\n-def f(x): # a comment\n+async def f(x): # comment\n"

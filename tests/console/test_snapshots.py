@@ -249,6 +249,11 @@ async def _vim(console: LiveSession) -> None:
     await console.press("escape")
 
 
+async def _vim_visual(console: LiveSession) -> None:
+    console.screen.prompt.put("one line\nanother one\nthe last")
+    await console.press("g", "g", "w", "v", "j")
+
+
 async def _arguments(console: LiveSession) -> None:
     console.screen.prompt.use_vim(False)
     await _file_approval(console)
@@ -388,6 +393,7 @@ RARER: dict[str, Callable[[LiveSession], Awaitable[None]]] = {
     "remarks": _remarks,
     "paste": _paste,
     "vim": _vim,
+    "vim-visual": _vim_visual,
     "card-arguments": _arguments,
     "card-reason": _reason,
     "card-note": _note,

@@ -18,6 +18,9 @@ KEYS = {
     "⎋": "escape",
     "®": "ctrl+r",
     "⏎": "enter",
+    "⌫": "backspace",
+    "→": "right",
+    "↓": "down",
 }
 
 CASES = [
@@ -101,6 +104,7 @@ CASES = [
     ("2~", "aBc", "Ab|c"),
     ("J", "a\n  b", "a| b"),
     ("3J", "a\nb\nc", "a b| c"),
+    ("J", "a\n\nb", "|a\nb"),
     ("sxy⎋", "abc", "x|ybc"),
     ("Sx⎋", "abc", "|x"),
     ("wdiw", "a bcd e", "a | e"),
@@ -108,7 +112,7 @@ CASES = [
     ("$daw", "a bcd", "|a"),
     ("ciwx⎋", "abc d", "|x d"),
     ('di"', 'say "a b" now', 'say "|" now'),
-    ('da"', 'say "a b" now', "say | now"),
+    ('da"', 'say "a b" now', "say |now"),
     ("fbci(x⎋", "f(a(b)c)", "f(a(|x)c)"),
     ("fcdi(", "f(a(b)c)", "f(|)"),
     ("fzda{", "x{\na\n}y", "|x{\na\n}y"),
@@ -124,6 +128,103 @@ CASES = [
     ("cwlong⎋u®", "one two", "|long two"),
     ("xcwlong⎋uu", "one two", "|one two"),
     ("xixyz⎋xuu", "one", "|ne"),
+    ("wdiwu", "one two", "one |two"),
+    ("d³w", "one two", "one |two"),
+    (">>", "  a\nb", "      |a\nb"),
+    (">j<<", "a\n\nb", "|a\n\nb"),
+    ("2>>.", "a\nb", "        |a\n        b"),
+    ("guw", "ONE Two", "|one Two"),
+    ("gUU", "one two", "|ONE TWO"),
+    ("wg~~", "oNE two", "|One TWO"),
+    ("wgUiw", "one two", "one |TWO"),
+    ("jdip", "a\nb\n\nc", "|\nc"),
+    ("dap", "a\nb\n\n\nc", "|c"),
+    ("Gdap", "a\n\nc", "|a"),
+    ("Gcipx⎋", "a\n\nc\nd", "a\n\n|x"),
+    ("vd", "abc", "|bc"),
+    ("vlx", "abc", "|c"),
+    ("v→d", "abc", "|c"),
+    ("$vhd", "abcd", "a|b"),
+    ("$v⌫⌫d", "abcd", "|a"),
+    ("vwd", "one two", "|wo"),
+    ("ved", "one two", "| two"),
+    ("v2ed", "one two three", "| three"),
+    ("vf d", "one two", "|two"),
+    ("v$d", "ab\ncd", "|cd"),
+    ("vGd", "ab\n cd", "|d"),
+    ("$jvggd", "ab\ncd", "|"),
+    ("lvjd", "abc\ndef", "a|f"),
+    ("vlohd", "abc", "|c"),
+    ("$vhod", "abc", "|a"),
+    ("wvohd", "one two", "one|wo"),
+    ("vec12⎋", "one two", "1|2 two"),
+    ("vesx⎋", "one two", "|x two"),
+    ("vey$p", "one two", "one twoon|e"),
+    ("wvey", "one two", "one |two"),
+    ("wVy", "one two", "|one two"),
+    ("Vyp", "a\nb", "a\n|a\nb"),
+    ("jVky", "a\nb", "|a\nb"),
+    ("Vd", "a\n  b\nc", "  |b\nc"),
+    ("Vjd", "a\nb\nc", "|c"),
+    ("V↓d", "a\nb\nc", "|c"),
+    ("GVd", "a\n b", "|a"),
+    ("VGd", "a\n\nb", "|"),
+    ("Vcx⎋", "  a\nb", "|x\nb"),
+    ("vjD", "ab\ncd\ne", "|e"),
+    ("lvX", "ab\ncd", "|cd"),
+    ("lvSx⎋", "ab\ncd", "|x\ncd"),
+    ("lvYP", "ab", "|ab\nab"),
+    ("vV⎋x", "abc", "|bc"),
+    ("vVd", "abc\nd", "|d"),
+    ("lVvd", "abc", "a|c"),
+    ("vvx", "abc", "|bc"),
+    ("Vlx", "abc", "|"),
+    ("vly⎋2lvp", "abcd", "aba|bd"),
+    ("ywwvep0P", "one two x", "tw|oone one  x"),
+    ("ywwveP0P", "one two x", "one| one one  x"),
+    ("yyjVp", "a\nb\nc", "a\n|a\nc"),
+    ("yyjVpP", "a\nb", "a\n|b\na"),
+    ("yywvep", "a b c", "a \n|a b c\n"),
+    ("yiwjVp", "a b\nc", "a b\n|a"),
+    ("vp", "abc", "|abc"),
+    ("ve~", "oNe two", "|OnE two"),
+    ("veU", "one two", "|ONE two"),
+    ("Vu", "ONE\nTWO", "|one\nTWO"),
+    ("vjUu", "ab\ncd", "|ab\ncd"),
+    ("vjUu®", "ab\ncd", "|AB\nCd"),
+    ("vlrx", "abc", "|xxc"),
+    ("Vjr-", "ab\n\nc", "|--\n\nc"),
+    ("vjr-", "ab\n\nc", "|--\n\nc"),
+    ("vjJ", "a\n b\nc", "a| b\nc"),
+    ("vJ", "a\nb", "a| b"),
+    ("V2jJ", "a\nb\nc", "a b| c"),
+    ("vj>", "a\nb\nc", "    |a\n    b\nc"),
+    ("vj2<", "        a\n\tb\nc", "|a\nb\nc"),
+    ("V>.", "a", "        |a"),
+    ("wviwd", "one two", "one| "),
+    ("wvawd", "one two three", "one |three"),
+    ("viwiwiwd", "one two three", "| three"),
+    ('fsvi"d', 'a "say so" b', 'a "|" b'),
+    ('va"d', 'a "say" b', "a |b"),
+    ('fbda"', 'a "b"', "|a"),
+    ("fxvi(d", "f(x, y)", "f(|)"),
+    ("fxvi(a(d", "f(x, y)", "|f"),
+    ("fxva(a(d", "g(f(x))", "|g"),
+    ("vi(⎋", "()", "|()"),
+    ("vipd", "a\nb\n\nc", "|\nc"),
+    ("vizd", "abc", "|bc"),
+    ("Viwd", "a b", "| b"),
+    ("vq⎋", "abc", "|abc"),
+    ("vlgvd", "abc", "|c"),
+    ("vl⎋$gvd", "abc", "|c"),
+    ("Vj⎋Ggvd", "a\nb\nc", "|c"),
+    ("VGdgvd", "a\nb", "|"),
+    ("gvx", "abc", "|bc"),
+    ("vld.", "abcdef", "|ef"),
+    ("Vjd.", "a\nb\nc\nd\ne", "|e"),
+    ("vjlx.", "abc\ndef\nghi\njkl", "|i\njkl"),
+    ("velcx⎋w.", "one two three", "xtwo |xe"),
+    ("vdu", "abc", "|abc"),
 ]
 
 
@@ -169,6 +270,49 @@ async def test_what_keys_make_of_a_text() -> None:
     assert wrong == []
 
 
+PRESSED = [
+    *'hljkwbeWBE0^$GgfFtT;,diacyvVoxpPrsSDCXYRJ~uUq.><13 ("²:/',
+    "gv",
+    "iw",
+    "ip",
+    'a"',
+    "⎋",
+    "®",
+    "⌫",
+    "↓",
+]
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.text('ab ()"\n', max_size=12), st.lists(st.sampled_from(PRESSED), max_size=25))
+async def test_any_keys_leave_a_cursor_and_a_selection_that_are_in_the_text(
+    text: str, typed: list[str]
+) -> None:
+    app = Area()
+    async with app.run_test() as pilot:
+        app.area.load_text(text)
+        vim = VimKeys(app.area)
+        await keys(pilot, vim, "⎋")
+        for key in typed:
+            await keys(pilot, vim, key)
+            lines = app.area.text.split("\n")
+            for row, column in app.area.selection:
+                assert 0 <= row < len(lines)
+                assert 0 <= column <= len(lines[row])
+            assert vim.selected_text in app.area.text
+            assert (
+                bool(vim.selected_text or not app.area.text) or not vim.mode.selects or "\n" in app.area.text
+            )
+            if not vim.mode.selects:
+                assert app.area.selection.is_empty
+            if vim.mode is Mode.NORMAL:
+                row, column = app.area.cursor_location
+                assert column < len(lines[row]) or column == 0
+        await keys(pilot, vim, "⎋⎋")
+        assert vim.mode is Mode.NORMAL
+        assert not vim.pending
+
+
 @settings(deadline=None, max_examples=200)
 @given(
     st.text("ab .,\n", max_size=30),
@@ -189,17 +333,43 @@ def test_motions_stay_in_the_text(text: str, at: int, key: str, count: int) -> N
     st.text('ab (){}"\n', max_size=20),
     st.integers(0, 20),
     st.sampled_from("ia"),
-    st.sampled_from('wW"(){}bB<x'),
+    st.sampled_from('wW"(){}bB<xp'),
 )
 def test_what_a_text_object_names_lies_in_the_text(text: str, at: int, how: str, what: str) -> None:
     named = text_object(text, min(at, len(text)), how + what)
     if named is not None:
-        start, end = named
+        start, end, _ = named
         assert 0 <= start <= end <= len(text)
         inner, outer = (text_object(text, min(at, len(text)), each + what) for each in "ia")
         assert inner
         assert outer
         assert outer[0] <= inner[0] <= inner[1] <= outer[1]
+
+
+async def test_in_the_console_a_selection_is_seen_named_and_copied() -> None:
+    async with live() as console:
+        console.session.start()
+        await console.say("/vim")
+        await console.until(lambda: "INSERT" in console.shown())
+        await console.type("one two")
+        await console.press("escape", "b", "v", "e")
+        await console.until(lambda: " VISUAL " in console.shown())
+        area = console.screen.prompt
+        assert not area.selection.is_empty
+        assert not area.cursor_blink, "the cursor is the last selected character"
+        await console.press("ctrl+c")
+        await console.until(lambda: console.app.clipboard == "two")
+        await console.press("V")
+        await console.until(lambda: "VISUAL LINE" in console.shown())
+        await console.press("escape")
+        await console.until(lambda: "NORMAL" in console.shown())
+        assert ("interrupt",) not in console.session.done
+        await console.press("v")
+        await console.until(lambda: " VISUAL " in console.shown())
+        area.put("another text")
+        await console.until(lambda: "NORMAL" in console.shown())
+        await console.press("d", "d", "colon", "v", "i", "m")
+        await console.until(lambda: console.prompt == "/vim" and "Vim keys in the prompt" in console.shown())
 
 
 async def test_in_the_console_esc_leaves_insert_mode_before_it_interrupts_and_other_keys_stay() -> None:

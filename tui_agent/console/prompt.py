@@ -166,13 +166,21 @@ class Prompt(TextField):
     @property
     def commanded(self) -> bool:
         """Letters are commands and no text."""
-        return self.vim is not None and self.vim.mode == "NORMAL"
+        return self.vim is not None and self.vim.mode != "INSERT"
+
+    @property
+    def selected_text(self) -> str:
+        """What is selected; in Vim's visual mode with the character that the cursor covers."""
+        return (self.vim.selected_text if self.vim is not None else "") or super().selected_text
 
     def _show_mode(self) -> None:
         if self.vim is None:
             self.border_subtitle = None
         else:
             self.border_subtitle = Content(f"{self.vim.pending} {self.vim.mode}".strip())
+            if self.vim.mode.selects:
+                # The last character that is selected is shown by the cursor alone.
+                self._stand_still()
 
     def on_focus(self) -> None:
         self._blink()
@@ -217,6 +225,12 @@ class Prompt(TextField):
         """Offer commands while a slash command is being typed."""
         event.stop()
         self.completions.offer(self._begun)
+
+    def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
+        """Show that Vim's visual mode is over where something else than its keys moved the selection."""
+        event.stop()
+        if self.vim is not None and self.vim.follow():
+            self._show_mode()
 
     @property
     def _begun(self) -> str:

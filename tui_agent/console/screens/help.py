@@ -42,12 +42,21 @@ PROMPT_KEYS: Rows = (
 VIM_KEYS: Rows = (
     ("/vim", "Vim keys in the prompt; `vim = true` in config.toml keeps them"),
     ("Esc", "Normal mode; in normal mode as without Vim: interrupt"),
-    ("i a I A o O", "Insert mode"),
+    ("i a I A o O", "Insert mode; / : ! @ in an empty prompt begin a command or a name"),
     (
         "h j k l w b e W B E 0 ^ $ gg G f F t T ; ,",
         "Move, with a count before them; j and k also go to earlier and later texts",
     ),
-    ("d c y", 'Cut, change, copy up to a motion, or what iw a" i( … name; twice: whole lines; x X s S D C Y'),
+    (
+        "d c y > < gu gU g~",
+        'Cut, change, copy, shift, set the case up to a motion, or of what iw a" i( ip … name; twice: whole lines',
+    ),
+    (
+        "v V gv",
+        "Select characters, lines, the same again: motions and text objects extend it, o goes to its other end",
+    ),
+    ("d c y p r ~ u U J > <", "With what is selected; . does it again with as much; Esc selects nothing"),
+    ("x X s S D C Y", "Cut or change a character, the line, the rest of it; copy the line"),
     ("r ~ J . p P u ^R", "Replace, switch case, join lines, repeat, put in, undo, do again"),
 )
 CARD_KEYS: Rows = (
