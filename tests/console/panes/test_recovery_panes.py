@@ -416,6 +416,23 @@ async def test_an_idle_console_is_ready_and_names_the_model_of_the_next_run() ->
     assert "AUTO" not in text
 
 
+async def test_that_nothing_is_asked_is_said_before_the_run_and_in_it() -> None:
+    app = Stage(StatusLine)
+    async with app.run_test():
+        line = app.query_one(StatusLine)
+
+        def text(state: RunState) -> str:
+            return "".join(span.text for span in line.draw(state, 0.0, 100)[0])
+
+        assert "approve" not in text(RunState())
+        line.next_approve = "all"
+        assert "approve all" in text(RunState())
+        story = Story().run("Go.")
+        assert "approve" not in text(story.state), "the run asks"
+        story.add(events.SettingChanged(setting="approve", value="all"))
+        assert "approve all" in text(story.state)
+
+
 async def test_what_goes_on_between_steps_is_said_unless_a_card_waits_or_nothing_runs() -> None:
     story = Story().run("Go.").add(events.ModeChanged(mode=events.Mode.STEP))
     app = Stage(StatusLine)

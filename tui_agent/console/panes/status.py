@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tui_agent.console.panes.glyphs import MODES, spinner
 from tui_agent.console.panes.rows import Rows
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, fit_middle, width_of
+from tui_agent.core.names import Approval
 from tui_agent.quantities import compact, dollars, seconds, whole_seconds
 from tui_agent.terminal_text import one_line
 
@@ -63,6 +64,7 @@ class StatusLine(Rows):
         self.next_model = ""
         """What the next run uses, where the session has not said it yet."""
         self.next_policy = ""
+        self.next_approve = ""
         self.elsewhere = 0
         """Questions that wait for the operator in other tabs."""
 
@@ -81,6 +83,8 @@ class StatusLine(Rows):
             _context(state),
             *_sums(state, now),
         ]
+        if (state.session.approve or self.next_approve) == Approval.ALL:
+            fields.append(_Field(4, ["approve all"], "warn"))
         if run.sandbox:
             fields.append(_walls(run.sandbox))
         if state.background.running:

@@ -242,6 +242,7 @@ class LiveScreen(SettingsCommands):
         if self.session is not None:
             settings = self.session.settings
             self.status.next_model, self.status.next_policy = settings.model or "", str(settings.policy)
+            self.status.next_approve = str(settings.approve)
         now = self.time_of(state)
         self.status.still = self.status.left_open = still = state.running and not self.running
         self.status.held = bool(self.operator.questions)
