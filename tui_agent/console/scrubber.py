@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.console.panes.confidence import confidence_role
-from tui_agent.console.panes.glyphs import SPARKS
+from tui_agent.console.panes.glyphs import MODES, SPARKS
 from tui_agent.console.panes.styled_line import Line, Palette, Span, justified, to_strip
 from tui_agent.terminal_text import one_line
 
@@ -59,7 +59,7 @@ class Scrubber(Widget):
             self._marks = _marks(marks, self._length, width)
             self._curve = _curve(marks, self._length, width)
         self._position = player.position
-        sign = "▶" if player.playing else "⏸"
+        sign = "▶" if player.playing else MODES["PAUSED"].glyph
         kind = player.replay.kind(player.position).replace("_", " ") or "before the first event"
         left = (
             Span(f"{sign} ", "accent bold"),
