@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.console.live_harness import live
 from tests.console.real_session import real_live
+from tui_agent.console.commands import COMMANDS
 from tui_agent.console.editor import EditorError, edit
 from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.screens.pick import PickScreen
@@ -28,6 +30,20 @@ async def test_a_file_is_completed_after_an_at_sign_and_sent_as_it_stands(tmp_pa
         assert prompt.text == "Look at @src/cart.py "
         await console.press("enter")
         await console.until(lambda: console.session.state.run.task == "Look at @src/cart.py")
+
+
+@pytest.mark.parametrize("width", [60, 80])
+async def test_what_the_chosen_command_does_is_read_in_full_and_a_long_argument_leaves_the_others_room(
+    width: int,
+) -> None:
+    async with live((width, 24)) as console:
+        await console.type("/")
+        await console.until(lambda: "› /help " in console.shown())
+        assert "Run one step, then wait  (F10)" in console.shown()
+        for command in COMMANDS:
+            await console.until(lambda name=command.name: f"› /{name}" in console.shown())
+            assert command.help in " ".join(console.shown().split())
+            await console.press("down")
 
 
 async def test_an_earlier_prompt_is_found_by_its_letters(tmp_path: Path) -> None:

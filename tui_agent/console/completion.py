@@ -1,20 +1,25 @@
 """The list of commands that fit what is being typed, shown above the prompt.
 
-Each line is a command with its argument and what it does; where a command takes one of a few values, the
-values are offered in turn. It reads the registry and draws; keys come from the prompt.
+Each line is a command with its argument and what it does, of the chosen one in full; where a command takes one of a few
+values, the values are offered in turn. It reads the registry and draws; keys come from the prompt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
-from textual.message import Message
-from textual.widgets import Static
+from textual.widget import Widget
+
+if TYPE_CHECKING:
+    from textual.geometry import Size
 
 SHOWN = 8
 """Lines at most; the rest is reached by going on."""
+
+WIDEST_LABEL = 24
+"""Cells up to which what the commands do stands in one column; in a narrow terminal a third of it."""
 
 
 class Suggestion(NamedTuple):
@@ -30,26 +35,21 @@ Suggest = Callable[[str], Sequence[Suggestion]]
 """From the text so far to what fits it; empty for a text that completes to nothing."""
 
 
-class Completions(Static):
+class Completions(Widget):
     """A list without focus of its own: the prompt moves its choice."""
 
     DEFAULT_CSS = """
     Completions {
         display: none;
         height: auto;
-        max-height: 8;
         padding: 0 1;
         background: $panel;
-        text-wrap: nowrap; text-overflow: ellipsis;
         &.-open { display: block; }
     }
     """
 
-    class Changed(Message):
-        """The list opened, closed or changed its height."""
-
     def __init__(self, suggest: Suggest) -> None:
-        super().__init__("", markup=False, id="completions")
+        super().__init__(id="completions")
         self._suggest = suggest
         self._suggestions: Sequence[Suggestion] = ()
         self._chosen = 0
@@ -76,28 +76,49 @@ class Completions(Static):
         """Show what fits `typed`; an empty text closes the list."""
         self._typed = typed
         self._suggestions = self._suggest(typed) if typed else ()
-        self._chosen = 0
-        self._draw()
+        self._choose(0)
 
     def move(self, step: int) -> None:
         """Choose another line, round the ends."""
-        self._chosen = (self._chosen + step) % len(self._suggestions)
-        self._draw()
+        self._choose((self._chosen + step) % len(self._suggestions))
 
-    def _draw(self) -> None:
+    def _choose(self, place: int) -> None:
+        self._chosen = place
         self.set_class(bool(self._suggestions), "-open")
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._lines(width))
+
+    def render(self) -> Content:
+        """The chosen line with what stands around it."""
+        return Content("\n").join(self._lines(self.size.width))
+
+    def _lines(self, width: int) -> list[Content]:
         if not self._suggestions:
-            return
-        first = max(0, min(self._chosen - SHOWN // 2, len(self._suggestions) - SHOWN))
-        shown = self._suggestions[first : first + SHOWN]
-        width = max(len(suggestion.label) for suggestion in self._suggestions)
-        lines = []
-        for place, suggestion in enumerate(shown, first):
-            style = "bold $accent" if place == self._chosen else "$text"
-            mark = "› " if place == self._chosen else "  "
-            lines.append(
-                Content.assemble(
-                    (mark + suggestion.label.ljust(width + 2), style), (suggestion.help, "$muted")
-                )
-            )
-        self.update(Content("\n").join(lines))
+            return []
+        most = min(WIDEST_LABEL, width // 3)
+        column = max((size for each in self._suggestions if (size := len(each.label)) <= most), default=0)
+        chosen = _in_full(self._suggestions[self._chosen], column, width)[:SHOWN]
+        others = SHOWN - len(chosen)
+        first = max(0, min(self._chosen - others // 2, len(self._suggestions) - 1 - others))
+        lines: list[Content] = []
+        for place, each in enumerate(self._suggestions[first : first + others + 1], first):
+            if place == self._chosen:
+                lines += chosen
+            else:
+                parts = (f"  {each.label:{column}}  ", "$text"), (each.help, "$muted")
+                lines.append(Content.assemble(*parts).truncate(width, ellipsis=True))
+        return lines
+
+
+def _in_full(chosen: Suggestion, column: int, width: int) -> list[Content]:
+    """The chosen line; what it does goes on in the column of the others, and begins there below a long label."""
+    from tui_agent.console.panes.styled_line import wrap
+
+    indent = column + 4
+    label = Content.styled(f"› {chosen.label:{column}}  ", "bold $accent").truncate(width, ellipsis=True)
+    said = [Content.styled(row, "$muted") for row in wrap(chosen.help, width - indent)]
+    beside = label.cell_length == indent
+    first, below = (label + said[0], said[1:]) if beside else (label, said)
+    return [first, *(Content(" " * indent) + row for row in below if row.plain)]
