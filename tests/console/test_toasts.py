@@ -67,6 +67,24 @@ async def test_a_remark_leaves_cards_prompt_and_screens_alone(size: tuple[int, i
             await console.pilot.pause()
 
 
+@pytest.mark.parametrize("resized", [False, True])
+async def test_of_several_remarks_that_do_not_fit_the_newest_are_shown_whole(resized: bool) -> None:
+    async with live((80, 24) if resized else (60, 20)) as console:
+        for text in ("The first one. " * 7, "The second one. " * 7, "The third one. " * 2):
+            console.app.notify(text.strip(), timeout=60)
+        await console.until(lambda: len(console.screen.query(Toast)) == 3)
+        await console.pilot.resize_terminal(60, 20)
+
+        def whole() -> list[str]:
+            """The remarks that are on the screen, and in how many of their rows."""
+            toasts = [toast for toast in console.screen.query(Toast) if toast.parent.display]
+            places = [console.screen.find_widget(toast) for toast in toasts]
+            return [f"{place.visible_region.height} of {place.region.height}" for place in places]
+
+        await console.until(lambda: whole() == ["7 of 7", "4 of 4"])
+        assert "The third one." in console.shown()
+
+
 async def test_a_remark_stands_once_however_many_screens_there_are() -> None:
     async with live((80, 24)) as console:
 

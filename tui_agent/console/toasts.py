@@ -1,12 +1,14 @@
 """Where remarks (Textual's toasts) stand: never on a card, the prompt or the keys of a screen above.
 
-They have the rows above those; where there are few, a remark takes the whole width and no padding, and is cut.
+They have the rows above those; where there are few, a remark takes the whole width and no padding, and is cut. Where
+several do not fit, the newest are shown, each whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
@@ -39,11 +41,18 @@ def place(screen: Screen[object]) -> None:
     rack.set_class(rows < FEW, "-few")
     rack.set_class(rows < 2, "-one")
     held = [holder for holder in rack.children if holder.children]
-    for holder in held:
-        # Where there is no room for several, the newest is shown.
-        holder.display = rows >= FEW or holder is held[-1]
+    left = rows - 1
+    for holder in reversed(held):
         for toast in holder.children:
             toast.styles.max_height = rows
+            left -= _height(toast, screen.size)
+        holder.display = holder is held[-1] or (rows >= FEW and left >= 0)
+
+
+def _height(toast: Widget, screen: Size) -> int:
+    """Rows that a remark takes, shown or not, with the empty one above it: as `Toast`'s own styles say."""
+    width = min(60, screen.width // 2)
+    return toast.get_content_height(screen, screen, width - 3) + 3
 
 
 def hide(screens: Iterable[Screen[object]]) -> None:
