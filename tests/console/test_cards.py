@@ -113,8 +113,11 @@ async def test_esc_in_the_reason_goes_back_to_the_choices_and_interrupts_nothing
         console.session.start()
         asked = console.ask()
         await console.card_takes_keys()
-        await console.press("n", "escape")
+        await console.press("n")
+        await console.until(lambda: "Enter deny  Esc back  ^C interrupt" in console.shown())
+        await console.press("escape")
         assert ("interrupt",) not in console.session.done
+        await console.until(lambda: "Esc prompt  ^C interrupt" in console.shown())
         await console.press("y")
         await console.until(asked.done)
 

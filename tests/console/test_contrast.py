@@ -104,7 +104,7 @@ async def test_the_text_around_is_legible_on_its_real_ground() -> None:
         for text in ("first", "second"):
             await console.say(text)
         await console.press("up")
-        await console.until(lambda: "s sends now" in console.shown())
+        await console.until(lambda: "send all now" in console.shown())
         shown = await faint(console, "queue")
         await console.press("escape")
         console.screen.prompt.use_vim(True)

@@ -140,6 +140,10 @@ async def test_a_huge_paste_is_taken_made_safe_and_the_prompt_stays_small() -> N
         assert console.prompt == "[pasted text 1: 4,000 lines]"
         whole = console.screen.prompt.whole_text
         assert whole.count("\n") == 3_999
+        console.screen.prompt.put("")
+        console.app.post_message(events.Paste("a line\r" * 40))
+        await console.until(lambda: console.prompt == "[pasted text 2: 40 lines]")
+        console.screen.prompt.put(text)
         assert "\x1b" not in whole
         assert "\t" in whole
 
@@ -194,11 +198,11 @@ async def test_messages_that_wait_are_edited_dropped_and_sent_at_once() -> None:
         for text in ("and then this", "never mind", "now"):
             await console.say(text)
         await console.until(lambda: "queued and then this" in console.shown())
-        assert "↑ edits, sends now, drops" in console.shown()
+        assert "↑ choose" in console.shown()
         await console.press("alt+up")
         assert console.prompt == "now"
         await console.press("enter", "up")
-        await console.until(lambda: "Enter edits · s sends now · d drops" in console.shown())
+        await console.until(lambda: "Enter edit  s send all now  d drop  Esc back" in console.shown())
         await console.press("up", "d")
         await console.until(
             lambda: [one.text for one in console.session.state.queue] == ["and then this", "now"]
@@ -464,6 +468,15 @@ async def test_the_last_line_shows_the_keys_that_matter_now() -> None:
         await console.until(lambda: keys() == "F1 help  Esc interrupt  F6 pause  F10 step  F2 panes")
         console.session.record(ModeChanged(mode=Mode.PAUSED))
         await console.until(lambda: keys() == "F1 help  F5 auto  F10 step  Esc interrupt  F2 panes")
+        console.gate()
+        await console.until(lambda: keys().startswith("F1 help  F5 auto  F10 step  F2 panes"))
+        console.tasks[-1].cancel()
+        await console.until(lambda: "Esc interrupt" in keys())
+        await console.say("And then this.")
+        await console.press("up")
+        await console.until(lambda: "Esc interrupt" not in keys())
+        await console.press("escape")
+        await console.until(lambda: "Esc interrupt" in keys())
         await console.session.stop()
         await console.until(lambda: "/ commands" in keys())
 

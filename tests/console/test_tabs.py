@@ -107,7 +107,8 @@ async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None
         await pilot.press("ctrl+n")
         assert app.shown is first
         before = first.session.state.seq if first.session else 0
-        await console.until(lambda: "● 1 in other tabs" in picture(app) or "● 1" in picture(app))
+        await console.until(lambda: "● 1" in picture(app))
+        assert "^N next tab  ^L inbox" in picture(app)
         await console.until(lambda: first.state is not None and first.state.seq > before + 20)
         assert any("● needs you — approve bash" in title for title in written)
 

@@ -114,7 +114,7 @@ class Prompt(TextField):
 
     def _fold(self, text: str, limits: tuple[int, int]) -> str:
         """The text, or a mark that stands for it where it is longer than `limits`."""
-        lines = text.count("\n") + 1
+        lines = text.count("\n") + (not text.endswith("\n"))
         if lines <= limits[0] and len(text) <= limits[1]:
             return text
         self._folds += 1

@@ -12,11 +12,11 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from tui_agent.console.hints import key_line
 from tui_agent.terminal_text import one_line
 
 SHOWN = 4
 
-KEYS = "Enter edits · s sends now · d drops · Esc"
 DROP = "✕ "
 """What a click on drops the message; a click beside it goes to the list."""
 
@@ -76,26 +76,33 @@ class QueuedMessages(Static, can_focus=True):
         """The first message that is shown."""
         return max(0, min(self._cursor - SHOWN // 2, len(self.waiting) - SHOWN)) if self.has_focus else 0
 
+    @property
+    def _keys(self) -> Content:
+        if not self.has_focus:
+            return key_line(("↑", "choose"))
+        send = "send all now" if len(self.waiting) > 1 else "send now"
+        return key_line(("Enter", "edit"), ("s", send), ("d", "drop"), ("Esc", "back"))
+
     def _lines(self) -> Content:
         shown = self.waiting[self._first : self._first + SHOWN]
         width = max(20, self.size.width - 2)
-        hint = KEYS if self.has_focus else "↑ edits, sends now, drops"
+        hint = self._keys
         lines = []
         for place, message in enumerate(shown, self._first):
             current = self.has_focus and place == self._cursor
             last = place == self._first + len(shown) - 1
-            room = width - (len(hint) + 2 if last and width > 2 * len(hint) else 0)
+            room = width - (hint.cell_length + 2 if last and width > 2 * hint.cell_length else 0)
             line = Content.assemble(
                 (DROP, "$text-error"),
                 ("queued ", "$muted"),
                 (one_line(message.text, 400), "bold $accent" if current else ""),
             ).truncate(room, ellipsis=True, pad=last and room < width)
-            lines.append(Content.assemble(line, (f"  {hint}", "$muted")) if room < width else line)
+            lines.append(Content.assemble(line, "  ", hint) if room < width else line)
         rest = len(self.waiting) - len(shown)
         if rest:
             lines.append(Content.styled(f"  and {rest} more", "$muted"))
-        if shown and width <= 2 * len(hint):
-            lines.append(Content.styled(f"  {hint}", "$muted").truncate(width, ellipsis=True))
+        if shown and width <= 2 * hint.cell_length:
+            lines.append(Content.assemble("  ", hint).truncate(width, ellipsis=True))
         return Content("\n").join(lines)
 
     def on_resize(self) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from tui_agent.console.tab import Standing
 
-KEYS = "^N next · ^L inbox"
 LONGEST = 40
 """Cells of a title."""
 
@@ -50,10 +48,6 @@ class TabRow(Widget):
     def render_line(self, y: int) -> Strip:
         parts = tab_parts(self._standings, self._shown, self.size.width)
         line = tuple(span for part in parts for span in part)
-        keys = Span(f"{KEYS} ", "muted")
-        space = self.size.width - width_of(line) - cell_len(keys.text)
-        if space >= 1:
-            line = (*line, Span(" " * space), keys)
         return to_strip(line, Palette.of(self.app), self.rich_style, self.size.width)
 
     def on_click(self, event: events.Click) -> None:

@@ -239,6 +239,7 @@ async def test_the_marks_of_the_gauge_stand_above_their_numbers() -> None:
 async def test_before_the_first_step_no_chance_is_claimed() -> None:
     rows = (await text_at(ConfidencePane, Story().run("Go."), (64, 12))).split("\n")
     assert rows[0].startswith("no step yet ─")
+    assert rows[1].index("0.5") + 1 == rows[0].index("┼")
     assert "%" not in "".join(rows)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.widgets import Input
 
 from tui_agent.console.cards.card import Card
@@ -14,6 +15,7 @@ from tui_agent.console.cards.card_body import CardBody, Passage, diff_passages, 
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.fields import LineField
+from tui_agent.console.hints import key_line
 from tui_agent.permissions.judge import COMMAND_TOOL
 from tui_agent.permissions.offers import rules_in_words
 from tui_agent.terminal_text import one_line, reveal
@@ -65,7 +67,7 @@ class ApprovalCard(Card):
         yield CardBody(list(subject(asked.preview, asked.input)), list(self._remarks()))
         left_out = LASTING | {"other"} if not asked.rules else set() if asked.others else {"other"}
         yield Choices([choice for choice in CHOICES if choice.value not in left_out])
-        yield LineField(placeholder="Why not? The model reads it. Enter denies.", compact=True)
+        yield LineField(placeholder="Why not? The model reads it.", compact=True)
         yield ArgumentsEditor(asked.input)
 
     def _remarks(self) -> Iterable[Passage]:
@@ -127,6 +129,11 @@ class ApprovalCard(Card):
             self._back()
         elif event.key in {"home", "end"} and self.has_class("-denying"):
             event.prevent_default()
+
+    def way_back(self) -> Content:
+        if self.has_class("-denying"):
+            return key_line(("Enter", "deny"), ("Esc", "back"), ("^C", "interrupt"))
+        return super().way_back()
 
     def entrance(self) -> Widget:
         """Where the operator was: in the reason, in the editor, or at the choices."""

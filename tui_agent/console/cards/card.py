@@ -33,8 +33,6 @@ BARE = 7
 """Rows below which a card goes without its frame, and the choices without words."""
 
 WAY_BACK = key_line(("Esc", "prompt"), ("^C", "interrupt"))
-_IN_A_FIELD = key_line(("^C", "interrupt"))
-"""Where Esc leaves a field of the card first, as the field says itself."""
 
 
 class Card(Vertical):
@@ -114,9 +112,12 @@ class Card(Vertical):
         more = Content.styled(f"↓ {counted(left, 'more line')}  ", "$muted") + key_line(
             ("PgDn", "read on"), ("End", "last")
         )
-        inside = self.has_class("-editing") or self.has_class("-denying")
-        hint = _IN_A_FIELD if inside and self._hint is WAY_BACK else self._hint
+        hint = self.way_back() if self._hint is WAY_BACK else self._hint
         self.border_subtitle = more if left else hint or None
+
+    def way_back(self) -> Content:
+        """The keys that lead out of the card; a field that is open has keys of its own."""
+        return key_line(("^C", "interrupt")) if self.has_class("-editing") else WAY_BACK
 
     def on_descendant_focus(self) -> None:
         self._show_hint()

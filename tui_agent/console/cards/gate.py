@@ -50,6 +50,7 @@ class GateCard(Card):
         & TextArea {
             display: none; height: auto; min-height: 3; max-height: 30vh;
             border: none; padding: 0; background: $background;
+            & .text-area--placeholder { color: $text-muted; }
         }
         & CardBody { max-height: 24vh; }
         &.-editing TextArea { display: block; }
@@ -91,7 +92,13 @@ class GateCard(Card):
         yield CardBody([Passage(text, "note" if note else "muted")])
         choices = [Choice(shown_key(name), label, value) for name, label, value in CHOICES]
         yield Choices([*choices, DROP] if note else choices)
-        yield TextField(reveal(note or ""), compact=True, soft_wrap=True, show_line_numbers=False)
+        yield TextField(
+            reveal(note or ""),
+            compact=True,
+            soft_wrap=True,
+            show_line_numbers=False,
+            placeholder="Empty: no note goes with the request.",
+        )
 
     async def update_subject(self) -> None:
         """Show the note as the operator has changed it."""
@@ -106,7 +113,7 @@ class GateCard(Card):
     def edit(self) -> None:
         """Open the note for editing."""
         self.add_class("-editing")
-        self.hint(key_line(("^S", "keep it, empty: none"), ("Esc", "leave it as it was")))
+        self.hint(key_line(("^S", "keep it"), ("Esc", "leave it as it was")))
         self.query_one(TextArea).focus()
 
     def entrance(self) -> Widget:

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.widgets import Input, Static
 
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.fields import LineField
+from tui_agent.console.hints import key_line
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
@@ -73,6 +75,12 @@ class ServerCard(Card):
         yield Static("", classes="card--field", markup=False)
         yield LineField(compact=True)
 
+    def way_back(self) -> Content:
+        if not self.has_class("-asking"):
+            return super().way_back()
+        last = self._place + 1 == len(self._names)
+        return key_line(("Enter", "send" if last else "next"), ("Esc", "back"), ("^C", "interrupt"))
+
     def entrance(self) -> Widget:
         """The field that is being asked, else the choices."""
         return self.query_one(Input if self.has_class("-asking") else Choices)
@@ -122,6 +130,7 @@ class ServerCard(Card):
         entry.value = "" if given == "" else _shown(given)
         self.add_class("-asking")
         self._say(describe(self.question.asked, name, place, len(self._names)))
+        self._show_hint()
         entry.focus()
         entry.select_all()  # what is typed replaces the default
 

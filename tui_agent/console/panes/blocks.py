@@ -13,7 +13,16 @@ from tui_agent.console.panes.call_block import FOLDED, OPENED, draw_call, draw_t
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.prose import Prose
-from tui_agent.console.panes.styled_line import Line, Span, clip, justified, width_of, wrap, wrap_spans
+from tui_agent.console.panes.styled_line import (
+    Line,
+    Span,
+    clip,
+    fit_middle,
+    justified,
+    width_of,
+    wrap,
+    wrap_spans,
+)
 from tui_agent.core.projections.plan import UPDATE_PLAN
 from tui_agent.quantities import compact, counted, dollars, seconds
 from tui_agent.terminal_text import one_line, revealed_line, sanitize
@@ -118,9 +127,9 @@ def _operator(entry: entries.OperatorEntry, width: int, context: BlockContext) -
         lines.append(fold_line(more, width))
     lines.extend(_ran(command, width) for command in entry.ran)
     for image in entry.images:
-        named = Span(f" {one_line(image.name, 200)}", f"muted {back}")
-        shown = (Span("  ", back), Span(f"[{image.in_words}]", f"operator {back}"), named)
-        lines.append((*clip(shown, width), Span("", back)))
+        sort = (Span("  ", back), Span(f"[{image.in_words}] ", f"operator {back}"))
+        name = fit_middle(one_line(image.name, 200), width - width_of(sort))
+        lines.append((*clip((*sort, Span(name, f"muted {back}")), width), Span("", back)))
     if entry.model:
         named = Span(one_line(entry.model, 200), f"model {back}")
         shown = (Span("  ", back), Span("for this run: ", f"muted {back}"), named)

@@ -154,9 +154,7 @@ class ConfidencePane(LinePane):
         cognition, chance = recovery.cognition, recovery.policy.cognition == "chance"
         history = [] if chance else [recovery.policy.confidence_start]
         history += [value for _, value in cognition.history]
-        lines = [_headline(recovery, history, width)]
-        if height >= 5:
-            lines.append(_scale(recovery, width))
+        lines = _headline(recovery, history, width)[: 2 if height >= 5 else 1]
         lines.append(_counters(recovery, len(self._open), width))
         if chance and height >= _WORDS_FROM and cognition.next_step.words:
             lines.extend((Span(row, "muted"),) for row in wrap(cognition.next_step.words, width))
@@ -181,32 +179,30 @@ def _thresholds(policy: RecoveryPolicy) -> tuple[float, float]:
     return policy.degrade_threshold, policy.confidence_threshold
 
 
-def _headline(recovery: RecoveryState, history: list[float], width: int) -> Line:
+def _headline(recovery: RecoveryState, history: list[float], width: int) -> list[Line]:
+    """The figure, its gauge and the strategy; below the gauge's marks what they stand for."""
     cognition, policy = recovery.cognition, recovery.policy
-    strategy = str(cognition.strategy).upper()
+    strategy, thresholds = str(cognition.strategy).upper(), _thresholds(policy)
     badge = Span(f" {strategy} ", f"{STRATEGIES.get(strategy, 'muted')} reverse bold")
     known = policy.cognition != "chance" or cognition.next_step.chance is not None
     value = cognition.shown(policy) if known else 0.0
-    role = confidence_role(value, *_thresholds(policy)) if known else "muted"
+    role = confidence_role(value, *thresholds) if known else "muted"
     number = Span(f"{value:.2f} {trend(history)} " if known else "no step yet ", f"{role} bold")
     room = width - len(number.text) - len(badge.text) - 1
     if room < 10:
-        return clip((number, badge), width)
-    return (number, *gauge(value, room, *_thresholds(policy)), Span(" "), badge)
+        return [clip((number, badge), width)]
+    scale = Span(" " * len(number.text) + _scale(thresholds, room), "muted")
+    return [(number, *gauge(value, room, *thresholds), Span(" "), badge), (scale,)]
 
 
-def _scale(recovery: RecoveryState, width: int) -> Line:
-    """The thresholds below their marks on the gauge."""
-    room = width - 7 - len(str(recovery.cognition.strategy)) - 3
-    if room < 10:
-        return ()
-    cells = [" "] * room
-    for threshold in dict.fromkeys(_thresholds(recovery.policy)):
-        place = min(room - 1, round(threshold * room))
+def _scale(thresholds: tuple[float, float], width: int) -> str:
+    cells = [" "] * width
+    for threshold in dict.fromkeys(thresholds):
+        place = min(width - 1, round(threshold * width))
         label = f"{threshold:.2f}".rstrip("0").rstrip(".")
-        start = max(0, min(place - 1, room - len(label)))
+        start = max(0, min(place - 1, width - len(label)))
         cells[start : start + len(label)] = label
-    return (Span(" " * 7), Span("".join(cells), "muted"))
+    return "".join(cells)
 
 
 def _counters(recovery: RecoveryState, unresolved: int, width: int) -> Line:

@@ -8,7 +8,7 @@ from tui_agent.console.panes.glyphs import MODES, spinner
 from tui_agent.console.panes.rows import Rows
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, fit_middle, width_of
 from tui_agent.core.names import Approval
-from tui_agent.quantities import compact, dollars, seconds, whole_seconds
+from tui_agent.quantities import compact, counted, dollars, seconds, whole_seconds
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -95,9 +95,8 @@ class StatusLine(Rows):
                 step = [f"step {run.iteration} of {run.last_step}", f"{run.iteration}/{run.last_step}"]
             fields.insert(0, _Field(9, step, "bold"))
         if self.elsewhere:
-            fields.insert(
-                0, _Field(8, [f"● {self.elsewhere} in other tabs, ^L", f"● {self.elsewhere}"], "operator")
-            )
+            questions = counted(self.elsewhere, "question")
+            fields.insert(0, _Field(8, [f"● {questions} in other tabs", f"● {self.elsewhere}"], "operator"))
         turning = None if self.app.animation_level == "none" else now
         stands = self.still or (self.held and str(state.phase) == "ready")
         activity = () if stands else _activity(state, now, turning)

@@ -111,7 +111,8 @@ class Palette:
             color=foreground.rich_color if foreground else None,
             bgcolor=background.rich_color if background else None,
             bold=attributes.get("bold"),
-            dim=attributes.get("dim"),
+            # Reversed, the dim colour would be the ground of a text that is dim too.
+            dim=attributes.get("dim") if not attributes.get("reverse") else None,
             italic=attributes.get("italic"),
             underline=attributes.get("underline"),
             strike=attributes.get("strike"),

@@ -73,7 +73,7 @@ def command_bindings(*, replay: bool) -> list[BindingType]:
     ]
 
 
-TAB_HINTS = (("next-tab", "tab"), ("inbox", "inbox"))
+TAB_HINTS = (("next-tab", "next tab"), ("inbox", "inbox"))
 """Commands that the last line shows too where there are several tabs, and their words."""
 
 
@@ -512,14 +512,17 @@ class DashboardScreen(Tab):
         elif len(tabs) > 1:
             self.say(f"There is no tab {number}; there are 1 to {len(tabs)}.", "warning")
         else:
-            self.say("There is one tab; ^T or /new opens another one.")
+            self._say_one_tab()
 
     def action_next_tab(self, step: int = 1) -> None:
         """Go to the next tab, round and round."""
         tabs = self.app.tabs
         if len(tabs) == 1:
-            self.say("There is one tab; ^T or /new opens another one.")
+            self._say_one_tab()
         self.app.show_tab(tabs[(tabs.index(self) + step) % len(tabs)])
+
+    def _say_one_tab(self) -> None:
+        self.say(f"There is one tab; {shown_key('new')} opens another one.")
 
     @work(group="commands")
     async def action_tabs(self) -> None:
@@ -531,7 +534,8 @@ class DashboardScreen(Tab):
             stands = tab.standing()
             waits = f" · {stands.waits} for you" if stands.waits else ""
             rows.append(Row(f"{number} {stands.glyph} {stands.title}", f"{tab.session_id}{waits}", tab))
-        chosen = await self.ask(PickScreen("Tabs", rows, "^T opens another one, /close closes this one."))
+        remark = f"{shown_key('new')} opens another one, /close closes this one."
+        chosen = await self.ask(PickScreen("Tabs", rows, remark))
         if chosen is not None:
             self.app.show_tab(chosen)
 

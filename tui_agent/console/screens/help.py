@@ -23,7 +23,7 @@ PROMPT_KEYS: Rows = (
     ("Alt+↑", "Take the newest queued message back"),
     (
         "↑",
-        "In an empty prompt while messages wait: go to them; Enter edits, s sends now, d drops, Esc leaves",
+        "In an empty prompt while messages wait: go to them; Enter edits, s sends all now, d drops, Esc leaves",
     ),
     (
         "s c",

@@ -147,14 +147,21 @@ class LiveScreen(SettingsCommands):
 
     def usual_hints(self) -> Sequence[Hint]:
         """What can be done with the run, or how one is begun; then what can always be done."""
+        interrupt = key_hints("interrupt") if self._interruptible else []
         if self.state is None or not self.state.running:
             now = [Hint("/", "commands", "/"), Hint("@", "files", "@")]
         elif self._goes_by_itself() and self.running:
-            now = key_hints("interrupt", "pause", "step")
+            now = [*interrupt, *key_hints("pause", "step")]
         else:
-            now = key_hints("auto", "step", "interrupt")
+            now = [*key_hints("auto", "step"), *interrupt]
         palette = Hint("^P", "palette", "ctrl+p")
         return [*key_hints("help"), *now, *key_hints("panes", "quit"), palette, *key_hints("jump")]
+
+    @property
+    def _interruptible(self) -> bool:
+        """Whether Esc interrupts: it withdraws no question, and leads out of the messages that wait."""
+        queue = self._queued is not None and self._queued.has_focus
+        return self.running and not self.operator.questions and not queue
 
     def came_to_front(self) -> None:
         super().came_to_front()
@@ -249,7 +256,7 @@ class LiveScreen(SettingsCommands):
         with self.app.batch_update():
             self.dashboard.show(state, now, still=still)
             self.status.show(state, now)
-        hinted = state.running, self.running, state.session.mode
+        hinted = state.running, self.running, self._interruptible, state.session.mode
         if hinted != self._hinted:
             self._hinted = hinted
             self.show_hints()

@@ -59,7 +59,7 @@ class PickScreen(FramedScreen[Any]):
         title: str,
         rows: Sequence[Row],
         remark: str = "",
-        written: Callable[[str], Row | None] = lambda _: None,
+        written: Callable[[str], Row | None] | None = None,
     ) -> None:
         """`remark` stands above the list; `written` makes a last row of what is typed, where that is a choice."""
         super().__init__(title, ("Enter", "take"), ("Esc", "close"), ("↑↓", "choose"))
@@ -71,7 +71,8 @@ class PickScreen(FramedScreen[Any]):
     def inside(self) -> ComposeResult:
         if self._remark:
             yield Static(Content(self._remark))
-        yield LineField(placeholder="Type to search", compact=True)
+        search = "Type to search" if self._written is None else "Type to search, or write a name"
+        yield LineField(placeholder=search, compact=True)
         yield OptionList(markup=False)
 
     def on_mount(self) -> None:
@@ -103,7 +104,7 @@ class PickScreen(FramedScreen[Any]):
             row for row in self._rows if all(word in f"{row.text} {row.about}".lower() for word in words)
         )
         self._found = list(matching)[:SHOWN]
-        own = self._written(typed.strip())
+        own = None if self._written is None else self._written(typed.strip())
         if own is not None and all(row.text != own.text for row in self._found):
             self._found.append(own)
         options = self.query_one(OptionList)
