@@ -587,6 +587,36 @@ async def test_the_note_can_be_edited_before_it_goes_out() -> None:
         assert ("note", "Look in src.") in console.session.done, "the note's pane shows what will be sent"
 
 
+@pytest.mark.parametrize("key", ["f10", "f5"])
+async def test_a_request_that_is_sent_from_the_open_editor_takes_the_note_as_it_stands_there(
+    key: str,
+) -> None:
+    async with live() as console:
+        console.session.set_mode(Mode.STEP)
+        waiting = console.gate("Try another path.")
+        await console.card_appears()
+        await console.press("f4")
+        await console.type(" Look in src.")
+        await console.press(key)
+        await console.until(waiting.done)
+        assert "Look in src." in (waiting.result().note or "")
+        assert ("note", waiting.result().note) in console.session.done
+
+
+async def test_a_note_that_was_edited_leaves_no_line_of_the_card_to_be_read_on() -> None:
+    async with live() as console:
+        console.session.set_mode(Mode.STEP)
+        console.gate("Try another path.")
+        await console.card_appears()
+        await console.until(lambda: "edit the note" in console.shown())
+        assert "more line" not in console.shown()
+        await console.press("f4")
+        console.card.query_one("TextArea").load_text("Look in src.")
+        await console.press("ctrl+s")
+        await console.until(lambda: "Look in src." in console.shown() and "edit the note" in console.shown())
+        await console.until(lambda: "more line" not in console.shown())
+
+
 async def test_esc_in_the_note_leaves_it_as_it_was() -> None:
     async with live() as console:
         console.session.set_mode(Mode.STEP)

@@ -149,8 +149,9 @@ class Card(Vertical):
         self.query_one(CardBody).in_place = True
         self._show_hint()
 
-    async def update_subject(self) -> None:
-        """Show what the operator himself changed in the subject; nothing else in it ever changes."""
+    async def update_subject(self) -> bool:
+        """Show what the operator himself changed in the subject, if he did; nothing else in it ever changes."""
+        return False
 
     def settle(self, answer: object) -> None:
         """Give the answer, once the card is armed."""

@@ -47,7 +47,7 @@ class CardHost(Vertical):
         """The card that had the focus is gone."""
 
     class Changed(Message):
-        """A card has come, or gone."""
+        """A card has come, gone, or shows another subject."""
 
     class Resized(Message):
         """The card takes more rows, or fewer."""
@@ -78,7 +78,8 @@ class CardHost(Vertical):
         if wanted is not None:
             self.enter(at_once=False)
         if self.card is not None:
-            await self.card.update_subject()
+            if await self.card.update_subject():
+                self.post_message(self.Changed())
             self.card.place(open_questions.index(self.card.question) + 1, len(open_questions))
 
     def bring(self, question: AnyQuestion) -> None:

@@ -100,21 +100,31 @@ class GateCard(Card):
             placeholder="Empty: no note goes with the request.",
         )
 
-    async def update_subject(self) -> None:
+    async def update_subject(self) -> bool:
         """Show the note as the operator has changed it."""
         if self.question.note == self._shown_note:
-            return
+            return False
         self._shown_note = self.question.note
         self.remove_class("-editing")
         async with self.batch():
             await self.query("CardBody, Choices, TextArea").remove()
             await self.mount(*self._note_widgets())
+        return True
 
     def edit(self) -> None:
         """Open the note for editing."""
         self.add_class("-editing")
         self.hint(key_line(("^S", "keep it"), ("Esc", "leave it as it was")))
         self.query_one(TextArea).focus()
+
+    @property
+    def edited(self) -> str | None:
+        """The note as it stands in the open editor; else as it was."""
+        return (
+            self.query_one(TextArea).text.strip() or None
+            if self.has_class("-editing")
+            else self.question.note
+        )
 
     def entrance(self) -> Widget:
         """The note while it is edited, else the choices."""
@@ -133,9 +143,9 @@ class GateCard(Card):
     def action_keep(self) -> None:
         """Take the note as it stands in the editor."""
         if self.has_class("-editing"):
-            text = self.query_one(TextArea).text.strip()
+            note = self.edited
             self._close()
-            self.post_message(self.NoteChanged(text or None))
+            self.post_message(self.NoteChanged(note))
 
     def on_key(self, event: events.Key) -> None:
         """Esc leaves the note as it was; backspace on the choices drops it."""

@@ -310,14 +310,25 @@ class LiveScreen(SettingsCommands):
         else:
             self.say(f"{commands.shown_key('quit')} leaves the console.")
 
-    def edit_note(self) -> None:
-        """Open the note in the card of the request that waits."""
+    @property
+    def _gate_card(self) -> GateCard | None:
+        """The card of the request that waits, where it is the one shown."""
         from tui_agent.console.cards.gate import GateCard
 
         card = None if self.card_host is None else self.card_host.card
-        if isinstance(card, GateCard):
+        return card if isinstance(card, GateCard) else None
+
+    def edit_note(self) -> None:
+        """Open the note in the card of the request that waits."""
+        if (card := self._gate_card) is not None:
             card.arm()
             card.edit()
+
+    def keep_note(self) -> None:
+        """Take the note as it stands in the card's open editor."""
+        card = self._gate_card
+        if card is not None and card.edited != card.question.note:
+            self.rewrite_note(card.edited)
 
     def _close_small_things(self) -> bool:
         if self._completions.choice is not None:

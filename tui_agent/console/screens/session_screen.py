@@ -339,6 +339,7 @@ class SessionScreen(DashboardScreen):
             self.say(_NEXT_TASK["PAUSED"])
 
     def _go(self, mode: str, session: Session) -> None:
+        self.keep_note()
         self._set_mode(mode, session)
         if self.operator.open_gate() or session.running:
             return
@@ -463,6 +464,10 @@ class SessionScreen(DashboardScreen):
 
     def edit_note(self) -> None:
         """Open the note of the request that waits."""
+        raise NotImplementedError
+
+    def keep_note(self) -> None:
+        """Take the note of the request that waits as it stands in an open editor."""
         raise NotImplementedError
 
     def action_unqueue(self) -> None:
