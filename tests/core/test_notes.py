@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.core.events import IterationStarted, ModelCallStarted, ReplyFinished, RunStarted
+from tui_agent.core.events import (
+    Event,
+    IterationStarted,
+    ModelCallStarted,
+    NotePrepared,
+    ReplyFinished,
+    RunStarted,
+)
 from tui_agent.core.fold import fold
 from tui_agent.core.projections.entries import NoteEntry
 
@@ -32,3 +39,18 @@ def test_neither_a_duration_nor_a_drawn_rule_is_new(note: str, fresh: str) -> No
     notes = [entry for entry in state.conversation.entries if isinstance(entry, NoteEntry)]
     assert len(notes) == 2
     assert notes[-1].fresh == fresh
+
+
+def test_a_note_that_the_operator_changed_is_told_as_such() -> None:
+    notes = [
+        NotePrepared(text=BEFORE),
+        NotePrepared(text="Look in src.", edited=True),
+        NotePrepared(text=BEFORE),
+    ]
+    events: list[Event] = []
+    for iteration, prepared in enumerate(notes, 1):
+        call = ModelCallStarted(iteration=iteration, model="m", note=prepared.text)
+        events += [prepared, IterationStarted(iteration=iteration), call, ReplyFinished(text="so", model="m")]
+    state = fold(event.stamped(number, float(number)) for number, event in enumerate(events, 1))
+    entries = [entry for entry in state.conversation.entries if isinstance(entry, NoteEntry)]
+    assert [entry.edited for entry in entries] == [False, True, False]

@@ -304,8 +304,11 @@ def _what_then(entry: entries.FaultEntry) -> list[Span]:
 def _note(entry: entries.NoteEntry, width: int, context: BlockContext) -> list[Line]:
     """What is new in the note, and what the model did next; opened: the whole of it."""
     sign, blank = Span("→ ", "note bold"), Span("  ")
+    by_you = ", edited by you" if entry.edited else ""
     if context.expanded:
-        head = clip((sign, Span("note to the model  ", "note"), Span(", ".join(entry.rules), "muted")), width)
+        head = clip(
+            (sign, Span(f"note to the model{by_you}  ", "note"), Span(", ".join(entry.rules), "muted")), width
+        )
         body: list[Line] = [
             (Span(line, "muted"),) for line in wrap(sanitize(entry.text).strip("\n"), width - 4)
         ]
@@ -314,7 +317,7 @@ def _note(entry: entries.NoteEntry, width: int, context: BlockContext) -> list[L
         fresh = entry.fresh or entry.text
         said = headline(fresh, 4 * width) if fresh else ""
         same = "" if entry.fresh else "as before: "
-        lines = [clip((sign, Span("note  ", "note"), Span(f"{same}{said}", "muted")), width)]
+        lines = [clip((sign, Span(f"note{by_you}  ", "note"), Span(f"{same}{said}", "muted")), width)]
     then = "the model reads it now" if context.open else what_next(entry)
     return [*lines, clip((blank, Span("↳ ", "note"), Span(then, "muted" if context.open else "")), width)]
 

@@ -68,6 +68,7 @@ class Conversation:
     """The newest note; while its call is under way, it waits for the reply."""
     note_sent: bool = False
     note_rules: tuple[str, ...] = ()
+    note_edited: bool = False
     iteration: int = 0
     escalation: events.EscalationRaised | None = None
     checkpoints: AppendLog[events.CheckpointSaved] = field(default_factory=AppendLog)
@@ -203,6 +204,7 @@ def _model_call_started(
         conversation.note_rules,
         fresh,
         _failed_before(conversation),
+        edited=conversation.note_edited,
     )
     return evolve(conversation, reply=reply, note=note, note_sent=True)
 
@@ -229,7 +231,7 @@ def _failed_before(conversation: Conversation) -> tuple[tuple[str, str], ...]:
 
 
 def _note_prepared(conversation: Conversation, event: events.NotePrepared, _: Surroundings) -> Conversation:
-    return evolve(conversation, note_rules=event.rules)
+    return evolve(conversation, note_rules=event.rules, note_edited=event.edited)
 
 
 def _reply_delta(conversation: Conversation, event: events.ReplyDelta, _: Surroundings) -> Conversation:

@@ -118,6 +118,8 @@ class NoteEntry(Entry):
     """Tool and key of the calls that had failed before it."""
     calls: tuple[events.ToolCall, ...] = ()
     """The calls of the reply to it."""
+    edited: bool = False
+    """The operator changed its text."""
     kind: Literal["note"] = "note"
 
 
