@@ -51,6 +51,24 @@ async def test_ending_goes_on_when_cancelled() -> None:
     assert gone(child.process.pid)
 
 
+def test_a_loop_that_is_given_up_while_a_process_ends_leaves_neither_it_nor_its_pipes() -> None:
+    started: list[processes.Child] = []
+    ending: list[asyncio.Task[None]] = []
+
+    async def give_up() -> None:
+        child = await processes.start(DEAF)
+        assert child.process.stdout is not None
+        await child.process.stdout.read(1)
+        started.append(child)
+        ending.append(asyncio.create_task(child.end(60.0)))
+        await asyncio.sleep(0)
+
+    asyncio.run(give_up())
+    assert ending[0].cancelled()
+    assert gone(started[0].process.pid)
+    assert started[0]._transport.is_closing()
+
+
 async def test_what_a_process_leaves_in_its_group_ends_with_it(tmp_path: Path) -> None:
     child = await processes.start(["/bin/sh", "-c", "sleep 600 & echo $!"], cwd=tmp_path)
     assert child.process.stdout is not None

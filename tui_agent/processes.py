@@ -101,20 +101,24 @@ class Child:
         await uncancelled(self._end(grace))
 
     async def _end(self, grace: float) -> None:
-        if grace > 0 and self.code is None:
-            self._signal(signal.SIGTERM)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(grace):
-                    await self.process.wait()
-        self._signal(signal.SIGKILL)
-        # An output that is not read any more would hold back the news of the end. Closing the whole transport here
-        # would ask for the exit code itself, and whoever waits for it might come too late.
-        for number in range(3):
-            pipe = self._transport.get_pipe_transport(number)
-            if pipe is not None:
-                pipe.close()
-        await self.process.wait()
-        self._transport.close()
+        try:
+            if grace > 0 and self.code is None:
+                self._signal(signal.SIGTERM)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(grace):
+                        await self.process.wait()
+        finally:  # a loop that is given up cancels this too
+            self._signal(signal.SIGKILL)
+            # An output that is not read any more would hold back the news of the end. Closing the whole transport
+            # here would ask for the exit code itself, and whoever waits for it might come too late.
+            for number in range(3):
+                pipe = self._transport.get_pipe_transport(number)
+                if pipe is not None:
+                    pipe.close()
+            try:
+                await self.process.wait()
+            finally:
+                self._transport.close()
 
     def _signal(self, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):

@@ -74,6 +74,17 @@ async def test_a_model_that_cannot_be_closed_leaves_no_other_one_open(
     assert closed == [hosted]
 
 
+async def test_a_model_that_was_closed_starts_no_host_for_a_question_that_comes_late() -> None:
+    model = ModelByName(Settings(model="scripted:breaker"))
+    await model.close()
+    assert await model.sees("gpt-4o")
+    hosted = model.named("gpt-4o")
+    assert isinstance(hosted, HostedModel)
+    assert hosted.pid is None
+    with pytest.raises(ModelFault, match="closed"):
+        await last_of(model, "gpt-4o")
+
+
 def test_a_scenario_that_cannot_be_used_is_refused_at_once() -> None:
     with pytest.raises(ScenarioError):
         ModelByName(Settings(model="scripted:none"))

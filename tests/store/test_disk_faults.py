@@ -112,7 +112,7 @@ async def test_a_disk_that_fills_up_after_the_first_checkpoint_ends_no_run(
 
 
 CALLS = [
-    *("os.open", "os.close", "fcntl.flock", "asyncio.create_subprocess_exec", "asyncio.to_thread"),
+    *("os.open", "os.close", "fcntl.flock", "tui_agent.processes.start", "asyncio.to_thread"),
     *(f"pathlib.Path.{name}" for name in ("mkdir", "exists", "unlink", "is_dir", "write_text", "read_text")),
     *("pathlib.Path.replace", "pathlib.Path.resolve", "pathlib.Path.lstat"),
 ]

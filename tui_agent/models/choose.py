@@ -140,6 +140,7 @@ class ModelByName:
         """See `protocol.Model`."""
         import asyncio
 
+        self._made.setdefault("", _hosted())  # a question that comes later finds it closed and begins none
         ended = await asyncio.gather(
             *(model.close() for model in self._made.values()), return_exceptions=True
         )
