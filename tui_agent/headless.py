@@ -66,10 +66,13 @@ class HeadlessOperator:
         still = {
             Approval.ASK: "Reading, listing and searching need no approval",
             Approval.WRITES: "Reading, searching and editing files need no approval",
-            Approval.ALL: "The other tools need no approval",
+            Approval.ALL: "A command that names its programs in plain words needs no approval",
         }[self.approve_mode]
+        mode = f"--approve {self.approve_mode}"
+        if self.approve_mode is Approval.ALL:
+            mode += f", but {asked.why}"
         reason = (
-            f"nobody is here who could approve {asked.tool} (--approve {self.approve_mode}). {still}; "
+            f"nobody is here who could approve {asked.tool} ({mode}). {still}; "
             "go on with those, and say in your answer what could not be done"
         )
         return ApprovalReply("deny", reason, by="policy")

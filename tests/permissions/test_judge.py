@@ -316,6 +316,63 @@ def test_under_approve_all_a_rule_that_asks_does_not_and_one_that_denies_does(tm
     assert judged(rules, "git push; rm x").decision == "deny"
 
 
+HIDDEN = [
+    "$'rm' -rf d",
+    "x=rm; $x -rf d",
+    "x='rm -rf'; $x d",
+    "r? d",
+    "`echo rm` -rf d",
+    "r\\\nm -rf d",
+    "for i in rm; do $i d; done",
+    "env $x d",
+    "timeout 5 $x d",
+    "sudo env $x d",
+    'eval "$x"',
+    'bash -c "$x"',
+    "bash -c '$x d'",
+    "sudo bash -c '$x d'",
+    "bash -c 'if'",
+    "ls <<A",
+]
+NAMED = [
+    "make -j $x",
+    "timeout $x make",
+    "timeout 5 cat $x",
+    "sudo cat $x",
+    "env A=1 make",
+    "echo ${x//a/b}",
+    "((i++))",
+    "ls | xargs -I{} cp {} $x",
+    "bash -c 'cat $x; make'",
+    'for i in *; do cat "$i"; done',
+]
+"""Of some it is unknown what they work on; the programs stand there, the time of `timeout` aside."""
+
+
+@pytest.mark.parametrize("command", HIDDEN)
+@pytest.mark.parametrize("allow", ["", "bash"])
+def test_a_command_whose_program_cannot_be_read_asks_where_a_rule_denies_some(
+    tmp_path: Path, command: str, allow: str
+) -> None:
+    mode = Approval.ASK if allow else Approval.ALL
+    assert judged(permissions(tmp_path, allow, "", "bash(rm -rf *)", mode), command).decision == "ask"
+    assert judged(permissions(tmp_path, allow, "", "web_fetch(x.org)", mode), command).decision == "allow"
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_a_command_that_names_its_programs_does_not_ask_for_a_rule_about_another(
+    tmp_path: Path, command: str
+) -> None:
+    rules = permissions(tmp_path, "", "", "bash(rm -rf *)", Approval.ALL)
+    assert judged(rules, command).decision == "allow"
+
+
+def test_a_command_of_an_unknown_program_may_be_allowed_letter_by_letter(tmp_path: Path) -> None:
+    rules = permissions(tmp_path, "bash(=$x d)", "", "bash(rm -rf *)", Approval.ALL)
+    assert judged(rules, "$x d").decision == "allow"
+    assert judged(rules, "$x e").decision == "ask"
+
+
 @pytest.mark.parametrize("text", ["", "bash(", "bash()", "(x)", "bash(a 'b)", "a b", "bash(x))y"])
 def test_what_is_no_rule_is_refused_with_the_reason(text: str) -> None:
     with pytest.raises(ValueError, match=r"rule|pattern"):

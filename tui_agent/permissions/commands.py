@@ -60,23 +60,25 @@ class Reading:
     assignments: tuple[str, ...] = ()
     """Variables set for the rest of the command: `NAME=value`, as they stand there."""
     trouble: tuple[str, ...] = ()
+    unread: bool = False
+    """Whether it may run programs that are not among `commands`: a part of it could not be read."""
 
 
 def read_command(command: str) -> Reading:
     """Read `command` as bash would. Never raises."""
     if len(command) > LONGEST:
-        return Reading(trouble=(f"it is longer than {LONGEST:,} characters",))
+        return Reading(trouble=(f"it is longer than {LONGEST:,} characters",), unread=True)
     strange = next((char for char in command if _strange(char)), None)
     if strange is not None:
-        return Reading(trouble=(f"it holds the character U+{ord(strange):04X}",))
+        return Reading(trouble=(f"it holds the character U+{ord(strange):04X}",), unread=True)
     try:
         source = command.encode()
     except UnicodeEncodeError:
-        return Reading(trouble=("it holds half of a surrogate pair",))
+        return Reading(trouble=("it holds half of a surrogate pair",), unread=True)
     reader = _Reader(source)
     root = _parser().parse(source).root_node
     if root.has_error:
-        reader.doubt("its syntax could not be read")
+        reader.lose("its syntax could not be read")
     reader.gaps(root)
     reader.visit(root, 0)
     return Reading(
@@ -84,6 +86,7 @@ def read_command(command: str) -> Reading:
         tuple(reader.redirections),
         tuple(reader.assignments),
         tuple(dict.fromkeys(reader.trouble)),
+        reader.unread,
     )
 
 
@@ -132,10 +135,16 @@ class _Reader:
     redirections: list[Redirection] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
+    unread: bool = False
     _heredoc_rows: set[int] = field(default_factory=set)
 
     def doubt(self, why: str) -> None:
         self.trouble.append(why)
+
+    def lose(self, why: str) -> None:
+        """Doubt a part in which there may be programs that are not seen."""
+        self.doubt(why)
+        self.unread = True
 
     def gaps(self, root: Node) -> None:
         """Between two tokens there may be nothing but blanks: what the grammar skipped, the shell may run."""
@@ -147,7 +156,7 @@ class _Reader:
                 stack.extend(reversed(node.children))
                 continue
             if node.is_missing:
-                self.doubt("its syntax could not be read")
+                self.lose("its syntax could not be read")
             self._blank(position, node.start_byte)
             position = max(position, node.end_byte)
         self._blank(position, len(self.source))
@@ -157,11 +166,11 @@ class _Reader:
         bare = gap.replace(b"\\\n", b"")
         # A continued line without a blank on either side joins two tokens to one word: `r\<newline>m`.
         if bare.strip(b" \t\n") or (gap and not bare):
-            self.doubt("its syntax could not be read")
+            self.lose("its syntax could not be read")
 
     def visit(self, node: Node, depth: int) -> None:
         if depth > _DEEPEST:
-            self.doubt("it is nested too deeply")
+            self.lose("it is nested too deeply")
             return
         kind = node.type
         if not node.is_named:
@@ -200,7 +209,7 @@ class _Reader:
             case _:
                 unclear = False
         if unclear:
-            self.doubt("its syntax could not be read")
+            self.lose("its syntax could not be read")
 
     def _command(self, node: Node, depth: int) -> None:
         words: list[Word] = []
@@ -222,7 +231,7 @@ class _Reader:
             and words[0].text == _text(node.children[len(assignments)])
             and _ASSIGNS.match(words[0].text)
         ):
-            self.doubt("its syntax could not be read")
+            self.lose("its syntax could not be read")
         self.commands.append(SimpleCommand(tuple(words), tuple(assignments), _text(node)))
 
     def _command_name(self, node: Node, depth: int) -> None:
@@ -262,7 +271,7 @@ class _Reader:
                 self.visit(child, depth + 1)
         if destination is None:
             if operator not in {">&-", "<&-"}:
-                self.doubt("its syntax could not be read")
+                self.lose("its syntax could not be read")
             return
         target = _word(destination)
         if operator in {">&", "<&"} and re.fullmatch(r"\d*-?", target.text):
@@ -285,14 +294,14 @@ class _Reader:
             and delimiter[2] not in {line.strip("\t") for line in body.split("\n")}
         )
         if not ends or delimiter is None or row in self._heredoc_rows:
-            self.doubt("its here-document could not be read")
+            self.lose("its here-document could not be read")
         elif not delimiter[1] and re.search(r"\$[({\[]|`", re.sub(r"\\.|\$\{\w+\}", "", body)):
             self.doubt("its here-document is expanded by the shell")
         self._heredoc_rows.add(row)
         for child in node.children:
             if child.is_named and child.type not in {"heredoc_start", "heredoc_body", "heredoc_end"}:
                 if child.type in {"word", "string", "raw_string", "concatenation"}:
-                    self.doubt("its here-document could not be read")
+                    self.lose("its here-document could not be read")
                 self.visit(child, depth + 1)
 
     def _expansion(self, node: Node, depth: int) -> None:

@@ -23,6 +23,7 @@ from tui_agent.permissions.programs import (
     base_name,
     becomes_no_option,
     changes_the_shell,
+    hides_its_program,
     is_neutral,
     known_program,
     runs_its_input,
@@ -62,6 +63,8 @@ class Finding:
     """It changes nothing and goes along with what a rule allows."""
     suggestion: str = ""
     """The rule that would allow just this; empty where only the exact call can be allowed."""
+    hidden: bool = False
+    """It is not known which program runs."""
 
     def words(self) -> str:
         """The rule that decided, or the reason without one."""
@@ -99,6 +102,7 @@ class Permissions:
         by_decision = {each: [rule for rule in rules if rule.decision is each] for each in Decision}
         self._narrowing = [*by_decision[Decision.DENY], *by_decision[Decision.ASK]]
         self._allowing = by_decision[Decision.ALLOW]
+        self._denies_commands = any(rule.names(COMMAND_TOOL) for rule in by_decision[Decision.DENY])
         self._root = Path(os.path.realpath(workspace))
         self._approve = approve
 
@@ -141,7 +145,7 @@ class Permissions:
             mode = "--approve all: nothing asks"
             findings = [
                 replace(one, decision=Decision.ALLOW, rule=None, why=mode)
-                if one.decision is Decision.ASK
+                if one.decision is Decision.ASK and not self._may_be_denied(one)
                 else one
                 for one in findings
             ]
@@ -152,6 +156,12 @@ class Permissions:
             if any(one.decision is decision for one in findings):
                 return Judgement(decision, tuple(findings))
         return Judgement(Decision.ALLOW, tuple(findings))
+
+    def _may_be_denied(self, finding: Finding) -> bool:
+        """Whether a command is perhaps one that a rule denies, which nothing that allows all can know."""
+        if finding.rule is not None:
+            return finding.rule.decision is Decision.DENY and finding.rule.names(COMMAND_TOOL)
+        return finding.hidden and self._denies_commands
 
     def _default(self, effect: str) -> tuple[Decision, str]:
         asks = {"read": False, "dialogue": False, "write": self._approve is Approval.ASK}.get(
@@ -233,7 +243,13 @@ class Permissions:
 
     def _narrowed(self, parts: Sequence[Finding], allowed: Finding) -> list[Finding]:
         """What is allowed as a whole, but for the parts about which a rule says otherwise."""
-        against = [one for one in parts if one.rule is not None and one.decision is not Decision.ALLOW]
+        everything = allowed.rule is not None and allowed.rule.covers_all
+        against = [
+            one
+            for one in parts
+            if one.decision is not Decision.ALLOW
+            and (one.rule is not None or (everything and self._may_be_denied(one)))
+        ]
         return against or [allowed]
 
     def _parts(self, command: str, depth: int) -> list[Finding]:
@@ -251,7 +267,9 @@ class Permissions:
             for one in reading.assignments
             if not sets_harmlessly(one, for_programs=False)
         ]
-        findings += [Finding(command, Decision.ASK, None, why) for why in reading.trouble]
+        findings += [
+            Finding(command, Decision.ASK, None, why, hidden=reading.unread) for why in reading.trouble
+        ]
         return findings
 
     def _folders(self, reading: Reading) -> tuple[Path, ...]:
@@ -284,6 +302,9 @@ class Permissions:
             return Finding(
                 subject, Decision.ALLOW, None, "it changes nothing", neutral=True, suggestion=suggestion
             )
+        if self._denies_commands and _hides(command, depth):
+            why = "it is not known which program runs, and a rule denies some"
+            return Finding(subject, Decision.ASK, None, why, suggestion=suggestion, hidden=True)
         decision, why = self._default("command")
         return Finding(subject, decision, None, why, suggestion=suggestion)
 
@@ -353,6 +374,16 @@ def _runnable(command: SimpleCommand, depth: int) -> Iterator[SimpleCommand]:
             for script in scripts_within(one)[0]:
                 for inner in read_command(script).commands:
                     yield from _runnable(inner, depth + 1)
+
+
+def _hides(command: SimpleCommand, depth: int) -> bool:
+    """Whether it is not known which program it runs, or one of the scripts in it."""
+    if hides_its_program(command):
+        return True
+    readings = [read_command(script) for script in scripts_within(command)[0]] if depth < _DEEPEST else []
+    return any(
+        reading.unread or any(_hides(inner, depth + 1) for inner in reading.commands) for reading in readings
+    )
 
 
 def host_of(url: str) -> str:

@@ -310,6 +310,23 @@ def tails(command: SimpleCommand) -> list[SimpleCommand]:
 _MOST_TAILS = 40
 
 
+def hides_its_program(command: SimpleCommand) -> bool:
+    """Whether its words do not say which program runs: `$x`, `sudo $x`, `eval "$x"`, `bash -c "$x"`."""
+    words = command.words
+    if not words or words[0].kind != "literal":
+        return bool(words)
+    name = base_name(words[0].text)
+    if name not in _OPAQUE:
+        return False
+    before = _TRANSPARENT[name][2] if name in _TRANSPARENT else 0
+    plain = [
+        place
+        for place, word in enumerate(words)
+        if place and not word.text.startswith("-") and not (name == "env" and "=" in word.text)
+    ]
+    return len(plain) > before and hides_its_program(tail_of(command, plain[before]))
+
+
 def scripts_within(command: SimpleCommand) -> tuple[list[str], bool]:
     """Shell scripts among the arguments, and whether running them is all that the command does."""
     words = command.words
