@@ -46,7 +46,8 @@ def page() -> str:
     recovery = (
         "Parameters of the chosen policy. What is not set stays as the policy has it; the defaults below are those\n"
         "of `combined`. Where `off` is one of the values, `false` means the same, and `true` means as the policy has\n"
-        "it: `cognition = false`."
+        "it: `cognition = false`. They hold in runs and in `replay --policy`; `analyze` compares the policies as they\n"
+        "come."
     )
     hints = (
         "Hints of your own for failed calls, before the built-in ones. `pattern` is a regular expression that is\n"

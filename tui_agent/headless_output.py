@@ -73,28 +73,39 @@ class Presenter(Protocol):
 def presenter(kind: OutputForm, outlet: Outlet, errors: TextIO) -> Presenter:
     match kind:
         case "json":
-            return _Json(outlet)
+            return _Json(outlet, errors)
         case "jsonl":
             return _JsonLines(outlet)
         case "text":
             return _Text(outlet, errors)
 
 
-class _Json:
-    """One object on standard output, and nothing else."""
+_NOTICES = (events.Notice, events.HookReported, events.ServerChanged)
+"""What a person wants to know who started the run for a program."""
 
-    def __init__(self, outlet: Outlet) -> None:
+
+class _Json:
+    """One object on standard output, and nothing else; notices on standard error."""
+
+    def __init__(self, outlet: Outlet, errors: TextIO) -> None:
         self._outlet = outlet
+        self._errors = errors
 
     def event(self, event: events.Event, state: RunState) -> None:
-        """Nothing: only the result counts."""
+        """A line for a notice; else only the result counts."""
+        line = event_line(event, GLYPHS) if isinstance(event, _NOTICES) else ""
+        if line:
+            _print(self._errors, line + "\n")
 
     def result(self, result: RunResult) -> None:
         self._outlet.write(json.dumps(result.to_json(), allow_nan=False) + "\n")
 
 
-class _JsonLines(_Json):
-    """Events as they happen, in the form of the journal; the result last."""
+class _JsonLines:
+    """Events as they happen, in the form of the journal, notices among them; the result last."""
+
+    def __init__(self, outlet: Outlet) -> None:
+        self._outlet = outlet
 
     def event(self, event: events.Event, state: RunState) -> None:
         self._outlet.write(json_text(encode(event).decode()))
@@ -148,21 +159,22 @@ class _Text:
             return
         self._streamed += text
         safe = sanitize(text)
-        self._print(safe)
+        _print(self._errors, safe)
         self._line_open = not safe.endswith("\n")
 
     def _end_line(self) -> None:
         if self._line_open:
-            self._print("\n")
+            _print(self._errors, "\n")
             self._line_open = False
 
     def _line(self, text: str) -> None:
         self._end_line()
-        self._print(text + "\n")
+        _print(self._errors, text + "\n")
 
-    def _print(self, text: str) -> None:
-        try:
-            self._errors.write(text)
-            self._errors.flush()
-        except (OSError, ValueError):
-            return  # nobody reads the progress any more; the answer still counts
+
+def _print(errors: TextIO, text: str) -> None:
+    try:
+        errors.write(text)
+        errors.flush()
+    except (OSError, ValueError):
+        return  # nobody reads the progress any more; the answer still counts

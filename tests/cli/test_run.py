@@ -91,6 +91,19 @@ def test_json_is_one_object_with_the_fields_of_the_contract_and_nothing_else(cli
     assert (result["iterations"], result["model_calls"], result["tool_calls"]) == (2, 2, 1)
 
 
+def test_notices_go_to_standard_error_where_standard_output_is_for_a_program(cli: CommandLine) -> None:
+    skill = cli.workspace / ".agents" / "skills" / "broken" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("no head\n")
+    said = []
+    for output in ("text", "json"):
+        ended = cli("run", "do it", "--model", cli.scenario(LOOK + ANSWER), "--output", output)
+        said.append([line for line in ended.err.splitlines() if line.startswith("! ")])
+    assert said[0] == said[1]
+    assert ".agents/skills/broken is left out" in "".join(said[1])
+    assert result_of(ended)["outcome"] == "answered"
+
+
 def test_jsonl_is_the_journal_as_it_happens_then_the_result(cli: CommandLine) -> None:
     ended = cli("run", "do it", "--model", cli.scenario(LOOK + ANSWER), "--output", "jsonl")
     *events, result = [json.loads(line) for line in ended.out.splitlines()]

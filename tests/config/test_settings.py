@@ -210,6 +210,14 @@ def test_another_file_can_stand_in_for_the_users(place: Path) -> None:
             "[recovery]\ndegrade_threshold = 3",
             ["recovery.degrade_threshold: must be less than or equal to 1"],
         ),
+        (
+            "[recovery]\nstuck_repeats = 21",
+            ["recovery.stuck_repeats: must be at most 20 (stuck_window)", "it is '21'"],
+        ),
+        (
+            "[recovery]\nstuck_alternation = 8\nstuck_window = 7",
+            ["recovery.stuck_alternation: must be at most 7"],
+        ),
         ("api_base = 'localhost'", ["api_base: must be an address as http://"]),
         ("[[hooks.PreToolUse]]\nmatcher = '('", ["matcher", "must be a regular expression"]),
         ('[format]\n"*.py" = "ruff format"', ["format.*.py", "must be a list of arguments"]),

@@ -19,7 +19,9 @@ def parser() -> Parser:
     made = Parser(
         "analyze",
         "What would each recovery policy have said to these runs? Reads our own sessions and the recordings of\n"
-        "other agents; nothing is run again. Grades come from the recordings, or from a resolved.json beside them.",
+        "other agents; nothing is run again. Grades come from the recordings, or from a resolved.json beside them.\n"
+        "The policies judge as they come, so that tables can be compared: [recovery] of your configuration has no say\n"
+        "here. `agent-tui replay FILE --policy NAME` judges one recording with it.",
         _EXAMPLE,
     )
     made.add_argument(

@@ -15,6 +15,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationInfo,
     create_model,
     field_validator,
     model_validator,
@@ -69,6 +70,14 @@ class RecoverySection(BaseModel):
 
     hints: tuple[HintRule, ...] = ()
     """Hints of your own for failed calls, before the built-in ones: a list of `{pattern, hint}`."""
+
+    @field_validator("stuck_repeats", "stuck_alternation", check_fields=False)
+    @classmethod
+    def _fits_the_window(cls, value: int | None, info: ValidationInfo) -> int | None:
+        window = info.data.get("stuck_window") or RecoveryPolicy().stuck_window
+        if value is not None and value > window:
+            raise ValueError(f"must be at most {window} (stuck_window), or it could never be seen")
+        return value
 
     def overrides(self) -> dict[str, Any]:
         """Those that are set, for `recovery.policy.preset`."""

@@ -111,9 +111,9 @@ class RecoveryPolicy(BaseModel):
     stuck_window: Annotated[int, Field(ge=6)] = 20
     """Calls that are looked back upon."""
     stuck_repeats: Annotated[int, Field(ge=2)] = 4
-    """The same call with the same outcome, this often."""
+    """The same call with the same outcome, this often; at most `stuck_window`."""
     stuck_alternation: Annotated[int, Field(ge=4)] = 6
-    """Calls in a row that alternate between two, with the same outcomes."""
+    """Calls in a row that alternate between two, with the same outcomes; at most `stuck_window`."""
     stuck_monologue: Annotated[int, Field(ge=2)] = 3
     """Assistant messages in a row without a call."""
     stuck_overflows: Count = 2
