@@ -371,6 +371,7 @@ def backing_off() -> Story:
             model=story.model,
             action="retry",
             delay=1.2,
+            rule="model.retry",
             partial_text="The changelog begins with ",
         )
     )
@@ -382,7 +383,15 @@ def backing_off() -> Story:
         retry_after=8.0,
     )
     story.add(
-        events.ModelFaulted(fault=fault, iteration=1, attempt=2, model=story.model, action="retry", delay=8.0)
+        events.ModelFaulted(
+            fault=fault,
+            iteration=1,
+            attempt=2,
+            model=story.model,
+            action="retry",
+            delay=8.0,
+            rule="model.retry",
+        )
     )
     story.now += 3.1
     return story

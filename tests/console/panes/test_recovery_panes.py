@@ -528,12 +528,60 @@ async def test_the_ladder_has_the_rungs_of_the_policy_alone() -> None:
     assert rows[2].strip() == "pivot › partial"
 
 
+def failing(*commands: str) -> Story:
+    """Commands that failed in the last step, after a step for each of them alone."""
+    story = Story().run("Go.")
+    for tried in [*([command] for command in commands), commands]:
+        story.ask_model()
+        for call in story.reply("", *(("bash", {"command": command}) for command in tried)):
+            story.fail(call, PYTEST)
+        story.judge()
+    return story
+
+
 async def test_the_strip_says_that_a_call_waits_for_the_operator() -> None:
-    story = troubled()
+    story = failing("make")
     story.add(events.EscalationRaised(id="e", question="?", source="attempts"))
     rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
     assert rows[1].endswith("──▶ you")
+    assert "[ASK]" in rows[2]
     assert len((await text_at(IncidentStrip, story, (80, 24))).split("\n")) == 1
+
+
+async def test_the_strip_is_about_the_call_that_the_operator_is_asked_about() -> None:
+    story = failing("make", "make test")
+    key = next(iter(story.state.metrics.incidents.open))
+    story.add(events.EscalationRaised(id="e", question="?", source="attempts", key=key))
+    rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
+    assert rows[0].startswith("✗ bash make  ")
+    assert rows[1].endswith("──▶ you")
+
+
+async def test_a_question_about_something_else_is_no_part_of_the_story() -> None:
+    asked: tuple[events.Event, ...] = (
+        events.EscalationRaised(id="e", question="Which one?", source="ask_operator"),
+        events.ApprovalAsked(id="a", call_id="c9", tool="write_file", input={"path": "Makefile"}),
+    )
+    for event in asked:
+        rows = (await text_at(IncidentStrip, failing("make").add(event), (150, 40))).split("\n")
+        assert rows[1] == "  step 1 ✗──step 2 ✗"
+        assert rows[2].startswith("  [GUIDE] › withhold › pivot › ask")
+        assert "if it fails again: " in rows[2]
+
+
+async def test_a_model_that_fails_has_a_ladder_of_its_own() -> None:
+    rows = (await text_at(IncidentStrip, backing_off(), (150, 40))).split("\n")
+    assert rows[1:] == ["  step 1 ✗──✗", "  [RETRY] › ask"]
+
+
+async def test_replies_that_break_the_form_have_a_ladder_of_their_own() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    story.reply("I cannot.")
+    failure = events.Failure(kind=events.FailureKind.NO_TOOL_CALL, message="The reply has no tool call.")
+    story.add(events.ReplyRejected(failure=failure))
+    rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
+    assert rows[2] == "  guide › ask"
 
 
 async def test_a_failure_that_the_run_went_on_without_is_a_problem_left_open() -> None:
@@ -554,15 +602,21 @@ async def test_a_failure_that_the_run_went_on_without_is_a_problem_left_open() -
 
 
 async def test_the_strip_is_one_calm_line_when_all_is_well() -> None:
-    text = await text_at(IncidentStrip, answered(), (120, 40))
+    story = Story().run("Make the tests green.")
+    for outcome in ("fail", "succeed"):
+        story.ask_model()
+        (call,) = story.reply("", ("bash", {"command": "pytest -q"}))
+        getattr(story, outcome)(call, PYTEST).judge()
+    text = await text_at(IncidentStrip, story, (120, 40))
     assert text.startswith("✓ RECOVERED bash pytest -q · 1 failure, 1 recovered · next step ")
 
 
-async def test_the_strip_estimates_no_next_step_of_a_model_that_did_not_reply() -> None:
+async def test_after_the_run_the_strip_says_how_it_ended() -> None:
+    text = await text_at(IncidentStrip, answered(), (120, 40))
+    assert text.strip() == "✓ answered · 1 failure, 1 recovered"
     story = backing_off().add(events.RunFinished(outcome=events.Outcome.MODEL_FAILED))
     text = await text_at(IncidentStrip, story, (120, 40))
-    assert text.startswith("○ 1 problem left open")
-    assert "likely" not in text
+    assert text.strip() == "✗ the model could not be used · 1 problem left open · 2 failures, 0 recovered"
 
 
 async def test_the_strip_says_nothing_of_a_confidence_that_the_policy_does_not_go_by() -> None:

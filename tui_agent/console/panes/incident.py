@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.confidence import next_step
-from tui_agent.console.panes.glyphs import STRATEGIES
+from tui_agent.console.panes.glyphs import OUTCOMES, STRATEGIES
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.rows import Rows
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit_middle, justified, width_of
@@ -18,6 +18,8 @@ from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from tui_agent.core.projections.incidents import Attempt, Incident
     from tui_agent.core.state import RunState
 
@@ -44,6 +46,18 @@ LADDER: dict[str, Rung] = {
     "stop": Rung("stop", "the run is stopped"),
 }
 """The ladder from the mildest rung to the last, by verdict level (and `withhold`)."""
+
+MODEL_LADDER: dict[str, Rung] = {
+    "model.retry": Rung("retry", "the model is called again"),
+    "model.text_calls": Rung("calls as text", "the model writes its calls as text"),
+    "model.shrink": Rung("smaller window", "the window is shrunk"),
+    "model.fallback": Rung("next model", "another model is called"),
+    "model.next_iteration": Rung("next step", "the next step tries again"),
+    "model.ask": LADDER["escalate"],
+    "model.degrade": LADDER["degrade"],
+    "model.stop": LADDER["stop"],
+}
+"""That of a failed model call, by rule."""
 
 
 _WIDE = 100
@@ -72,6 +86,11 @@ def _asks(state: RunState) -> bool:
     return state.escalation is not None or bool(state.approvals)
 
 
+def _asks_about(state: RunState, incident: Incident) -> bool:
+    """The question is about this incident, and not another matter that waits for the operator meanwhile."""
+    return incident.key in state.metrics.incidents.asked_about
+
+
 def _is_past(state: RunState, incident: Incident) -> bool:
     """The run has gone on since without it, and nobody is asked."""
     return not _asks(state) and state.run.iteration - incident.newest.iteration > LOUD
@@ -94,28 +113,29 @@ def _fitted(parts: list[tuple[Span, ...]], width: int) -> Line:
 
 
 def _calm(state: RunState, width: int) -> Line:
-    """What is well, what was recovered, and the chance of the next step."""
+    """How the run ended; before that what is well or was recovered, and the chance of the next step."""
     incidents = state.metrics.incidents
     parts: list[tuple[Span, ...]] = []
     recovered = incidents.recovered[-1] if incidents.recovered else None
     recovery = None if recovered is None else recovered.recovery
-    if recovered is not None and recovery is not None and state.run.iteration - recovery.iteration <= FADING:
+    recently = recovery is not None and state.run.iteration - recovery.iteration <= FADING
+    ended = state.run.outcome
+    if ended is not None:
+        sign = OUTCOMES[ended]
+        parts.append((Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold"),))
+    if ended is None and recovered is not None and recently:
         parts.append((Span("✓ RECOVERED ", "ok bold"), Span(incident_name(recovered), "ok")))
     elif incidents.open:
-        parts.append(
-            (Span("○ ", "warn"), Span(f"{counted(len(incidents.open), 'problem')} left open", "warn"))
-        )
-    elif state.run.number:
-        parts.append((Span("✓ ", "ok"), Span("all is well", "muted")))
-    else:
-        parts.append((Span("○ nothing has failed yet", "muted"),))
+        left = f"{counted(len(incidents.open), 'problem')} left open"
+        parts.append((Span(left if ended is not None else f"○ {left}", "warn"),))
+    elif ended is None:
+        well = (Span("✓ ", "ok"), Span("all is well", "muted"))
+        parts.append(well if state.run.number else (Span("○ nothing has failed yet", "muted"),))
     if incidents.failures:
         counts = f"{counted(incidents.failures, 'failure')}, {incidents.recoveries} recovered"
         parts.append((Span(counts, "muted"),))
     cognition = state.recovery.policy.cognition
-    # The estimate is of steps that the model takes: it says nothing about a model that does not reply.
-    silent = cognition == "chance" and state.recovery.faults.last is not None
-    if state.run.number and cognition != "off" and not silent:
+    if state.running and cognition != "off" and not _silent(state):
         parts.append(next_step(state))
         strategy = str(state.recovery.cognition.strategy).upper()
         if strategy != "CONTINUE":
@@ -123,6 +143,12 @@ def _calm(state: RunState, width: int) -> Line:
     if state.note is not None:
         parts.append((Span("→ the model reads a note next", "note"),))
     return _fitted(parts, width)
+
+
+def _silent(state: RunState) -> bool:
+    """The model does not reply, and the policy goes by a chance: it is of steps that the model takes."""
+    recovery = state.recovery
+    return recovery.policy.cognition == "chance" and recovery.faults.last is not None
 
 
 def incident_name(incident: Incident) -> str:
@@ -161,31 +187,32 @@ def _what(state: RunState, incident: Incident, width: int) -> Line:
 def _course(state: RunState, incident: Incident, width: int) -> Line:
     """Each failure with its step, what was done about it, and where it stands; the newest ones that fit."""
     ends: list[Span] = []
-    if _asks(state):
+    if _asks_about(state, incident):
         ends = [Span("──▶ ", "operator"), Span("you", "operator bold")]
     elif incident.refused:
         ends = [Span(f"── ⊘ not run again ×{incident.refused}", "blocked")]
     elif state.note is not None and incident.newest.iteration == state.run.iteration:
         ends = [Span("──▶ ", "note"), Span("the model reads a note next", "note")]
-    stations = [_station(attempt) for attempt in incident.course]
-    left_out = incident.times - len(stations)
-    while stations:
+    course = incident.course
+    while course:
         joined: list[Span] = [Span("  ")]
+        left_out = incident.times - len(course)
         if left_out:
             joined.append(Span(f"… {left_out} before ──", "muted"))
-        for number, station in enumerate(stations):
+        for number, attempt in enumerate(course):
             if number:
                 joined.append(Span("──", "faint"))
-            joined.extend(station)
-        if width_of([*joined, *ends]) <= width or len(stations) == 1:
+            joined.extend(_station(attempt, number == 0 or attempt.iteration != course[number - 1].iteration))
+        if width_of([*joined, *ends]) <= width or len(course) == 1:
             return clip([*joined, *ends], width)
-        stations.pop(0)
-        left_out += 1
+        course = course[1:]
     return ()
 
 
-def _station(attempt: Attempt) -> list[Span]:
-    spans = [Span(f"step {attempt.iteration} ", "muted"), Span("✗", "error")]
+def _station(attempt: Attempt, in_new_step: bool) -> list[Span]:
+    spans = [Span("✗", "error")]
+    if in_new_step:
+        spans.insert(0, Span(f"step {attempt.iteration} ", "muted"))
     if attempt.answer:
         spans.append(Span(f" you: {attempt.answer}", "operator"))
     elif attempt.noted:
@@ -195,31 +222,57 @@ def _station(attempt: Attempt) -> list[Span]:
 
 def _ladder(state: RunState, incident: Incident, width: int) -> Line:
     """The rungs: those that were tried, the one where it stands, and what the next failure leads to."""
+    from tui_agent.core.projections.incidents import FORM, MODEL
+
+    recovery = state.recovery
+    if incident.key == MODEL:
+        return _model_ladder(state, incident, width)
+    possible = recovery.policy.ladder
+    if incident.key == FORM and recovery.policy.form == "ladder":
+        possible = frozenset({"guide", "escalate" if recovery.operator_present else "degrade"})
     reached = {str(attempt.level) for attempt in incident.course if attempt.level is not None}
     if incident.refused:
         reached.add("withhold")
     newest = incident.newest.level
-    here = "escalate" if state.escalation is not None else "" if newest is None else str(newest)
+    here = "escalate" if _asks_about(state, incident) else "" if newest is None else str(newest)
     then = next_words(state, incident)
     beside = (Span(f"if it fails again: {then}", "muted"),) if then else ()
-    spans = _rungs(reached, here, reached | {here} | state.recovery.policy.ladder)
+    spans = _rungs(LADDER, reached, here, possible)
     if width_of(spans) + width_of(beside) + 2 > width:
-        spans = _rungs(reached, here, reached | {here})
+        spans = _rungs(LADDER, reached, here)
     return justified(spans, beside, width, 2)
 
 
-def _rungs(reached: set[str], here: str, shown: set[str]) -> list[Span]:
-    """The rungs of `shown`, those that were reached marked, and the one where it stands."""
+def _model_ladder(state: RunState, incident: Incident, width: int) -> Line:
+    """What the policy does about a model that fails, and how far that went."""
+    recovery = state.recovery
+    match recovery.policy.model_faults:
+        case "retry":
+            rules = {"model.retry", "model.ask" if recovery.operator_present else "model.degrade"}
+            if state.run.fallback_models or state.run.fallbacks:
+                rules.add("model.fallback")
+        case "next_iteration":
+            rules = {"model.next_iteration"}
+        case _:
+            rules = {"model.stop"}
+    reached = {attempt.rule for attempt in incident.course}
+    return clip(_rungs(MODEL_LADDER, reached, incident.newest.rule, rules), width)
+
+
+def _rungs(
+    ladder: Mapping[str, Rung], reached: Collection[str], here: str, possible: Collection[str] = ()
+) -> list[Span]:
+    """The rungs that were reached, marked, the one where it stands, and those that are possible besides."""
     spans: list[Span] = [Span("  ")]
-    for level, rung in LADDER.items():
-        if level not in shown:
+    for name, rung in ladder.items():
+        if name not in possible and name not in reached and name != here:
             continue
         if len(spans) > 1:
             spans.append(Span(" › ", "faint"))
-        if level == here:
-            role = "operator bold" if level == "escalate" else "warn bold"
+        if name == here:
+            role = "operator bold" if rung is LADDER["escalate"] else "warn bold"
             spans.append(Span(f"[{rung.word.upper()}]", role))
-        elif level in reached:
+        elif name in reached:
             spans.append(Span(f"{rung.word} ✓"))
         else:
             spans.append(Span(rung.word, "muted"))
@@ -231,7 +284,7 @@ def next_words(state: RunState, incident: Incident) -> str:
     from tui_agent.core.projections.incidents import FORM, MODEL
     from tui_agent.core.recovery.forecast import if_it_fails_again
 
-    if incident.key in {FORM, MODEL} or state.escalation is not None:
+    if incident.key in {FORM, MODEL} or _asks_about(state, incident):
         return ""
     verdict = if_it_fails_again(
         state.recovery, incident.tool, incident.input, incident.key, incident.newest.message

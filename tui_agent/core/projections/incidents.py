@@ -103,8 +103,8 @@ class Incidents:
     iteration: int = 0
     _reply: Literal["none", "proper", "broken"] = "none"
     """The open iteration's reply; broken: it cannot be executed or taken as an answer."""
-    _asked: tuple[str, ...] = ()
-    """Keys that the open question is about."""
+    asked_about: tuple[str, ...] = ()
+    """Keys that the open question is about; empty where the operator is asked about something else."""
 
     @property
     def recoveries(self) -> int:
@@ -113,8 +113,9 @@ class Incidents:
 
     @property
     def current(self) -> Incident | None:
-        """The open incident that failed last."""
-        return next(reversed(self.open.values()), None)
+        """The open incident that failed last, or the one that the operator is asked about."""
+        about = [self.open[key] for key in self.asked_about if key in self.open]
+        return about[-1] if about else next(reversed(self.open.values()), None)
 
     def apply(self, event: events.Event) -> Incidents:
         """Fold one event."""
@@ -285,16 +286,16 @@ def _escalation_raised(incidents: Incidents, event: events.EscalationRaised) -> 
         about = {MODEL: incidents.open[MODEL]}
     about = about or incidents._newest_of(incidents.iteration)
     asked = {key: evolve(incident, asked=incident.asked + 1) for key, incident in about.items()}
-    return evolve(incidents._changed(asked), _asked=tuple(asked))
+    return evolve(incidents._changed(asked), asked_about=tuple(asked))
 
 
 def _escalation_answered(incidents: Incidents, event: events.EscalationAnswered) -> Incidents:
     answered = {
         key: _with_newest(incidents.open[key], answer=event.choice if event.by == "operator" else "")
-        for key in incidents._asked
+        for key in incidents.asked_about
         if key in incidents.open
     }
-    return evolve(incidents._changed(answered), _asked=())
+    return evolve(incidents._changed(answered), asked_about=())
 
 
 _HANDLERS: dict[type[events.Event], Callable[[Incidents, Any], Incidents]] = {
