@@ -63,13 +63,11 @@ _OF_A_CALL = frozenset(
 
 
 def _attempt(state: RunState, event: Any) -> int:
-    """The attempt that the event's call makes; the conversation keeps it from the call's start on."""
-    if type(event) is not events.ToolStarted:
-        call = state.conversation.call(event.call_id)
-        if call is not None and call.started is not None:
-            return call.attempt
+    """The attempt that the event's call makes; a failure may show that it is the first with its error."""
     recovery = state.recovery
     key = getattr(event, "key", "") or recovery.key(event.tool, event.input)
+    if type(event) is events.ToolFailed:
+        return recovery.attempts.count_with(key, event.failure, recovery.policy)
     return recovery.attempts.count(key) + 1
 
 

@@ -379,10 +379,12 @@ def _tool_progress(conversation: Conversation, event: events.ToolProgress, _: Su
 
 
 def _tool_ended(conversation: Conversation, event: events.ToolResult, around: Surroundings) -> Conversation:
-    changes: dict[str, Any] = {"content": event.content, "duration": event.duration, "progress": ""}
-    call = conversation.call(event.call_id)
-    if call is None or call.started is None:
-        changes["attempt"] = around.attempt
+    changes: dict[str, Any] = {
+        "content": event.content,
+        "duration": event.duration,
+        "progress": "",
+        "attempt": around.attempt,
+    }
     if event.input:
         changes["input"] = event.input
     match event:

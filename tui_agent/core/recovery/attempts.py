@@ -24,6 +24,7 @@ from tui_agent.core.recovery.verdict import ATTEMPTS, silent, verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tui_agent.core.events import Failure
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
 _KEPT = 200
@@ -70,6 +71,12 @@ class AttemptLedger:
         """Entries for the screen: the one that failed last comes first."""
         return tuple(reversed(self.entries.values()))
 
+    def count_with(self, key: str, failure: Failure, policy: RecoveryPolicy) -> int:
+        """What counts of this call once it has failed so."""
+        old = self.entries.get(key)
+        progress = old is not None and _progressed(old, failure_signature(failure), policy)
+        return 1 if progress else self.count(key) + 1
+
     @property
     def highest(self) -> int:
         """The highest count of any call."""
@@ -106,8 +113,7 @@ class AttemptLedger:
         if result.failure is None:
             return evolve(old, denials=old.denials + 1, last_message=result.content, settled="")
         signature = failure_signature(result.failure)
-        # `attempts.progress`: the same call that fails in another way has got further.
-        progress = policy.attempts_reset == "progress" and bool(old.signature) and signature != old.signature
+        progress = _progressed(old, signature, policy)
         count = 1 if progress else old.count + 1
         return evolve(
             old,
@@ -173,6 +179,11 @@ class AttemptLedger:
         ]
         asking = next((entry for entry in triggered if _escalates(entry, policy)), None)
         return asking or max(triggered, key=lambda entry: entry.count, default=None)
+
+
+def _progressed(old: AttemptEntry, signature: str, policy: RecoveryPolicy) -> bool:
+    """`attempts.progress`: the same call that fails in another way has got further."""
+    return policy.attempts_reset == "progress" and bool(old.signature) and signature != old.signature
 
 
 def _counts(result: CallResult, policy: RecoveryPolicy) -> bool:
