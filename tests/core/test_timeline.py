@@ -59,3 +59,43 @@ def test_where_nobody_could_be_asked_nobody_has_answered() -> None:
     ]
     assert [entry.unasked for entry in asked] == [True, False, True]
     assert (story.state.metrics.escalations, outcome.asked) == (3, 1)
+
+
+def test_a_tool_that_is_left_out_is_told_also_where_another_detector_said_more() -> None:
+    pivot = events.VerdictRecord(level=events.Level.PIVOT, detector="cognition", reason="no success")
+    opened = events.VerdictRecord(
+        level=events.Level.GUIDE,
+        detector="breaker",
+        reason="bash is left out for 3 steps",
+        rule="breaker.open",
+    )
+    said = verdict(events.Level.PIVOT, "no success").model_copy(update={"verdicts": (pivot, opened)})
+    lines = Timeline().apply(said).lines
+    assert [(line.kind, line.text, line.rule) for line in lines] == [
+        ("verdict", "no success", ""),
+        ("breaker", "bash is left out for 3 steps", "breaker.open"),
+    ]
+    alone = said.model_copy(update={"detector": "breaker"})
+    assert [line.kind for line in Timeline().apply(alone).lines] == ["verdict"]
+
+
+def test_a_reply_in_form_recovers_no_tool_that_was_never_there() -> None:
+    story = Story().run("task")
+    for tool in ("nosuch", "read_file"):
+        story.ask_model()
+        (call,) = story.reply("", (tool, {"path": "a"}))
+        if tool == "nosuch":
+            kind = events.FailureKind.UNKNOWN_TOOL
+            story.add(
+                events.ToolFailed(
+                    call_id=call,
+                    tool=tool,
+                    input={},
+                    failure=events.Failure(kind=kind, message="There is no such tool.", tool=tool),
+                )
+            )
+        else:
+            story.succeed(call)
+        story.judge()
+    recovered = [line.text for line in story.state.timeline.lines if line.kind == "recovered"]
+    assert recovered == ["the reply is in form after 1 failure"]

@@ -9,7 +9,8 @@ from typing import Any
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
-from tui_agent.core.projections.incidents import MODEL, Incident
+from tui_agent.core.projections.incidents import FORM, MODEL, Incident
+from tui_agent.core.recovery.verdict import BREAKER
 from tui_agent.quantities import counted
 
 
@@ -57,7 +58,9 @@ class Timeline:
             return self
         kind, text = found
         remark = self.remark
+        withheld: list[events.VerdictRecord] = []
         if type(event) is events.VerdictReached:
+            withheld = _withheld(event)
             remark = text if event.level is events.Level.CONTINUE else ""
             if remark and remark == self.remark:
                 return self
@@ -68,11 +71,22 @@ class Timeline:
             iteration = 0 if type(event) is events.RunStarted else self.iteration
             rule = getattr(event, "rule", "")
             line = TimelineLine(event.seq, event.at, iteration, kind, text, rule=rule)
-        return evolve(self, lines=self.lines.append(line), iteration=line.iteration, remark=remark)
+        lines = self.lines.append(line)
+        for record in withheld:
+            lines = lines.append(
+                TimelineLine(event.seq, event.at, line.iteration, "breaker", record.reason, rule=record.rule)
+            )
+        return evolve(self, lines=lines, iteration=line.iteration, remark=remark)
+
+
+def _withheld(event: events.VerdictReached) -> list[events.VerdictRecord]:
+    """What it says of a tool that is left out from now on, where another detector's word had more weight."""
+    said = (record for record in event.verdicts if record.reason)
+    return [record for record in said if record.detector == BREAKER != event.detector]
 
 
 def _recovered(incident: Incident) -> str:
-    what = incident.tool or ("the model answers" if incident.key == MODEL else "the reply is in form")
+    what = {MODEL: "the model answers", FORM: "the reply is in form"}.get(incident.key, incident.tool)
     failures = counted(incident.times, "failure")
     recovery = incident.recovery
     how = " in another way" if recovery is not None and recovery.how == "worked_round" else ""
