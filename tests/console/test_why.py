@@ -18,9 +18,12 @@ from tui_agent.core.events import (
     EscalationAnswered,
     EscalationRaised,
     Event,
+    ModelCallStarted,
     ReplyFinished,
     RunFinished,
+    RunStarted,
     ToolFailed,
+    ToolSucceeded,
     VerdictReached,
 )
 from tui_agent.runtime.operator import EscalationReply
@@ -104,7 +107,7 @@ async def test_a_question_is_told_with_the_counts_that_led_to_it(
         counts = {count.detector: count for count in explain(replay, seqs(events, kind)[0]).counts}
         assert counts["streak"].stands == "3 of 3 failing steps in a row", "the answer begins them anew"
         assert counts["cognition"].stands.startswith("3 of 3 steps without progress")
-        assert counts["attempts"].stands == "read_file: 3 of 3 failures of this call, blocked"
+        assert counts["attempts"].stands == "read_file missing.py: 3 of 3 failures, blocked"
 
 
 async def test_what_became_of_a_failure_is_told_by_its_own_run(tmp_path: Path) -> None:
@@ -120,6 +123,57 @@ async def test_what_became_of_a_failure_is_told_by_its_own_run(tmp_path: Path) -
     recovered, left = (explain(replay, seq).next for seq in seqs(events, ToolFailed))
     assert recovered.startswith("recovered in step 3: the same call succeeded")
     assert left == "it was not recovered; the run ended: answered"
+
+
+async def test_a_success_is_not_told_with_the_failure_of_another_call(
+    recorded: tuple[Replay, tuple[Event, ...]],
+) -> None:
+    replay, events = recorded
+    wrote, read, _ = (explain(replay, seq) for seq in seqs(events, ToolSucceeded))
+    assert (wrote.title, wrote.happened) == ("write_file missing.py", "the call succeeded")
+    assert (wrote.cause, wrote.raw, wrote.same_as, wrote.next) == ("", "", (), "")
+    assert {count.detector: count.stands for count in wrote.counts}[
+        "attempts"
+    ] == "no failure of this call counts"
+    assert read.happened.startswith(
+        "the call succeeded: read_file missing.py had failed 3 times, last with: "
+    )
+    assert read.next.startswith("recovered in step 5: the same call succeeded")
+
+
+async def test_before_the_first_verdict_the_detectors_count_nothing(
+    recorded: tuple[Replay, tuple[Event, ...]],
+) -> None:
+    replay, events = recorded
+    why = explain(replay, seqs(events, RunStarted)[0])
+    assert {count.level for count in why.counts} == {"continue"}, "used by the policy, and nothing to say"
+
+
+async def test_a_note_is_told_as_what_the_model_read_about_its_step(
+    recorded: tuple[Replay, tuple[Event, ...]],
+) -> None:
+    replay, events = recorded
+    called = [event for event in events if isinstance(event, ModelCallStarted) and event.note]
+    why = explain(replay, called[1].seq)
+    assert (why.title, why.step, why.note) == ("the note to the model", 2, called[1].note)
+    assert "missing.py" in why.cause
+
+
+async def test_a_broken_reply_and_a_later_failure_of_the_same_call_have_ends_of_their_own(
+    tmp_path: Path,
+) -> None:
+    unknown = {"calls": [{"tool": "nosuch", "args": {}}]}
+    remove = {"calls": [{"tool": "bash", "args": {"command": "rm missing.py"}}]}
+    live = await start_session(tmp_path, [READ, WRITE, READ, remove, READ, unknown, FINISH, FINISH])
+    await live.run("read it")
+    await live.run("again")
+    folder = live.session.folder
+    await live.close()
+    replay, events = Replay.open(folder), read_journal(folder).events
+    first, second, form = (explain(replay, seq) for seq in seqs(events, ToolFailed))
+    assert first.next.startswith("recovered in step 3")
+    assert second.next == "it was not recovered; the run ended: answered"
+    assert form.next.startswith("recovered in step 7")
 
 
 async def test_every_event_of_the_journal_can_be_asked_about(

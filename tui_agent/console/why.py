@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.headline import headline
-from tui_agent.console.panes.incident import next_words
+from tui_agent.console.panes.incident import incident_name, next_words
 from tui_agent.core import events
-from tui_agent.core.recovery.signature import failure_signature, normalise
+from tui_agent.core.projections.incidents import FORM as REPLY_FORM
+from tui_agent.core.projections.incidents import MODEL
+from tui_agent.core.recovery.iteration import FORM_ERRORS
+from tui_agent.core.recovery.signature import call_key, failure_signature, normalise
 from tui_agent.core.recovery.verdict import ATTEMPTS, BREAKER, COGNITION, FORM, RING, STREAK, silent
+from tui_agent.quantities import counted
 from tui_agent.rule_book import Section, book_path, read_book
 
 if TYPE_CHECKING:
@@ -98,38 +102,34 @@ def explain(replay: Replay, seq: int, call_id: str = "") -> Why:
 
     Reads the journal: not for the screen's thread, but for a `replay` that belongs to it.
     """
-    seq = _result_of(replay, seq, call_id)
+    seq = _note_of(replay, _result_of(replay, seq, call_id))
     event = replay.event(seq)
     end = _judged_at(replay, seq)
     after = replay.state_at(end)
     failure = getattr(event, "failure", None)
-    key = getattr(event, "key", "")
-    incident = after.metrics.incidents.open.get(key) or _recovered(after, key)
-    if failure is None and incident is None and not isinstance(event, events.ModelFaulted):
-        incident = after.metrics.incidents.current if not isinstance(event, events.RunFinished) else None
-    message = _message(event) or ("" if incident is None else incident.newest.message)
-    judged = _verdict(replay, seq, end)
-    verdict = None if judged is None else judged[1]
-    counted = after
-    if judged is not None and judged[1].iteration == after.run.iteration and judged[0] < end:
-        counted = replay.state_at(judged[0])  # an answer behind it takes the counts back
+    key = event.key or call_key(event.tool, event.input) if isinstance(event, events.ToolResult) else ""
+    incident = _incident(replay, event, after, key)
+    succeeded = isinstance(event, events.ToolSucceeded)
+    message = _message(event) or ("" if incident is None or succeeded else incident.newest.message)
+    verdict = _verdict(replay, seq, end)
     rule = getattr(event, "rule", "") or ("" if verdict is None else verdict.rule)
+    judged = after if verdict is None else replay.state_at(verdict.seq)
     last = _run_end(replay, seq)
     now = replay.state_at(last) if not replay.reached or replay.reached >= last else after
     return Why(
         title=_title(event, incident, replay.kind(seq)),
         step=after.run.iteration,
-        happened=_happened(event),
+        happened=_happened(event, incident),
         cause=headline(message) if message else "",
         raw=message,
         normalised=normalise(message) if message else "",
-        same_as=_same_as(incident, failure, seq),
-        counts=tuple(_counts(counted.recovery, verdict, key, getattr(event, "tool", ""))),
+        same_as=_same_as(incident, failure, seq) if message else (),
+        counts=tuple(_counts(judged.recovery, verdict, key, getattr(event, "tool", ""))),
         read=str(getattr(event, "content", "")),
         note=after.note or "",
         rule=rule,
         section=_book().get(rule),
-        next=_next(after, now, incident, key, seq),
+        next=_next(after, now, incident, seq),
     )
 
 
@@ -151,6 +151,42 @@ def _result_of(replay: Replay, seq: int, call_id: str) -> int:
             if isinstance(event, events.ToolResult) and event.call_id == call_id:
                 return number
     return seq
+
+
+def _note_of(replay: Replay, seq: int) -> int:
+    """The event that prepared the note, where `seq` is that of the model call that the note went with."""
+    event = replay.event(seq)
+    if isinstance(event, events.ModelCallStarted) and event.note:
+        for number in range(seq - 1, max(0, seq - FAR), -1):
+            if replay.kind(number) == "note_prepared":
+                return number
+    return seq
+
+
+def _incident(replay: Replay, event: events.Event, after: RunState, key: str) -> Incident | None:
+    """The incident that the event is a part of, as it stood then."""
+    incidents = after.metrics.incidents
+    match event:
+        case events.ToolSucceeded():
+            ended = (found for found in incidents.recovered if found.recovery)
+            return next(
+                (found for found in ended if found.recovery and found.recovery.seq == event.seq), None
+            )
+        case events.ToolFailed() if event.failure.kind in FORM_ERRORS:
+            key = REPLY_FORM
+        case events.ReplyRejected():
+            key = REPLY_FORM
+        case events.ModelFaulted():
+            key = MODEL
+        case events.EscalationRaised() | events.EscalationAnswered():
+            answered = isinstance(event, events.EscalationAnswered)
+            asked = replay.state_at(event.seq - answered).metrics.incidents
+            return asked.current if asked.asked_about else None
+        case events.VerdictReached() | events.NotePrepared():
+            current = incidents.current
+            judged = current is not None and current.newest.iteration == after.run.iteration
+            return current if judged else None
+    return incidents.open.get(key) or _recovered(after, key, event.seq)
 
 
 def _judged_at(replay: Replay, seq: int) -> int:
@@ -176,18 +212,21 @@ def _run_end(replay: Replay, seq: int) -> int:
     return replay.length
 
 
-def _verdict(replay: Replay, seq: int, end: int) -> tuple[int, events.VerdictReached] | None:
-    """The verdict on the iteration of the event, and its place: the one that follows, else the one before."""
+def _verdict(replay: Replay, seq: int, end: int) -> events.VerdictReached | None:
+    """The verdict on the iteration of the event: the one that follows, else the one before."""
     for number in [*range(seq, end + 1), *range(seq - 1, max(0, seq - FAR), -1)]:
         if replay.kind(number) == "verdict_reached":
             event = replay.event(number)
-            return (number, event) if isinstance(event, events.VerdictReached) else None
+            return event if isinstance(event, events.VerdictReached) else None
     return None
 
 
-def _recovered(state: RunState, key: str) -> Incident | None:
-    log = state.metrics.incidents.recovered
-    return next((log[place] for place in range(len(log) - 1, -1, -1) if key and log[place].key == key), None)
+def _recovered(state: RunState, key: str, seq: int) -> Incident | None:
+    """The incident of `key` that ended next after the event `seq`."""
+    for incident in state.metrics.incidents.recovered:
+        if incident.key == key and incident.recovery is not None and incident.recovery.seq >= seq:
+            return incident
+    return None
 
 
 def _title(event: events.Event, incident: Incident | None, kind: str) -> str:
@@ -204,12 +243,14 @@ def _title(event: events.Event, incident: Incident | None, kind: str) -> str:
             return f"verdict: {event.level}"
         case events.ReplyRejected():
             return "the model's reply"
+        case events.NotePrepared():
+            return "the note to the model"
     if incident is not None and incident.tool:
         return f"{incident.tool} {short_input(incident.tool, incident.input)}".strip()
     return kind.replace("_", " ")
 
 
-def _happened(event: events.Event) -> str:
+def _happened(event: events.Event, incident: Incident | None) -> str:
     match event:
         case events.ToolFailed():
             kind = event.failure.kind
@@ -218,7 +259,10 @@ def _happened(event: events.Event) -> str:
         case events.ToolRefused():
             return f"the call was not executed: {event.refusal}"
         case events.ToolSucceeded():
-            return "the call succeeded"
+            if incident is None:
+                return "the call succeeded"
+            failed = f"{incident_name(incident)} had failed {counted(incident.times, 'time')}"
+            return f"the call succeeded: {failed}, last with: {headline(incident.newest.message)}"
         case events.ToolCancelled():
             return "the call was cancelled"
         case events.ModelFaulted():
@@ -266,17 +310,12 @@ def _counts(
     recovery: RecoveryState, verdict: events.VerdictReached | None, key: str, tool: str
 ) -> Iterator[Count]:
     """Each detector with its count and limit, and what it said in the verdict."""
-    said: dict[str, events.VerdictRecord] = {}
+    said = {record.detector: silent(record.detector) for record in recovery.verdicts()}
     if verdict is not None:  # which holds those that had something to say
-        said = {record.detector: silent(record.detector) for record in recovery.verdicts()}
         said |= {record.detector: record for record in verdict.verdicts}
     policy, cognition = recovery.policy, recovery.cognition
-    entry = recovery.attempts.entries.get(key) or next(iter(recovery.attempts.newest_first()), None)
     stands = {
-        ATTEMPTS: "no call has failed"
-        if entry is None
-        else f"{entry.tool}: {_of(entry.count, entry.limit, 'failures of this call')}"
-        + (", blocked" if entry.blocked and not entry.allowed else ""),
+        ATTEMPTS: _attempts(recovery, key),
         RING: f"{recovery.ring.identical if recovery.ring.filled else 0} of 5 identical in a row, "
         f"{recovery.ring.filled} of 5 slots full",
         STREAK: _of(recovery.streak.count, recovery.streak.limit, "failing steps in a row"),
@@ -287,7 +326,7 @@ def _counts(
     breaker = recovery.breakers.states.get(tool)
     if breaker is not None:
         failures = f"{breaker.failures} of {policy.breaker_failures} failures of different calls"
-        stands[BREAKER] = f"{tool}: {failures}, {breaker.phase}"
+        stands[BREAKER] = f"{tool}: {failures}, {breaker.phase.replace('_', '-')}"
     for detector, text in stands.items():
         record = said.pop(detector, None)
         if text or record is not None:
@@ -295,6 +334,23 @@ def _counts(
     for detector, record in said.items():
         if record.reason:
             yield _count(detector, "", record)
+
+
+def _attempts(recovery: RecoveryState, key: str) -> str:
+    """What counts of the call, or of the one that the verdict was about."""
+    attempts = recovery.attempts
+    if key:
+        entry = attempts.entries.get(key)
+        if entry is None:
+            return "no failure of this call counts"
+        of = f"{entry.tool}: {_of(entry.count, entry.limit, 'failures of this call')}"
+    else:
+        entry = attempts.subject(recovery.policy) or next(iter(attempts.newest_first()), None)
+        if entry is None:
+            return "no call has failed"
+        call = f"{entry.tool} {short_input(entry.tool, entry.input)}".strip()
+        of = f"{call}: {_of(entry.count, entry.limit, 'failures')}"
+    return f"{of}, blocked" if entry.blocked and not entry.allowed else of
 
 
 def _of(count: int, limit: int, what: str) -> str:
@@ -307,10 +363,12 @@ def _count(detector: str, stands: str, record: events.VerdictRecord | None) -> C
     return Count(detector, stands, str(record.level), record.rule, record.reason)
 
 
-def _next(after: RunState, now: RunState, incident: Incident | None, key: str, seq: int) -> str:
+def _next(after: RunState, now: RunState, incident: Incident | None, seq: int) -> str:
     """What became of it, where that is known; else what comes if it fails once more."""
-    recovered = _recovered(now, incident.key if incident is not None else key)
-    if recovered is not None and recovered.recovery is not None and recovered.recovery.seq >= seq:
+    if incident is None:
+        return ""
+    recovered = _recovered(now, incident.key, seq)
+    if recovered is not None and recovered.recovery is not None:
         how = (
             "the same call succeeded"
             if recovered.recovery.how == "same_call"
@@ -320,9 +378,6 @@ def _next(after: RunState, now: RunState, incident: Incident | None, key: str, s
         by = f"{recovery.tool} {short_input(recovery.tool, recovery.input)}".strip()
         return f"recovered in step {recovery.iteration}: {how}{f' ({by})' if by else ''}"
     if now.run.outcome is not None:
-        ended = f"the run ended: {now.run.outcome.in_words}"
-        return f"it was not recovered; {ended}" if incident is not None or key else ""
-    if incident is None:
-        return ""
+        return f"it was not recovered; the run ended: {now.run.outcome.in_words}"
     then = next_words(after, incident)
     return f"if it fails again: {then}" if then else ""
