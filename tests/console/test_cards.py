@@ -495,6 +495,21 @@ async def test_no_line_counts_as_read_before_the_card_has_its_rows() -> None:
         assert (await reply).decision == "once"
 
 
+async def test_a_card_offers_to_read_on_only_where_the_keys_for_it_are_its_own() -> None:
+    async with live((80, 24)) as console:
+        console.ask(preview="\n".join(f"line {number}" for number in range(100)))
+        await console.type("a word")
+        await console.card_appears()
+        await console.grace_passes()
+        await console.until(lambda: "F8 answer" in console.shown())
+        assert "more lines" in console.shown()
+        assert "PgDn" not in console.shown()
+        await console.press("f8")
+        await console.until(lambda: "PgDn read on" in console.shown())
+        await console.press("escape")
+        await console.until(lambda: "PgDn" not in console.shown())
+
+
 @pytest.mark.parametrize("size", [(60, 20), (80, 24)])
 async def test_options_too_long_for_a_row_of_choices_are_shown_whole(size: tuple[int, int]) -> None:
     options = ("GB18030 for every list below the folder of that supplier, whatever its name", "UTF-8")

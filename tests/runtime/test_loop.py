@@ -315,7 +315,10 @@ async def test_ask_operator_puts_the_question_and_brings_the_answer(start_agent:
 async def test_an_interrupt_ends_the_command_pauses_the_run_and_leaves_a_coherent_history(
     start_agent: StartAgent,
 ) -> None:
-    commands = [call("bash", command=command) for command in ("echo $$ > pid; sleep 1000", "touch never")]
+    commands = [
+        call("bash", command=command)
+        for command in ("echo 3 tests failed; echo $$ > pid; sleep 1000", "touch never")
+    ]
     # Without the sandbox, in which numbers of processes are its own.
     live = await start_agent([turn(*commands), "done"], sandbox="off")
     await live.session.submit("go")
@@ -329,6 +332,7 @@ async def test_an_interrupt_ends_the_command_pauses_the_run_and_leaves_a_coheren
     assert finished.answer == "done"
     assert [event.index for event in live.of(events.ToolCancelled)] == [0, 1]
     assert "unknown" in live.of(events.ToolCancelled)[0].content
+    assert live.of(events.ToolCancelled)[0].content.endswith("it wrote:\n3 tests failed")
     assert "not started" in live.of(events.ToolCancelled)[1].content
     assert not (Path(live.state.session.workspace) / "never").exists()
     assert not Path(f"/proc/{pid_file.read_text().strip()}").exists()

@@ -19,7 +19,7 @@ PROGRESS_INTERVAL = 0.1
 """Seconds between two events of one command's output."""
 
 PROGRESS_LIMIT = 4_000
-"""Characters of output that one event shows; the whole of it comes with the result."""
+"""Characters of output that one event shows; the whole of it comes with the result, if there is one."""
 
 
 class _Coalescer(ABC):

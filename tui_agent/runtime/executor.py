@@ -252,6 +252,7 @@ class Executor:
         except ToolError as error:
             await self._fail(issued, error)
         except asyncio.CancelledError:
+            progress.flush()
             raise
         except Exception as error:  # noqa: BLE001 - one broken tool must not end the run or its siblings
             await self._fail(

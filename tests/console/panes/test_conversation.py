@@ -14,6 +14,7 @@ from tui_agent.console.panes.block_context import BlockContext
 from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.panes.transcript import Transcript
 from tui_agent.core import events
+from tui_agent.core.decision.endings import close_what_is_open
 from tui_agent.core.projections.entries import Entry
 
 
@@ -490,6 +491,20 @@ async def test_what_a_progress_bar_wrote_over_is_not_hidden() -> None:
         text = text_of_pane(await shown(pilot, story))
         assert "5000 of 5000" in text
         assert "earlier" not in text
+
+
+async def test_an_interrupted_call_keeps_what_it_had_written() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (bash,) = story.reply("", ("bash", {"command": "pytest"}))
+    story.start(bash).add(events.ToolProgress(call_id=bash, text="test_one ok\ntest_two FAILED\n"))
+    story.add(events.Interrupted(cause="operator"))
+    for event in close_what_is_open(story.state):
+        story.add(event)
+    async with Stage(ConversationPane).run_test(size=(80, 20)) as pilot:
+        text = text_of_pane(await shown(pilot, story))
+    written = [row.strip().removeprefix("│ ") for row in text.split("\n") if row.strip().startswith("│")]
+    assert written == ["test_one ok", "test_two FAILED", "interrupted"]
 
 
 async def test_one_endless_line_is_folded_like_many_lines_and_commands_keep_their_end() -> None:

@@ -33,6 +33,9 @@ BARE = 7
 """Rows below which a card goes without its frame, and the choices without words."""
 
 WAY_BACK = key_line(("Esc", "prompt"), ("^C", "interrupt"))
+_READING = key_line(("PgDn", "read on"), ("End", "last"))
+_TO_READ = key_line(("F8", "read on"))
+"""Where the keys are the prompt's, and the card is answered by others."""
 
 
 class Card(Vertical):
@@ -109,17 +112,20 @@ class Card(Vertical):
 
     def _show_hint(self) -> None:
         left = next((body.unseen for body in self.query(CardBody) if body.display), 0)
-        more = Content.styled(f"↓ {counted(left, 'more line')}  ", "$muted") + key_line(
-            ("PgDn", "read on"), ("End", "last")
-        )
         hint = self.way_back() if self._hint is WAY_BACK else self._hint
-        self.border_subtitle = more if left else hint or None
+        if left:
+            more = Content.styled(f"↓ {counted(left, 'more line')}  ", "$muted")
+            hint = more + (_READING if self.has_focus_within else hint or _TO_READ)
+        self.border_subtitle = hint or None
 
     def way_back(self) -> Content:
         """The keys that lead out of the card; a field that is open has keys of its own."""
         return key_line(("^C", "interrupt")) if self.has_class("-editing") else WAY_BACK
 
     def on_descendant_focus(self) -> None:
+        self._show_hint()
+
+    def on_descendant_blur(self) -> None:
         self._show_hint()
 
     def on_card_body_scrolled(self) -> None:

@@ -179,13 +179,14 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
     tool = entry.tool
     if state in ("requested", "waiting"):
         return []
-    if state == "running":
-        return draw_text(
+    if state in ("running", "denied", "blocked", "cancelled"):
+        written = draw_text(
             entry.progress, width, _FOLDED_PROGRESS, context.expanded, at_end=True, style="muted"
         )
-    if state in ("denied", "blocked", "cancelled"):
+        if state == "running":
+            return written
         lines = draw_text(entry.reason or entry.content, width, 3, context.expanded, style="muted")
-        return with_rule(lines, entry.rule, width)
+        return [*written, *with_rule(lines, entry.rule, width)]
     if state == "failed":
         message = entry.content or (entry.failure.message if entry.failure else "")
         style = "" if _loud(entry, context) else "muted"

@@ -167,10 +167,12 @@ def cancel_open_calls(state: RunState, why: str = "") -> Iterator[events.ToolCan
         shown = entries.get(call.id)
         started = shown is not None and shown.started is not None
         arguments = shown.input if shown and shown.input else arguments_of(call)
+        content = why or (UNKNOWN_EFFECT if started else NOT_STARTED)
+        written = shown.progress.strip("\n") if shown and not why else ""
+        if written:
+            content = f"{content} The last that it wrote:\n{written}"
         yield events.ToolCancelled(
-            **facts_of(index, call, arguments),
-            content=why or (UNKNOWN_EFFECT if started else NOT_STARTED),
-            reason=why or INTERRUPTED,
+            **facts_of(index, call, arguments), content=content, reason=why or INTERRUPTED
         )
 
 

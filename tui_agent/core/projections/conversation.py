@@ -401,6 +401,7 @@ def _tool_ended(conversation: Conversation, event: events.ToolResult, around: Su
             changes |= {"refusal": event.refusal, "reason": event.reason, "rule": event.rule}
         case events.ToolCancelled():
             changes |= {"state": CallState.CANCELLED, "reason": event.reason}
+            del changes["progress"]
     return conversation._with_call(event.call_id, **changes)
 
 

@@ -92,6 +92,7 @@ class CallEntry(Entry):
     started: float | None = None
     duration: float = 0.0
     progress: str = ""
+    """The end of what it has written so far; kept where it was interrupted, for there is no result that holds it."""
     content: str = ""
     diff: str = ""
     changed: tuple[str, ...] = ()
