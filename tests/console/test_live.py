@@ -232,6 +232,10 @@ async def test_a_message_after_an_interrupt_goes_at_once_and_after_a_pause_it_wa
         await console.press("f6")
         await console.say("later")
         assert console.session.done[-1] == ("submit", "later")
+        await console.press("escape")
+        await console.until(
+            lambda: "F5 goes on with 2 queued messages" in " ".join(console.remarks().split())
+        )
 
 
 async def test_letters_end_a_wait_only_where_no_text_is_being_typed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -518,6 +522,24 @@ async def test_recovery_panes_fold_where_there_is_no_room_and_open_on_a_key(
         await console.until(lambda: console.screen.focused.id == "ring")
         titles = ("Error ring", "Confidence", "Attempts", "Recovery note", "Timeline")
         assert all(title in console.shown() for title in titles)
+
+
+async def test_panes_that_have_no_room_at_the_side_come_back_where_there_is_and_a_full_screen_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept: list[str] = []
+    async with live((80, 24)) as console:
+        monkeypatch.setattr(console.app, "remember", lambda **values: kept.append(values["panes"]))
+        await console.press("f2")
+        await console.until(lambda: "Trends" in console.shown())
+        await console.press("f2")
+        await console.until(lambda: "Error ring" not in console.shown())
+        await console.pilot.resize_terminal(200, 60)
+        await console.until(lambda: "Error ring" in console.shown())
+        console.screen.action_panes("strip")
+        console.screen.action_panes("full")
+        await console.until(lambda: "Trends" in console.shown())
+        assert kept == ["side", "side", "strip", "strip"]
 
 
 async def test_folding_follows_the_terminals_size() -> None:

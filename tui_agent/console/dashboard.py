@@ -177,8 +177,15 @@ class Dashboard(Vertical):
         self.chosen = form
         self.fit(self.app.size)
 
+    @property
+    def lasting(self) -> Form:
+        """The form to begin with another time: one that covers the conversation is left for the one before it."""
+        return self._before if self.chosen is Form.FULL else self.chosen
+
     def next_form(self) -> Form:
-        """The form after the one that is shown, round and round."""
+        """The form after the one that is shown, round and round; without room at the side, to and fro."""
+        if self.chosen is Form.FULL and narrow(self._room):
+            return self._before
         forms = [form for form in Form if form is not Form.SIDE or not narrow(self._room)]
         here = self.form if self.chosen is Form.SIDE else self.chosen
         return forms[(forms.index(here) + 1) % len(forms)]

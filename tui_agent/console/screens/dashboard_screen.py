@@ -372,7 +372,7 @@ class DashboardScreen(Tab):
         self.dashboard.choose(Form(form) if form else self.dashboard.next_form())
         if self.dashboard.asking and self.dashboard.chosen is Form.FULL:
             self.say("The panes are shown once the question is answered.")
-        self.app.remember(panes=str(self.dashboard.chosen))
+        self.app.remember(panes=str(self.dashboard.lasting))
         self.call_after_refresh(self.refocus)
 
     def action_why(self) -> None:

@@ -16,6 +16,7 @@ from textual import work
 
 from tui_agent.console.commands import shown_key
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
+from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
@@ -361,9 +362,10 @@ class SessionScreen(DashboardScreen):
             mode = str(self.session.state.session.mode)
             self._interrupted_in = "AUTO" if mode == "PAUSED" else mode
             await self.session.interrupt()
+            waiting = f" with {counted(len(self.queue), 'queued message')}" if self.queue else ""
             self.say(
-                f"Interrupted: a message goes at once, {shown_key('auto')} goes on, {shown_key('step')} does one step, "
-                "/stop ends the run."
+                f"Interrupted: a message goes at once, {shown_key('auto')} goes on{waiting}, "
+                f"{shown_key('step')} does one step, /stop ends the run."
             )
 
     @on_session
