@@ -95,6 +95,14 @@ def test_sessions_are_listed_with_outcome_and_title(sessions: Sessions, session:
     assert "No session" in sessions("list", "--in", "/")[1]
 
 
+def test_a_session_in_which_nothing_was_said_is_not_listed(cli: CommandLine, sessions: Sessions) -> None:
+    write_session(
+        cli.state / "sessions" / "silent", [SessionStarted(session_id="silent", workspace=str(cli.workspace))]
+    )
+    assert "silent" not in sessions("list")[1]
+    assert "silent" not in sessions("list", "--json")[1]
+
+
 def test_a_session_is_shown_by_the_beginning_of_its_id_or_by_its_title(
     sessions: Sessions, session: str
 ) -> None:

@@ -16,9 +16,12 @@ from tui_agent.config.settings import Settings
 from tui_agent.console.panes import RingPane
 from tui_agent.console.panes.diff import file_diff
 from tui_agent.console.screens.diff import DiffScreen
+from tui_agent.console.screens.fork import ForkScreen
 from tui_agent.console.screens.help import HelpScreen
+from tui_agent.console.screens.pick import PickScreen, Row
 from tui_agent.console.welcome import welcome
 from tui_agent.core.events import Mode, ModeChanged
+from tui_agent.store.fork_point import ForkPoint
 from tui_agent.store.summary import SessionRow
 
 LEAST = 4.5
@@ -46,7 +49,7 @@ def weak(console: LiveSession) -> Iterator[str]:
     ground = Color.parse(console.app.current_theme.background or "black").rich_color
     strips = console.app.screen._compositor.render_strips()
     if console.app.screen.is_modal:
-        region = next(iter(console.app.screen.query("ReportPane, DiffScreen > Vertical"))).region
+        region = next(iter(console.app.screen.query("ReportPane, FramedScreen > Vertical"))).region
         strips = [strip.crop(region.x, region.right) for strip in strips[region.y : region.bottom]]
     for strip in strips:
         for text, style, _ in strip:
@@ -78,6 +81,20 @@ async def test_the_text_of_a_run_is_legible_on_its_real_ground(story: Callable[[
         assert await faint(console, "run") == []
         console.screen.query_one(RingPane).add_class("-flash")
         assert await faint(console, "ring that flashes") == []
+
+
+async def test_a_list_to_pick_from_and_fields_are_legible_on_their_real_ground() -> None:
+    point = ForkPoint(
+        9, 9, 0.0, "note prepared", 1, "combined", "openai/gpt-5", open=True, note="Look first."
+    )
+    rows = [Row("openai/gpt-5", "OPENAI_API_KEY is set", 1), Row("ollama/qwen3", "on this machine", 2)]
+    async with live() as console:
+        shown = []
+        for screen in (PickScreen("Models", rows), ForkScreen(point)):
+            await console.app.push_screen(screen)
+            shown += await faint(console, type(screen).__name__)
+            await console.press("escape")
+        assert shown == []
 
 
 @pytest.mark.parametrize("kind", ["ask", "escalate", "gate"])

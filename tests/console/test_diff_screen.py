@@ -45,9 +45,12 @@ async def test_the_changes_of_tools_and_commands_are_shown_file_by_file(tmp_path
         await console.until(lambda: "1 - def total(a):" in console.shown())
         row = next(line for line in console.shown().splitlines() if "1 - def total(a):" in line)
         assert "1 + def total(a, b):" in row
+        assert "Esc close  ←→ file  ↑↓ read  v one column" in console.shown()
         await console.press("v")
         await console.until(lambda: row not in console.shown() and "1 + def total(a, b):" in console.shown())
+        assert "v side by side" in console.shown()
         await console.pilot.resize_terminal(60, 20)
+        await console.until(lambda: "side by side" not in console.shown())
         await console.press("v")
         await console.until(lambda: "wider terminal" in console.remarks())
         await console.press("right")

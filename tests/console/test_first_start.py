@@ -68,6 +68,19 @@ async def test_a_server_of_this_machine_is_offered_and_used_with_its_address(
         )
 
 
+async def test_what_is_known_of_a_model_stands_below_it_where_a_line_is_too_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with first_start(SOMETHING, tmp_path, monkeypatch) as (app, pilot):
+        await pilot.resize_terminal(70, 24)
+        await until(pilot, lambda: "▌ openai/qwen3 " in picture(app))
+        rows = [line.strip("│ ") for line in picture(app).splitlines()]
+        place = rows.index("openai/gpt-5")
+        assert rows[place + 1] == "OPENAI_API_KEY is set · window 400.0k · $1.25 in, $10 out"
+        await pilot.resize_terminal(110, 34)
+        await until(pilot, lambda: "openai/gpt-5  OPENAI_API_KEY is set" in picture(app))
+
+
 async def test_a_model_that_is_written_is_taken_with_the_address_behind_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +113,7 @@ async def test_who_chooses_nothing_leaves_with_the_words_of_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with first_start(NOTHING, tmp_path, monkeypatch) as (app, pilot):
+        assert "Esc leave" in picture(app)
         await pilot.press("escape")
         await until(pilot, lambda: app.exit_text)
         assert "No model is chosen" in app.exit_text

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -15,6 +17,7 @@ from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import start_session
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.card_body import CardBody
+from tui_agent.console.option_row import OptionRow
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.fork import ForkScreen
 from tui_agent.console.screens.replay import ReplayScreen
@@ -32,6 +35,7 @@ from tui_agent.core.events import (
 from tui_agent.core.fold import fold
 from tui_agent.core.state import RunState
 from tui_agent.runtime.operator import EscalationReply
+from tui_agent.store.fork_point import ForkPoint, fork_point
 from tui_agent.store.journal import read_journal
 
 READ = {"calls": [{"tool": "read_file", "args": {"path": "missing.py"}}]}
@@ -217,6 +221,41 @@ async def test_all_fields_and_keys_are_in_sight(tmp_path: Path, size: tuple[int,
             order.append(card_body.focused.id if card_body.focused is not None else None)
             await pilot.press("tab")
         assert order == [None, "model", "answer", "note"]
+
+
+async def test_what_is_typed_while_the_point_is_read_goes_to_the_screen_that_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, events = await recorded(tmp_path)
+    reading, read = threading.Event(), threading.Event()
+
+    def slowly(*given: Any) -> ForkPoint:
+        reading.set()
+        assert read.wait(20)
+        return fork_point(*given)
+
+    monkeypatch.setattr("tui_agent.store.fork_point.fork_point", slowly)
+    at = seq_of(events, EscalationAnswered)
+    app = ConsoleApp(
+        ConsoleArguments(overrides={"state_dir": path.parents[1]}, replay=str(path), at_event=at)
+    )
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = app.screen_stack[0]
+        assert isinstance(screen, ReplayScreen)
+        await until(pilot, lambda: screen.player is not None and screen.player.there)
+        await pilot.press("f")
+        await until(pilot, reading.is_set)
+        await pilot.press("left", "left")
+        assert app.screen is screen
+        read.set()
+        await until(
+            pilot,
+            lambda: (
+                isinstance(app.screen, ForkScreen) and app.screen.query_one(OptionRow).value == "funnelcanary"
+            ),
+        )
+        assert screen.player is not None
+        assert screen.player.position == at
 
 
 async def asked(live: RealConsole) -> None:

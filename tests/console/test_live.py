@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,9 @@ from tests.console.live_harness import HandConsole, HandSession, LiveSession, li
 from tui_agent.console import commands
 from tui_agent.console.history import MAX_ENTRIES, PromptHistory
 from tui_agent.console.panes import ConversationPane
-from tui_agent.console.panes.styled_line import text_of
+from tui_agent.console.panes.styled_line import Line, text_of, width_of
 from tui_agent.console.screens.ask import LeaveScreen
-from tui_agent.console.screens.help import HelpScreen, sections
+from tui_agent.console.screens.help import HelpScreen, help_lines, sections
 from tui_agent.console.screens.inbox import InboxScreen
 from tui_agent.console.screens.jump import JumpScreen
 from tui_agent.console.screens.live import LiveScreen
@@ -431,6 +433,17 @@ def test_the_help_explains_the_focused_pane_first_and_every_sign_pane_and_strate
         assert name in words
 
 
+def test_the_sections_of_the_help_stand_side_by_side_where_there_is_room() -> None:
+    narrow, wide = (help_lines(sections(), width) for width in (110, 180))
+    assert len(wide) < 0.65 * len(narrow)
+    assert max(width_of(line) for line in wide) <= 180
+
+    def words(lines: Sequence[Line]) -> Counter[str]:
+        return Counter(" ".join(text_of(line) for line in lines).split())
+
+    assert words(wide) == words(narrow)
+
+
 async def test_help_lists_every_command_and_closes() -> None:
     async with live() as console:
         await console.press("f1")
@@ -453,7 +466,7 @@ async def test_jump_goes_to_a_pane_by_its_letter() -> None:
         await console.press("ctrl+o", "p")
         await console.until(lambda: console.screen.focused is console.screen.prompt)
         await console.press("ctrl+o")
-        await console.until(lambda: "t timeline" in console.shown())
+        await console.until(lambda: "t Timeline" in console.shown())
         await console.pilot.resize_terminal(80, 24)
         await console.until(lambda: console.app.screen is console.screen)
 
@@ -489,6 +502,14 @@ async def test_a_click_on_a_hint_is_its_key_in_a_screen_above_too() -> None:
     async with live() as console:
         await console.press("ctrl+l")
         await console.opens(InboxScreen)
+        assert "Nothing waits for you." in console.shown()
+        assert "Enter" not in console.shown().split("Inbox")[1]
+        await console.press("escape")
+        console.ask()
+        await console.card_appears()
+        await console.press("ctrl+l")
+        await console.opens(InboxScreen)
+        await console.until(lambda: "Enter go to its card" in console.shown())
         place = "Enter go to its card  Esc".index("Esc")
         assert await console.pilot.click("InboxScreen KeyHints", offset=(place, 0))
         await console.until(lambda: console.app.screen is console.screen)

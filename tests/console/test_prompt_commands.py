@@ -57,6 +57,25 @@ async def test_an_earlier_prompt_is_found_by_its_letters(tmp_path: Path) -> None
         await console.until(lambda: console.screen.prompt.text == "fix the cart")
 
 
+async def test_the_status_before_the_first_run_names_the_model_and_policy_of_the_coming_one(
+    tmp_path: Path,
+) -> None:
+    async with real_live(tmp_path, []) as console:
+        await console.say("/status")
+        await console.opens(ReportScreen)
+        pane = console.app.screen.query_one(ReportPane)
+        await console.until(lambda: pane._lines)
+        rows = [text_of(line).split() for line in pane._lines]
+        assert ["policy", str(console.session.settings.policy)] in rows
+        assert ["model", "none", "chosen"] not in rows
+
+
+async def test_an_earlier_prompt_is_looked_for_where_there_is_one(tmp_path: Path) -> None:
+    async with real_live(tmp_path, []) as console:
+        await console.press("ctrl+r")
+        await console.until(lambda: "There is no earlier prompt yet." in console.remarks())
+
+
 async def test_an_own_command_is_run_shown_once_and_goes_with_the_next_message(tmp_path: Path) -> None:
     async with real_live(tmp_path, [FINISH, FINISH]) as console:
         await console.say("!echo thr''ee; pwd; exit 3")

@@ -189,6 +189,7 @@ async def test_cards_look_as_before(
             console.session.record(ModeChanged(mode=Mode.AUTO))
             await console.until(lambda: console.card is None)
         _give_rules(console.session)
+        console.screen.prompt.recall.add("Look at the README as well.")
         for command in LIVE:
             await _opened(console.app, console.pilot, console.screen, command)
             assert await in_every_theme(console.app, console.pilot) == snapshot(name=f"screen-{command}")

@@ -79,6 +79,8 @@ def test_a_person_works_in_lines(terminal: Terminal) -> None:
     said(terminal, "lines instead", "Type a task", "\r\n> ")
     terminal.send("/nonsense\n")
     said(terminal, "There is no command /nonsense")
+    terminal.send("/context\n")
+    said(terminal, "Nothing was said yet: the first request decides.")
     terminal.send("build it\n")
     said(terminal, "Allow bash?", "for i in 1 2; do echo out $i; sleep 0.2; done", "reads it again.\r\n> ")
     answer(terminal, "what?\n")

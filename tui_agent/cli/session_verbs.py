@@ -25,7 +25,7 @@ def list_sessions(store: SessionStore, namespace: argparse.Namespace) -> int:
 
     store.refresh()
     inside = None if namespace.inside is None else Path(namespace.inside).resolve()
-    rows = store.rows(inside)
+    rows = [row for row in store.rows(inside) if row.is_worth_listing]
     if namespace.json:
         _write(*(as_json(row) for row in rows[: namespace.limit]))
     elif rows:

@@ -12,9 +12,17 @@ from tui_agent.console.keys_in_order import KeysInOrder
 class LineField(KeysInOrder, Input):
     """A line of text."""
 
+    DEFAULT_CSS = """
+    LineField > .input--placeholder { color: $text-muted; }
+    """
+
 
 class TextField(KeysInOrder, TextArea):
     """Several lines of text."""
+
+    DEFAULT_CSS = """
+    TextField .text-area--placeholder { color: $text-muted; }
+    """
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Blank where there is nothing to draw with.

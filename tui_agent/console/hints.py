@@ -17,6 +17,11 @@ class Hint(NamedTuple):
     word: str
     key: str
 
+    @property
+    def width(self) -> int:
+        """Cells that it takes."""
+        return len(self.label) + 1 + len(self.word)
+
 
 def key_line(*hints: tuple[str, str]) -> Content:
     """Keys, each with its word, as they look wherever they are shown."""
@@ -25,7 +30,7 @@ def key_line(*hints: tuple[str, str]) -> Content:
 
 
 class KeyHints(Widget):
-    """Hints by importance: where the line is too short, the last ones are left out."""
+    """Hints by importance: where the line is too short, the last ones are left out; the way out stays."""
 
     DEFAULT_CSS = """
     KeyHints { height: 1; padding: 0 1; background: $panel; }
@@ -43,17 +48,15 @@ class KeyHints(Widget):
 
     def render(self) -> Content:
         """As many hints as fit, two spaces apart."""
-        fitting: list[tuple[str, str]] = []
+        fitting = list(self._hints)
+        while fitting and sum(hint.width + 2 for hint in fitting) - 2 > self.size.width:
+            fitting.remove(next((hint for hint in reversed(fitting) if hint.key != "escape"), fitting[0]))
         self._shown = []
         column = 0
-        for hint in self._hints:
-            length = len(hint.label) + 1 + len(hint.word)
-            if column + length > self.size.width:
-                break
-            fitting.append((hint.label, hint.word))
-            self._shown.append((column, column + length, hint.key))
-            column += length + 2
-        return key_line(*fitting)
+        for hint in fitting:
+            self._shown.append((column, column + hint.width, hint.key))
+            column += hint.width + 2
+        return key_line(*((hint.label, hint.word) for hint in fitting))
 
     def on_click(self, event: events.Click) -> None:
         """A click on a hint is its key."""

@@ -257,7 +257,8 @@ class ConsoleApp(SessionApp):
                 "machine.\nSet a key (OPENAI_API_KEY, ANTHROPIC_API_KEY, …) or start a server (ollama serve), and "
                 "start again; look at the demo; or write a model and its server: openai/qwen3 http://127.0.0.1:8080/v1"
             )
-        chosen = await screen.ask(PickScreen("Which model?", [*found, demo], remark, as_written))
+        without = "leave" if len(self.tabs) == 1 else "close"
+        chosen = await screen.ask(PickScreen("Which model?", [*found, demo], remark, as_written, without))
         if chosen == DEMO:
             return replace(arguments, demo="recovery", task=None)
         if not isinstance(chosen, Offer):

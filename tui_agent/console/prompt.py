@@ -54,7 +54,6 @@ class Prompt(TextField):
         scrollbar-size-vertical: 1;
         &:focus { border: round $accent; }
         & .text-area--cursor-line { background: transparent; }
-        & .text-area--placeholder { color: $text-muted; }
     }
     """
 

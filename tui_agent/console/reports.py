@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 _LABEL = 14
 
 
-def status_lines(state: RunState, width: int) -> list[Line]:
-    """The session and its newest run."""
+def status_lines(state: RunState, width: int, next_model: str = "", next_policy: str = "") -> list[Line]:
+    """The session and its newest run; the model and policy of the next one where there is none yet."""
     run, session = state.run, state.session
     metrics = state.metrics
     rows = [
         ("session", f"{session.id}  {one_line(session.title, 80)}".strip()),
         ("workspace", session.workspace),
-        ("model", state.model or "none chosen"),
-        ("policy", run.policy or session.policy or "–"),
+        ("model", state.model or next_model or "none chosen"),
+        ("policy", run.policy or session.policy or next_policy or "–"),
         ("approvals", str(session.approve or "ask")),
         ("mode", mode_of(state)),
         (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -18,7 +19,7 @@ from tui_agent.console.themed_app import ThemedApp
 from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tui_agent.config.settings import Settings
     from tui_agent.config.user_file import UserFile
@@ -75,6 +76,16 @@ class SessionApp(ThemedApp):
     def takes_input(self) -> bool:
         """There is somewhere for keys to go."""
         return self._early is None
+
+    @contextmanager
+    def input_waits(self) -> Iterator[None]:
+        """While a screen is made ready here: what is typed meanwhile is meant for it."""
+        if self._early is None:
+            self._early = []
+        try:
+            yield
+        finally:
+            self.take_input()
 
     def take_input(self) -> None:
         """Act on the input that waits, in order, and from then on on all that comes."""

@@ -222,7 +222,9 @@ class PlainCommands:
     async def status(self, _: str) -> None:
         from tui_agent.console.reports import status_lines
 
-        self._paper.lines(text_of(status_lines(self._state, WIDE)))
+        settings = self._session.settings
+        coming = settings.model or "", str(settings.policy)
+        self._paper.lines(text_of(status_lines(self._state, WIDE, *coming)))
 
     async def cost(self, _: str) -> None:
         from tui_agent.console.reports import cost_lines
@@ -265,10 +267,13 @@ class PlainCommands:
         self._say(USAGE)
 
     async def context(self, _: str) -> None:
-        from tui_agent.console.screens.context import UNITS, sentences
+        from tui_agent.console.screens.context import NOTHING, UNITS, sentences
         from tui_agent.core.request.context import context_use
 
         use = context_use(self._state)
+        if not use.parts:
+            self._say(NOTHING)
+            return
         whole = f" of {use.budget:,}" if use.budget else ""
         self._say(f"The next request holds about {use.tokens:,}{whole} tokens.")
         for part in use.parts:

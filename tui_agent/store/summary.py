@@ -78,6 +78,11 @@ class SessionRow:
         return "damaged" if self.problem else self.outcome.replace("_", " ")
 
     @property
+    def is_worth_listing(self) -> bool:
+        """A session in which nothing was said is not; one that is not indexed yet, or cannot be read, may be."""
+        return bool(self.runs or self.problem or self.parent or not self.events)
+
+    @property
     def recoveries(self) -> int:
         """Failures that were recovered, in either way."""
         return self.recovered_same_call + self.recovered_worked_round

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual.message import Message
-from textual.widgets import Input
 
-from tui_agent.console.keys_in_order import KeysInOrder
+from tui_agent.console.fields import LineField
 from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ PATIENCE = 0.35
 """Seconds in which a second character makes the beginning of an answer of what was a choice's key."""
 
 
-class AnswerField(KeysInOrder, Input):
+class AnswerField(LineField):
     """An input. A single key of a choice in the empty field takes the choice; what is typed on is text."""
 
     @dataclass

@@ -52,7 +52,6 @@ class Card(Vertical):
         background: $surface;
         color: $text;
         &.-armed:focus-within { border: round $warning; }
-        & Input > .input--placeholder { color: $text-muted; }
         & > .card--hint { color: $text-muted; height: auto; }
         &.-tight Choices, &.-tight Input { margin-top: 0; }
         &.-bare { border: none; border-top: round $warning; padding: 0; }

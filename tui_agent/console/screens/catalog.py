@@ -48,6 +48,8 @@ class Catalog(FramedScreen[Result], Generic[Row, Result]):
     low = 24
     nothing = "Nothing fits."
     """What stands there where nothing is listed."""
+    of_no_row = frozenset({"escape"})
+    """Keys that do something where nothing is listed: only they are named then."""
 
     def __init__(self, title: str, placeholder: str, rows: CursorList[Row], hints: Sequence[Hint]) -> None:
         super().__init__(title)
@@ -60,7 +62,7 @@ class Catalog(FramedScreen[Result], Generic[Row, Result]):
         yield LineField(placeholder=self._placeholder, compact=True)
         yield self.list
         yield self.known
-        yield KeyHints(self._hints)
+        yield KeyHints([])
 
     def on_mount(self) -> None:
         """Everything is listed at first."""
@@ -91,6 +93,8 @@ class Catalog(FramedScreen[Result], Generic[Row, Result]):
         """Say what is known of the row under the cursor."""
         chosen = self.list.chosen
         self.known.update(Content(self.nothing) if chosen is None else self.about(chosen))
+        able = [hint for hint in self._hints if chosen is not None or hint.key in self.of_no_row]
+        self.query_one(KeyHints).show(able)
         self.set_class(chosen is None, "-empty")
         # A longer text leaves the list fewer lines.
         self.call_after_refresh(self.list.follow)

@@ -23,6 +23,9 @@ _ROLES = {
     "results": "ok",
     "note": "note",
 }
+NOTHING = "Nothing was said yet: the first request decides."
+"""Said where there are no parts."""
+
 UNITS = {"tools": ("tool", "tools"), "results": ("result", "results"), "replies": ("reply", "replies")}
 _MARK = "┃"
 
@@ -30,7 +33,7 @@ _MARK = "┃"
 def context_lines(use: ContextUse, width: int) -> list[Line]:
     """A bar over the whole window, then a line a kind with a bar of its own."""
     if not use.parts:
-        return [(Span("Nothing was said yet: the first request decides.", "muted"),)]
+        return [(Span(line, "muted"),) for line in wrap(NOTHING, width)]
     whole = max(use.budget or use.tokens, use.tokens, 1)
     share = f" of {compact(use.budget)} ({use.tokens / use.budget:.0%})" if use.budget else ""
     lines: list[Line] = [

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tui_agent.console.tab_row import TabRow
     from tui_agent.console.why import Why
     from tui_agent.core.state import RunState
+    from tui_agent.store.fork_session import ForkChoice
 
 Result = TypeVar("Result")
 
@@ -287,8 +288,11 @@ class DashboardScreen(Tab):
             return
         sessions_dir = sessions_folder(self.settings.state_dir)
         try:
-            point = await asyncio.to_thread(fork_point, parent, state, seq)
-            chosen = await self.ask(ForkScreen(point))
+            choice: asyncio.Future[ForkChoice | None] = asyncio.Future()
+            with self.app.input_waits():
+                point = await asyncio.to_thread(fork_point, parent, state, seq)
+                await self.app.push_screen(ForkScreen(point), choice.set_result, mode=self.id)
+            chosen = await choice
             if chosen is None:
                 return
             folder = await fork_session(parent, sessions_dir, seq=chosen.seq, what_if=chosen.what_if)
@@ -424,7 +428,8 @@ class DashboardScreen(Tab):
         """How the session stands."""
         from tui_agent.console.reports import status_lines
 
-        self._report("Status", status_lines)
+        coming = ("", "") if self.status is None else (self.status.next_model, self.status.next_policy)
+        self._report("Status", lambda state, width: status_lines(state, width, *coming))
 
     def action_cost(self) -> None:
         """What the run and the session used."""

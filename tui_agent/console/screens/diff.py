@@ -21,6 +21,8 @@ from tui_agent.terminal_text import one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from textual import events
+
     from tui_agent.core.state import RunState
 
 WIDE = 140
@@ -31,13 +33,6 @@ LARGE = 100_000
 
 SIDES = 60
 """Columns below which they never do."""
-
-HINTS = (
-    Hint("Esc", "close", "escape"),
-    Hint("←→", "file", "right"),
-    Hint("↑↓", "read", "down"),
-    Hint("v", "side by side or not", "v"),
-)
 
 
 class FileList(CursorList[FileDiff]):
@@ -99,7 +94,12 @@ class FilePane(LinePane):
     def beside(self) -> bool:
         """Old and new stand side by side."""
         wanted = self.app.size.width >= WIDE if self.sides is None else self.sides
-        return wanted and self.content_width >= SIDES
+        return wanted and self.has_room
+
+    @property
+    def has_room(self) -> bool:
+        """Old and new could stand side by side."""
+        return self.content_width >= SIDES
 
     def show(self, state: RunState, now: float) -> None:
         """The screen shows the moment at which it was opened."""
@@ -157,13 +157,25 @@ class DiffScreen(FramedScreen[None]):
     def inside(self) -> ComposeResult:
         yield self._list
         yield self._pane
-        yield KeyHints(HINTS)
+        yield KeyHints([])
 
     def on_mount(self) -> None:
         """The arrows scroll; no remark covers it."""
         self.app.clear_notifications()
         self._list.redraw()
         self._pane.focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Keys are named where they do something: one for other files where there are some."""
+        self.call_after_refresh(self._name_keys)
+
+    def _name_keys(self) -> None:
+        hints = [Hint("Esc", "close", "escape"), Hint("↑↓", "read", "down")]
+        if self._list.display:
+            hints.insert(1, Hint("←→", "file", "right"))
+        if self._pane.has_room:
+            hints.append(Hint("v", "one column" if self._pane.beside else "side by side", "v"))
+        self.query_one(KeyHints).show(hints)
 
     def action_file(self, step: int) -> None:
         """The file before or after; from the last one on to the first."""
@@ -178,5 +190,6 @@ class DiffScreen(FramedScreen[None]):
         """Side by side, or one below the other."""
         self._pane.sides = not self._pane.beside
         self._pane.redraw()
+        self._name_keys()
         if self._pane.sides and not self._pane.beside:
             self.notify("Side by side needs a wider terminal.", markup=False)

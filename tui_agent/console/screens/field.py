@@ -64,7 +64,12 @@ class FieldScreen(FramedScreen[bool]):
         placeholder: str = "",
     ) -> None:
         """`value` None: there is no line of text. `take` gives what is wrong; empty: taken."""
-        super().__init__(title, ("Enter", "take it"), ("Esc", "cancel"))
+        keys = [("Enter", "take it"), ("Esc", "cancel")]
+        if len(selections) + (value is not None) > 1:
+            keys.append(("Tab", "next"))
+        if selections:
+            keys.append(("←→", "choose"))
+        super().__init__(title, *keys)
         self._about, self._value, self._selections = about, value, selections
         self._judge, self._take = judge, take
         self._placeholder = placeholder

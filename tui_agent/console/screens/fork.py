@@ -37,6 +37,9 @@ HINTS = (
     Hint("PgDn", "read on", "pagedown"),
 )
 
+AROUND, AROUND_LOW = 24, 17
+"""Rows of the terminal that everything but the question and the note needs, with and without its empty lines."""
+
 
 class Field(TextField):
     """A text of up to four lines in sight. Enter is the screen's."""
@@ -79,11 +82,9 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
         & VerticalScroll { height: auto; max-height: 100%; scrollbar-size-vertical: 1; }
         & .fork--label { color: $accent; text-style: bold; margin-top: 1; }
         & .fork--hint { color: $text-muted; }
-        & CardBody { max-height: 5; }
         & Input { background: $surface; }
         & KeyHints { margin-top: 1; }
         &.-low .fork--label, &.-low KeyHints { margin-top: 0; }
-        &.-low CardBody { max-height: 3; }
     }
     """
 
@@ -139,6 +140,14 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
             if point.note is not None:
                 yield CardBody([Passage(point.note, "note")]).set_class(True, "of-note")
             yield Field("note", "none" if point.note is None else f"as it is; {DROP}: send none")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """The question and the note have the rows that are left, three at least."""
+        height = event.size.height
+        room = height - (AROUND_LOW if height < self.low else AROUND)
+        bodies = self.query(CardBody)
+        for body in bodies:
+            body.styles.max_height = max(3, room // len(bodies))
 
     def on_mount(self) -> None:
         """Focus the first field; no remark covers it."""

@@ -28,7 +28,6 @@ class FramedScreen(ModalScreen[Result]):
             border: round $accent; border-title-color: $accent; border-subtitle-color: $text-muted;
         }
         & Input { background: $background; }
-        & Input > .input--placeholder { color: $text-muted; }
         & Static { height: auto; }
         & .-wrong { color: $error; }
         & KeyHints { padding: 0; background: transparent; }

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from itertools import zip_longest
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 
 from tui_agent.console.commands import COMMANDS, REPLAY_ACTIONS, key_label
 from tui_agent.console.panes.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
 from tui_agent.console.panes.incident import LADDER
-from tui_agent.console.panes.styled_line import Line, Span, fit, pad, wrap
+from tui_agent.console.panes.styled_line import Line, Span, fit, pad, width_of, wrap
 from tui_agent.console.screens.report import ReportScreen
 
+if TYPE_CHECKING:
+    from textual import events
+
 Rows = Sequence[tuple[str, str]]
+
+READABLE = 76
+"""Cells in which a section can be read well; where there is room for two, they stand side by side."""
+
+GAP = " " * 3
+
+WIDE = 170
+"""Columns of the terminal from which on the frame has that room."""
 
 PROMPT_KEYS: Rows = (
     ("Enter", "Send; while a run goes on the message is queued"),
@@ -177,6 +189,22 @@ def sections(focused: str = "", *, replay: bool = False) -> list[tuple[str, Rows
 
 
 def help_lines(shown: Sequence[tuple[str, Rows]], width: int) -> list[Line]:
+    """Sections below each other, the later ones beside the first where there is room for both."""
+    if width < 2 * READABLE + len(GAP):
+        return section_lines(shown, width)
+    half = (width - len(GAP)) // 2
+    columns = [
+        [section_lines(part, half) for part in (shown[:place], shown[place:])]
+        for place in range(1, len(shown))
+    ]
+    left, right = min(columns, key=lambda sides: max(map(len, sides)))
+    return [
+        (*one, Span(" " * (half - width_of(one)) + GAP), *other)
+        for one, other in zip_longest(left, right, fillvalue=())
+    ]
+
+
+def section_lines(shown: Sequence[tuple[str, Rows]], width: int) -> list[Line]:
     """Sections in two columns: the key, and its meaning wrapped."""
     left = min(30, width // 3)
     lines: list[Line] = []
@@ -196,7 +224,10 @@ class HelpScreen(ReportScreen):
     """Closed by F1 too."""
 
     DEFAULT_CSS = """
-    HelpScreen ReportPane { width: 110; }
+    HelpScreen {
+        & ReportPane { width: 110; }
+        &.-wide ReportPane { width: 180; }
+    }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -206,7 +237,11 @@ class HelpScreen(ReportScreen):
     def __init__(self, focused: str = "", *, replay: bool = False) -> None:
         """`focused`: id of the pane that is explained first."""
         shown = sections(focused, replay=replay)
-        super().__init__("Help", lambda width: help_lines(shown, width), ("↑↓", "scroll"))
+        super().__init__("Help", lambda width: help_lines(shown, width))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Two sections side by side need a wider frame."""
+        self.set_class(event.size.width >= WIDE, "-wide")
 
 
 def command_rows(*, replay: bool = False) -> Rows:

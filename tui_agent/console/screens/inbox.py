@@ -23,11 +23,8 @@ from tui_agent.quantities import counted, whole_seconds
 if TYPE_CHECKING:
     from tui_agent.console.session_app import SessionApp
 
-HINTS = (
-    Hint("Enter", "go to its card", "enter"),
-    Hint("Esc", "close", "escape"),
-    Hint("↑↓", "choose", "down"),
-)
+CLOSE = Hint("Esc", "close", "escape")
+HINTS = (Hint("Enter", "go to its card", "enter"), CLOSE, Hint("↑↓", "choose", "down"))
 
 
 class InboxList(CursorList[Item]):
@@ -101,7 +98,7 @@ class InboxScreen(FramedScreen["Item | None"]):
 
     def inside(self) -> ComposeResult:
         yield self._list
-        yield KeyHints(HINTS)
+        yield KeyHints([CLOSE])
 
     def on_mount(self) -> None:
         """Show what waits, and what comes and goes meanwhile."""
@@ -111,6 +108,7 @@ class InboxScreen(FramedScreen["Item | None"]):
     def _look(self) -> None:
         items = self._items()
         self._list.show_items(items, time.time())
+        self.query_one(KeyHints).show(HINTS if items else [CLOSE])
         waits = f"{counted(len(items), 'question')} {'waits' if len(items) == 1 else 'wait'}" if items else ""
         self.frame.border_subtitle = Content(waits)
 

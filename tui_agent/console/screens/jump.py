@@ -29,7 +29,7 @@ LETTERS = {
 
 
 class Target(NamedTuple):
-    """A place to go to: its name, its letter, and where the letter is drawn."""
+    """A place to go to: its name, its letter, how it is called, and where that is drawn."""
 
     name: str
     letter: str
@@ -40,6 +40,7 @@ class Target(NamedTuple):
 def targets_of(screen: Screen[None]) -> list[Target]:
     """The panes that can be seen, and those that are folded away in a column at the edge."""
     from tui_agent.console.cards.card import Card
+    from tui_agent.console.screens.help import PANES
 
     targets: list[Target] = []
     hidden = 0
@@ -48,12 +49,14 @@ def targets_of(screen: Screen[None]) -> list[Target]:
         widget = next(iter(screen.query(selector)), None)
         if widget is None:
             continue
+        # The label covers the title in the pane's edge, and says the same.
+        label = PANES[name][0] if name in PANES else name
         if widget.region.area:
             place = Offset(widget.region.x + 1, widget.region.y)
         else:
             place = Offset(max(0, screen.size.width - 18), 1 + 2 * hidden)
             hidden += 1
-        targets.append(Target(name, letter, name, place))
+        targets.append(Target(name, letter, label, place))
     return targets
 
 

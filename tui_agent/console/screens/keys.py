@@ -88,6 +88,10 @@ class KeyCapture(FramedScreen["str | None"]):
 class KeysScreen(Catalog[Command, None]):
     """What is typed is looked for in names, keys and meanings."""
 
+    DEFAULT_CSS = """
+    KeysScreen > Vertical { max-width: 160; }
+    """
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+r", "reset", "The default", show=False, priority=True),
         Binding("ctrl+d", "none", "No key", show=False, priority=True),

@@ -583,6 +583,9 @@ class LiveScreen(SettingsCommands):
         from tui_agent.console.screens.pick import PickScreen, Row
 
         texts = dict.fromkeys(reversed(self.prompt.recall.entries))
+        if not texts:
+            self.say("There is no earlier prompt yet.")
+            return
         rows = [Row(text, "", text) for text in texts]
         chosen = await self.ask(PickScreen("Earlier prompts", rows))
         if chosen is not None:

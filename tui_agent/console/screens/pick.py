@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widgets import Input, Static
 
 from tui_agent.console.fields import LineField
+from tui_agent.console.panes.cursor_list import LIST_KEYS, CursorList
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit
 from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.terminal_text import one_line
 
-SHOWN = 200
-"""Rows that are listed; more letters find the others."""
-
+if TYPE_CHECKING:
+    from textual.geometry import Size
 
 WIDEST_NAME = 40
 """Columns up to which what is said about the rows stands in one column."""
+
+GAP = "  "
+SIGN = 2
+"""Cells of what marks the row under the cursor."""
 
 
 class Row(NamedTuple):
@@ -31,27 +35,61 @@ class Row(NamedTuple):
     value: Any
 
 
+class PickList(CursorList[Row]):
+    """A name a line, and what is said about it: behind it, or below it where a line is too short for one of them."""
+
+    DEFAULT_CSS = """
+    PickList { height: auto; max-height: 1fr; min-height: 1; background: $surface; }
+    """
+
+    _names = 0
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """List these, with the cursor on the first."""
+        self.rows, self.cursor = rows, 0
+        self._names = min(WIDEST_NAME, max((len(row.text) for row in rows if row.about), default=0))
+        self._fit(self.content_width)
+        self.refresh(layout=True)
+        self.redraw()
+        self.follow()
+
+    def _fit(self, width: int) -> None:
+        longest = max(
+            (max(self._names, len(row.text)) + len(row.about) for row in self.rows if row.about), default=0
+        )
+        self.row_height = 2 if 0 < width < SIGN + longest + len(GAP) else 1
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        self._fit(width - self.scrollbar_size_vertical)
+        return max(1, len(self.rows) * self.row_height)
+
+    def draw(self, width: int, height: int) -> Sequence[Line]:
+        return super().draw(width, height) if self.rows else [(Span(fit("Nothing fits.", width), "muted"),)]
+
+    def draw_row(self, row: Row, width: int, *, current: bool) -> Line:
+        spans = [Span(one_line(row.text, 400), "bold" if current else "")]
+        if row.about and self.row_height == 1:
+            spans.append(Span(" " * (self._names - len(row.text)) + GAP + one_line(row.about, 200), "muted"))
+        return clip(spans, width)
+
+    def draw_second(self, row: Row, width: int, *, current: bool) -> Line:
+        return clip((Span(GAP + one_line(row.about, 200), "muted"),), width)
+
+
 class PickScreen(FramedScreen[Any]):
     """Dismissed with the value of a row, or None."""
 
     DEFAULT_CSS = """
     PickScreen {
-        & > Vertical { width: 100; max-width: 98%; }
-        & OptionList {
-            height: auto; max-height: 16; background: $surface; border: none; padding: 0;
-            text-wrap: nowrap; text-overflow: ellipsis;
-            & > .option-list--option-highlighted { text-style: $cursor-background-text-style; }
-            &:nocolor > .option-list--option-highlighted { background: $primary; }
-        }
+        & > Vertical { width: 130; max-width: 98%; }
         & Input { margin-bottom: 1; }
         & Static { margin-bottom: 1; color: $text-muted; }
     }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Back", show=False, priority=True),
-        Binding("down,ctrl+r", "move(1)", "Down", show=False, priority=True),
-        Binding("up", "move(-1)", "Up", show=False, priority=True),
+        *LIST_KEYS,
+        Binding("ctrl+r", "move(1)", "Down", show=False, priority=True),
     ]
 
     def __init__(
@@ -60,20 +98,23 @@ class PickScreen(FramedScreen[Any]):
         rows: Sequence[Row],
         remark: str = "",
         written: Callable[[str], Row | None] | None = None,
+        without: str = "close",
     ) -> None:
-        """`remark` stands above the list; `written` makes a last row of what is typed, where that is a choice."""
-        super().__init__(title, ("Enter", "take"), ("Esc", "close"), ("↑↓", "choose"))
+        """`remark` stands above the list; `written` makes a last row of what is typed, where that is a choice;
+        `without`: what it means to choose nothing.
+        """
+        super().__init__(title, ("Enter", "take"), ("Esc", without), ("↑↓", "choose"))
         self._rows = rows
-        self._remark = remark or ("" if rows else "There is nothing yet.")
+        self._remark = remark
         self._written = written
-        self._found: list[Row] = []
+        self._list = PickList()
 
     def inside(self) -> ComposeResult:
         if self._remark:
             yield Static(Content(self._remark))
         search = "Type to search" if self._written is None else "Type to search, or write a name"
         yield LineField(placeholder=search, compact=True)
-        yield OptionList(markup=False)
+        yield self._list
 
     def on_mount(self) -> None:
         """Everything is offered at first."""
@@ -84,39 +125,26 @@ class PickScreen(FramedScreen[Any]):
         self._search(event.value)
 
     def on_input_submitted(self) -> None:
-        """Take the row that is marked."""
-        place = self.query_one(OptionList).highlighted
-        if place is not None and self._found:
-            self.dismiss(self._found[place].value)
+        """Take the row under the cursor."""
+        self._take()
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+    def on_cursor_list_clicked(self, _: CursorList.Clicked) -> None:
         """A click takes a row."""
-        self.dismiss(self._found[event.option_index].value)
+        self._take()
+
+    def _take(self) -> None:
+        if self._list.chosen is not None:
+            self.dismiss(self._list.chosen.value)
 
     def action_move(self, step: int) -> None:
-        options = self.query_one(OptionList)
-        if options.highlighted is not None:
-            options.highlighted = (options.highlighted + step) % len(self._found)
+        self._list.move(step)
 
     def _search(self, typed: str) -> None:
         words = typed.lower().split()
-        matching = (
+        found = [
             row for row in self._rows if all(word in f"{row.text} {row.about}".lower() for word in words)
-        )
-        self._found = list(matching)[:SHOWN]
+        ]
         own = None if self._written is None else self._written(typed.strip())
-        if own is not None and all(row.text != own.text for row in self._found):
-            self._found.append(own)
-        options = self.query_one(OptionList)
-        options.clear_options()
-        widest = max((len(row.text) for row in self._found if row.about), default=0)
-        options.add_options(
-            Option(
-                Content.assemble(
-                    one_line(row.text, 200).ljust(min(widest, WIDEST_NAME)),
-                    (f"  {one_line(row.about, 120)}" if row.about else "", "$muted"),
-                )
-            )
-            for row in self._found
-        )
-        options.highlighted = 0 if self._found else None
+        if own is not None and all(row.text != own.text for row in found):
+            found.append(own)
+        self._list.put(found)

@@ -48,7 +48,7 @@ class ReportPane(LinePane):
 
 
 class ReportScreen(ModalScreen[None]):
-    """`lines` makes them for a width in cells; `keys` stand at the lower edge."""
+    """`lines` makes them for a width in cells; `keys` stand at the lower edge, with those that scroll where they do."""
 
     DEFAULT_CSS = """
     ReportScreen { align: center middle; }
@@ -62,7 +62,7 @@ class ReportScreen(ModalScreen[None]):
         super().__init__()
         self.pane = ReportPane(lines)
         self.pane.border_title = Content(title)
-        self.pane.border_subtitle = key_line(("Esc", "close"), *keys)
+        self._keys = ("Esc", "close"), *keys
 
     def compose(self) -> ComposeResult:
         yield self.pane
@@ -70,3 +70,7 @@ class ReportScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """The pane scrolls by the keys."""
         self.pane.focus()
+        self.watch(self.pane, "show_vertical_scrollbar", self._name_keys)
+
+    def _name_keys(self, scrolls: bool) -> None:
+        self.pane.border_subtitle = key_line(*self._keys, *([("↑↓", "scroll")] if scrolls else []))

@@ -87,6 +87,8 @@ def short(path: str) -> str:
 class RulesScreen(Catalog[RuleRow, None]):
     """What is typed is tried out on the rules."""
 
+    of_no_row = Catalog.of_no_row | {"ctrl+n"}
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+n,insert", "add", "Add a rule", show=False, priority=True),
         Binding("ctrl+d,f8", "forget", "Take a rule back", show=False, priority=True),

@@ -153,11 +153,10 @@ def _flat(text: str) -> str:
 
 
 def about(row: SessionRow, parent: str, lines: int) -> str:
-    """What is known of a session, in so many lines. `parent`: its title, where it is a fork."""
+    """What is known of a session, in one line or several. `parent`: its title, where it is a fork."""
     cost = "cost unknown" if row.cost is None else f"${row.cost:.2f}"
     first = [row.id, row.workspace, row.model, f"policy {row.policy}" if row.policy else ""]
     second = [
-        f"fork of {parent} after event {row.parent_seq}" if row.parent else "",
         f"{row.recoveries} of {counted(row.failures, 'failure')} recovered" if row.failures else "no failure",
         cost,
         counted(row.runs, "run"),
@@ -165,12 +164,13 @@ def about(row: SessionRow, parent: str, lines: int) -> str:
         f"{row.size / 1e3:.0f} kB",
         row.source,
     ]
+    third = [f"fork of {parent} after event {row.parent_seq}"] if row.parent else []
     if row.problem:
         second = [one_line(row.problem)]
-    both = [" · ".join(one_line(part, 120) for part in parts if part) for parts in (first, second)]
     if lines == 1:
-        both = [" · ".join((row.id, *both[1:]))]
-    return "\n".join(both)
+        first, second, third = [row.id, *second, *third], [], []
+    parts = (" · ".join(one_line(part, 120) for part in line if part) for line in (first, second, third))
+    return "\n".join(filter(None, parts))
 
 
 class SessionsScreen(Catalog[Entry, "Chosen | None"]):
@@ -179,7 +179,7 @@ class SessionsScreen(Catalog[Entry, "Chosen | None"]):
     DEFAULT_CSS = """
     SessionsScreen {
         & > Vertical { max-width: 100%; }
-        & Static { color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
+        & Static { color: $text-muted; }
     }
     """
 
@@ -225,8 +225,8 @@ class SessionsScreen(Catalog[Entry, "Chosen | None"]):
         self.say(f"{counted(len(self._rows), 'session')} · {used.total / 1e6:.1f} MB")
 
     async def _read(self) -> None:
-        self._rows = [row for row in await _in_thread(self._store.rows) if _is_worth_listing(row)]
-        self.nothing = "○ no session fits"
+        self._rows = [row for row in await _in_thread(self._store.rows) if row.is_worth_listing]
+        self.nothing = "○ no session fits" if self._rows else "No session is saved yet."
         await self._search(self.query_one(Input).value, 0.0)
 
     def _progressed(self, done: int, of: int) -> None:
@@ -316,8 +316,3 @@ async def _in_thread(work: Callable[Given, Result], *given: Given.args, **named:
     """Do it in a thread that lets the screen go first."""
     with yielding_threads():
         return await asyncio.to_thread(work, *given, **named)
-
-
-def _is_worth_listing(row: SessionRow) -> bool:
-    """A session in which nothing was said is not; one that is not indexed yet, or cannot be read, may be."""
-    return bool(row.runs or row.problem or row.parent or not row.events)

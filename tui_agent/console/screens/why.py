@@ -142,4 +142,4 @@ class WhyScreen(ReportScreen):
     ]
 
     def __init__(self, why: Why) -> None:
-        super().__init__("Why?", lambda width: why_lines(why, width), ("↑↓", "scroll"))
+        super().__init__("Why?", lambda width: why_lines(why, width))
