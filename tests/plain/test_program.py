@@ -137,11 +137,12 @@ def test_two_ctrl_c_leave_and_a_line_typed_before_a_question_does_not_answer_it(
 
 
 def test_each_line_of_a_pipe_meets_its_question_and_its_end_answers_the_rest(
-    command: list[str], env: dict[str, str]
+    command: list[str], env: dict[str, str], tmp_path: Path
 ) -> None:
     lines = "!echo mine\nbuild it\ny\n9090\n"
+    given = ["--state-dir", str(tmp_path / "elsewhere")]
     done = subprocess.run(
-        [sys.executable, *command, "--command-timeout", "30"],
+        [sys.executable, *command, "--command-timeout", "30", *given],
         input=lines,
         capture_output=True,
         text=True,
@@ -166,6 +167,7 @@ def test_each_line_of_a_pipe_meets_its_question_and_its_end_answers_the_rest(
     assert -1 not in places, done.stdout
     assert "nobody is here who could approve bash" in done.stdout
     assert "Answer: All is built." in done.stdout
+    assert re.search(rf"To go on: agent-tui resume \S+ {' '.join(given)} --plain\n", done.stdout)
     assert done.stdout.isascii()
 
 

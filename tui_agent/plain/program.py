@@ -33,6 +33,7 @@ from tui_agent.console.operator import (
 )
 from tui_agent.console.own_commands import find_own_commands
 from tui_agent.console.program import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, remarks_on
+from tui_agent.console.resume_text import resume_command
 from tui_agent.console.screens.session_screen import COMMAND_TRUST_FILE
 from tui_agent.console.screens.why import why_lines
 from tui_agent.console.server_entries import PromptError, expanded, names_a_server
@@ -198,7 +199,8 @@ class PlainConsole:
             if self.next is None:
                 opened.clean_up()
                 if opened.session.state.run.number:
-                    self.paper.line(f"Kept. To go on: agent-tui resume {opened.session.id} --plain")
+                    lines = "" if opened.scratch else " --plain"
+                    self.paper.line(f"Kept. To go on: {resume_command(opened, self.arguments)}{lines}")
         return closed
 
     def leave(self, following: ConsoleArguments | None = None, *, code: int = 0) -> None:
