@@ -141,15 +141,15 @@ async def test_clear_puts_a_new_session_in_the_place_of_this_one(tmp_path: Path)
         assert console.app.shown is console.app.tabs[0]
 
 
-def test_a_text_goes_through_the_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_text_goes_through_the_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "ed"
     script.write_text('#!/bin/sh\nprintf " and more\\n" >> "$2"\n', encoding="utf-8")
     script.chmod(0o755)
     monkeypatch.setenv("VISUAL", f"{script} --wait")
-    assert edit("a text") == "a text and more"
+    assert await edit("a text") == "a text and more"
     monkeypatch.setenv("VISUAL", str(tmp_path / "missing"))
     with pytest.raises(EditorError, match="set VISUAL or EDITOR"):
-        edit("a text")
+        await edit("a text")
 
 
 async def test_a_model_that_sees_no_images_is_named_while_the_message_is_written(

@@ -188,3 +188,58 @@ def test_an_own_command_prints_while_it_runs_and_ctrl_c_keeps_what_it_printed(
     read = "I ran `echo fir''st; sleep 300` myself. It printed:\nfirst\n(interrupted)\n\nbuild it"
     assert task.messages[0]["content"] == read
     assert terminal.output.count(b"(interrupted)") == 1
+
+
+WHILE_EDITING = """
+title = "A command, then a question."
+description = "-"
+task = "-"
+policy = "combined"
+approve = "all"
+
+[[turns]]
+calls = [{ tool = "bash", args = { command = "until [ -e go ]; do sleep 0.05; done" } }]
+
+[[turns]]
+calls = [{ tool = "ask_operator", args = { question = "Which port?", options = ["8080", "9090"] } }]
+
+[[turns]]
+text = "It is built."
+"""
+
+
+@pytest.mark.parametrize("kind", ["dumb", "xterm"])
+def test_a_run_goes_on_in_silence_while_the_operator_s_editor_is_open(
+    env: dict[str, str], tmp_path: Path, kind: str
+) -> None:
+    scenario, work, editor = tmp_path / "editing.toml", tmp_path / "work", tmp_path / "editor"
+    work.mkdir()
+    scenario.write_text(WHILE_EDITING)
+    editor.write_text(
+        f"""#!/bin/sh
+touch {work}/go
+until grep -q '"type":"escalation_raised"' {tmp_path}/state/sessions/*/events.jsonl; do sleep 0.05; done
+echo the editor begins
+read typed
+printf 'hurry %s' "$typed" >> "$1"
+echo the editor ends
+"""
+    )
+    editor.chmod(0o755)
+    command = ["-m", "tui_agent", "--plain", "--model", f"scripted:{scenario}", "--workspace", str(work)]
+    terminal = Terminal(
+        [*command, "--approve", "all"], {**env, "TERM": kind, "VISUAL": str(editor)}, (120, 40)
+    )
+    try:
+        said(terminal, "Type a task", "> ")
+        terminal.send("build it\n")
+        said(terminal, "Run 1")
+        terminal.send("/editor\n")
+        said(terminal, "the editor begins")
+        terminal.send("up\n")
+        said(terminal, "queued: hurry up", "Which port?")
+        assert terminal.output.index(b"the editor ends") < terminal.output.index(b"Which port?")
+        answer(terminal, "2\n")
+        said(terminal, "It is built.")
+    finally:
+        terminal.close()

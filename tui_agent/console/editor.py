@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,14 +18,8 @@ class EditorError(Exception):
     """The editor could not be used; the message says why and what to do."""
 
 
-def edit(text: str) -> str:
-    """The text as the editor left it, which has the terminal meanwhile. Raises `EditorError`."""
-    with _draft(text) as draft:
-        return draft.after(subprocess.run(draft.command, check=False).returncode)
-
-
-async def edit_meanwhile(text: str) -> str:
-    """The same beside what else the event loop does."""
+async def edit(text: str) -> str:
+    """The text as the editor left it, which has the terminal while all else goes on. Raises `EditorError`."""
     with _draft(text) as draft:
         process = await asyncio.create_subprocess_exec(*draft.command)
         try:

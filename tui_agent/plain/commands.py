@@ -79,6 +79,8 @@ class Console(Protocol):
 
     def put_in_prompt(self, text: str) -> None: ...
 
+    async def edit(self) -> str: ...
+
 
 class PlainCommands:
     """Each method takes the text behind the command's name."""
@@ -381,12 +383,12 @@ class PlainCommands:
     # --- sessions -------------------------------------------------------------------------------------------
 
     async def editor(self, _: str) -> None:
-        from tui_agent.console.editor import EditorError, edit
+        from tui_agent.console.editor import EditorError
 
         if not self._console.interactive:
             raise ValueError("There is no terminal for an editor.")
         try:
-            text = edit("")
+            text = await self._console.edit()
         except EditorError as error:
             raise ValueError(str(error)) from error
         if text.strip():

@@ -11,8 +11,8 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tui_agent.plain.paper import PROMPT
@@ -62,6 +62,9 @@ class LineInput(Protocol):
     def remember(self, texts: Sequence[str]) -> None:
         """Put texts into the editor's history, the oldest first."""
 
+    def lent(self) -> AbstractContextManager[None]:
+        """Inside, another program has what is typed. Raises `ValueError` where a line is asked for."""
+
     def close(self) -> None:
         """Leave the terminal as it was."""
 
@@ -88,6 +91,9 @@ class Pipe:
 
     def remember(self, texts: Sequence[str]) -> None:
         """A pipe has no history."""
+
+    def lent(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def close(self) -> None:
         """A thread that still reads ends with the process."""
@@ -155,6 +161,17 @@ class Keyboard:
         self._listening = False
         self._draft = draft
         threading.Thread(target=self._edit, daemon=True).start()
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        if self._wanted:
+            raise ValueError("Answer what is asked first.")
+        self._loop.remove_reader(self._fd)
+        self._listening = False
+        try:
+            yield
+        finally:
+            self._listen()
 
     def typed_ahead(self) -> Ahead:
         """What waits in the terminal, also the beginning of a line; what stands in the open editor stays there."""

@@ -5,12 +5,13 @@ Nothing here moves a cursor: what was written stays as it is.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tui_agent.terminal_text import sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from tui_agent.console.ascii_glyphs import AsciiGlyphs
     from tui_agent.headless_output import Outlet
@@ -33,6 +34,19 @@ class Paper:
         self.typed: Callable[[], str | None] = lambda: None
         self._pending = ""
         self._open = False
+        self._held: list[str] | None = None
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Another program writes on it inside; what comes meanwhile is written afterwards."""
+        held: list[str] = []
+        self._held = held
+        try:
+            yield
+        finally:
+            self._held = None
+            if held:
+                self._write("".join(held))
 
     def line(self, text: str = "") -> None:
         """One line or several, made safe by whoever wrote them."""
@@ -69,6 +83,9 @@ class Paper:
 
     def _write(self, text: str) -> None:
         """Around an open prompt: below what stands there, and the prompt again with what was typed."""
+        if self._held is not None:
+            self._held.append(text)
+            return
         text = text if self._glyphs is None else self._glyphs.text(text)
         typed = self.typed()
         if typed is None:

@@ -20,6 +20,7 @@ from tui_agent.console.arguments import wanted_early
 from tui_agent.console.ascii_glyphs import ascii_glyphs
 from tui_agent.console.cards.escalation import attempts_before
 from tui_agent.console.cards.gate import outline_line
+from tui_agent.console.editor import edit
 from tui_agent.console.file_index import FileIndex
 from tui_agent.console.history import PromptHistory
 from tui_agent.console.model_offers import Offer, offers
@@ -123,6 +124,8 @@ class PlainConsole:
         self._aside: set[asyncio.Task[None]] = set()
         self._watched = False
         """The end of what runs is waited for."""
+        self._editing = False
+        """The operator's editor has the terminal: nothing is asked or taken."""
 
     # --- from start to end ----------------------------------------------------------------------------------
 
@@ -233,6 +236,9 @@ class PlainConsole:
         while self._left is None:
             self._woken.clear()
             self._end_work()
+            if self._editing:
+                await self._woken.wait()
+                continue
             self._next_question()
             if self._lines and (self._conversations or self._work is None):
                 self._take(self._lines.popleft())
@@ -302,6 +308,8 @@ class PlainConsole:
 
     def _interrupted(self) -> None:
         """Ctrl+C: the first one interrupts, the second one leaves."""
+        if self._editing:
+            return
         self._interrupts += 1
         session = None if self._opened is None else self._opened.session
         if self._interrupts > 1 or session is None:
@@ -455,6 +463,16 @@ class PlainConsole:
             self._own_run = None
         # How it ended, and what it did not end with a line feed.
         self.paper.lines((line for line in sanitize(printed).split("\n") if line not in shown), "  ")
+
+    async def edit(self) -> str:
+        """A text from the operator's editor, while what runs goes on. Raises `EditorError`, `ValueError`."""
+        self._editing = True
+        try:
+            with self._input.lent(), self.paper.lent():
+                return await edit("")
+        finally:
+            self._editing = False
+            self._wake()
 
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing in the next line."""

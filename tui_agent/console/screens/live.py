@@ -616,11 +616,11 @@ class LiveScreen(SettingsCommands):
         """Edit the prompt's text in the operator's editor; the terminal is the editor's while the run goes on."""
         from textual.app import SuspendNotSupported
 
-        from tui_agent.console.editor import EditorError, edit_meanwhile
+        from tui_agent.console.editor import EditorError, edit
 
         try:
             with self.app.suspend():
-                text = await edit_meanwhile(self.prompt.whole_text)
+                text = await edit(self.prompt.whole_text)
         except SuspendNotSupported:
             self.say("This terminal cannot be lent to an editor.", "warning")
         except EditorError as error:
