@@ -14,6 +14,7 @@ from tui_agent.core import events
 from tui_agent.core.projections.incidents import FORM as REPLY_FORM
 from tui_agent.core.projections.incidents import MODEL
 from tui_agent.core.recovery.iteration import FORM_ERRORS
+from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import call_key, failure_signature, normalise
 from tui_agent.core.recovery.verdict import ATTEMPTS, BREAKER, COGNITION, FORM, RING, STREAK, silent
 from tui_agent.quantities import counted
@@ -112,14 +113,17 @@ def explain(replay: Replay, seq: int, call_id: str = "") -> Why:
     succeeded = isinstance(event, events.ToolSucceeded)
     message = _message(event) or ("" if incident is None or succeeded else incident.newest.message)
     verdict = _verdict(replay, seq, end)
+    answered = after.metrics.incidents.no_match(event)
     rule = getattr(event, "rule", "") or ("" if verdict is None else verdict.rule)
+    if answered:
+        rule = Rule.FAILURE_NO_MATCH.value
     judged = after if verdict is None else replay.state_at(verdict.seq)
     last = _run_end(replay, seq)
     now = replay.state_at(last) if not replay.reached or replay.reached >= last else after
     return Why(
         title=_title(event, incident, replay.kind(seq)),
         step=after.run.iteration,
-        happened=_happened(event, incident),
+        happened=_happened(event, incident) if not answered else "an answer by its exit code, and no failure",
         cause=headline(message) if message else "",
         raw=message,
         normalised=normalise(message) if message else "",

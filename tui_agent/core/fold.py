@@ -28,16 +28,17 @@ def apply(state: RunState, event: events.Event) -> RunState:
         return evolve(state, seq=event.seq, at=event.at, conversation=conversation)
     attempt = _attempt(state, event) if kind in _OF_A_CALL else 1
     metrics = state.metrics.apply(event)
+    no_match = metrics.incidents.no_match(event)
     before, after = state.metrics.incidents.recovered, metrics.incidents.recovered
     recovered = after.tail(len(before)) if len(after) > len(before) else ()
     changes: dict[str, Any] = {
         "seq": event.seq,
         "at": event.at,
-        "conversation": state.conversation.apply(event, Surroundings(attempt, recovered, metrics)),
+        "conversation": state.conversation.apply(event, Surroundings(attempt, recovered, metrics, no_match)),
         "history": state.history.apply(event),
         "recovery": state.recovery.apply(event),
         "metrics": metrics,
-        "timeline": state.timeline.apply(event, recovered),
+        "timeline": state.timeline.apply(event, recovered, no_match),
         "background": state.background.apply(event),
     }
     handler = _HANDLERS.get(kind)

@@ -111,7 +111,7 @@ def _meta(
     """State in words, attempt and duration: the headline's right end. `details`: how many of a recovery are said."""
     parts: list[tuple[str, str]] = []
     sign = CALL_STATES.get(state, CALL_STATES["requested"])
-    word = entry.refusal if state == "blocked" and entry.refusal else sign.word
+    word = _word(entry, state) or sign.word
     counted = ""
     if context.limit and state in ("failed", "running", "waiting"):
         times = "" if state == "running" else " times"
@@ -141,6 +141,13 @@ def _meta(
             spans.append(Span(" · ", f"faint{back}"))
         spans.append(Span(text, f"{style}{back}"))
     return tuple(spans)
+
+
+def _word(entry: CallEntry, state: str) -> str:
+    """Why a call was not executed, or what it found, in a word."""
+    if state == "succeeded" and entry.failure is not None:
+        return "no match"
+    return entry.refusal if state == "blocked" else ""
 
 
 def recovered_words(incidents: Sequence[Incident], *, brief: bool) -> list[str]:

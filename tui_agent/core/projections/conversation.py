@@ -43,12 +43,13 @@ class Surroundings(NamedTuple):
     """What an event's entry takes from the other projections.
 
     `attempt`: the attempts ledger's count for the call; `recovered`: the incidents that the event ended; `metrics`:
-    those after the event.
+    those after the event; `no_match`: the result only says that nothing was found.
     """
 
     attempt: int = 1
     recovered: Sequence[Incident] = ()
     metrics: Metrics = Metrics()
+    no_match: bool = False
 
 
 ALONE = Surroundings()
@@ -395,7 +396,9 @@ def _tool_ended(conversation: Conversation, event: events.ToolResult, around: Su
             changes |= {"diff": event.diff, "changed": event.changed, "output_file": event.output_file}
             changes |= {"state": CallState.SUCCEEDED, "recovered": tuple(around.recovered)}
         case events.ToolFailed():
-            changes |= {"state": CallState.FAILED, "failure": event.failure, "output_file": event.output_file}
+            changes |= {"failure": event.failure, "output_file": event.output_file}
+            changes["state"] = CallState.SUCCEEDED if around.no_match else CallState.FAILED
+            changes["recovered"] = tuple(around.recovered)
         case events.ToolRefused():
             changes["state"] = CallState.DENIED if event.refusal == "denied" else CallState.BLOCKED
             changes |= {"refusal": event.refusal, "reason": event.reason, "rule": event.rule}

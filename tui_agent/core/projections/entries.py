@@ -98,6 +98,7 @@ class CallEntry(Entry):
     changed: tuple[str, ...] = ()
     output_file: str = ""
     failure: events.Failure | None = None
+    """Also of one that succeeded by finding nothing."""
     refusal: str = ""
     reason: str = ""
     rule: str = ""

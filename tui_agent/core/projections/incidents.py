@@ -124,9 +124,11 @@ class Incidents:
 
     def counts(self, event: events.ToolFailed) -> bool:
         """Whether this result is a failure: neither cancelled nor a search that found nothing."""
-        if event.failure.kind is events.FailureKind.CANCELLED:
-            return False
-        return not (self.search_results and found_nothing(event))
+        return event.failure.kind is not events.FailureKind.CANCELLED and not self.no_match(event)
+
+    def no_match(self, event: events.Event) -> bool:
+        """Whether this is the result of a search that found nothing, or of a comparison: an answer, no failure."""
+        return type(event) is events.ToolFailed and self.search_results and found_nothing(event)
 
     def _failed(self, incident: Incident, attempt: Attempt, signature: str, **changes: Any) -> Incidents:
         same = incident.same + 1 if signature == incident.signature else 1

@@ -39,9 +39,11 @@ class Timeline:
     remark: str = ""
     """Reason of the verdict before, if it let the run continue: what stays true is said once."""
 
-    def apply(self, event: events.Event, recovered: Sequence[Incident] = ()) -> Timeline:
-        """Fold one event, which ended the incidents in `recovered`."""
-        timeline = self._with(event)
+    def apply(
+        self, event: events.Event, recovered: Sequence[Incident] = (), no_match: bool = False
+    ) -> Timeline:
+        """Fold one event, which ended the incidents in `recovered`. `no_match`: it is no failure."""
+        timeline = self if no_match else self._with(event)
         for incident in recovered:
             line = TimelineLine(event.seq, event.at, self.iteration, "recovered", _recovered(incident))
             timeline = evolve(timeline, lines=timeline.lines.append(line), remark="")

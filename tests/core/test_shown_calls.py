@@ -1,0 +1,38 @@
+"""What is shown of a call is what the detectors made of it."""
+
+from __future__ import annotations
+
+from tests.console.panes.stories import Story
+from tui_agent.core.projections.entries import CallEntry, CallState
+from tui_agent.store.replay import Replay, Stop
+
+
+def calls(story: Story) -> list[CallEntry]:
+    return [entry for entry in story.state.conversation.entries if isinstance(entry, CallEntry)]
+
+
+def test_a_call_that_fails_in_another_way_begins_to_count_anew() -> None:
+    story = Story().run("task")
+    counted = []
+    for error in ("no rule to make target", "two tests failed", "two tests failed"):
+        story.ask_model()
+        (call,) = story.reply("", ("bash", {"command": "make"}))
+        story.fail(call, error).judge()
+        counted.append(story.state.recovery.attempts.highest)
+    assert [call.attempt for call in calls(story)] == counted == [1, 1, 2]
+
+
+def test_a_search_that_found_nothing_has_failed_nowhere() -> None:
+    """As recorded by agents whose shell calls every exit code a failure."""
+    story = Story().run("task")
+    for command in ("grep -r nothing .", "make"):
+        story.ask_model()
+        (call,) = story.reply("", ("bash", {"command": command}))
+        story.fail(call, "exit code 1").judge()
+    assert [call.state for call in calls(story)] == [CallState.SUCCEEDED, CallState.FAILED]
+    errors = [line.iteration for line in story.state.timeline.lines if line.kind == "error"]
+    assert (errors, story.state.metrics.failures) == ([2], 1)
+    replay = Replay.of(story.events)
+    (mark,) = replay.marks().errors
+    assert replay.next(0, Stop.ERROR) == mark
+    assert replay.state_at(mark).run.iteration == 2
