@@ -28,6 +28,7 @@ from tui_agent.config.layers import PROJECT_FILE
 from tui_agent.config.mcp_servers import load_servers
 from tui_agent.config.settings import (
     Settings,
+    is_read_only,
     load_settings,
     require_workspace,
     user_config_file,
@@ -195,10 +196,13 @@ def _server(settings: Settings) -> Check:
 
 def _workspace(settings: Settings) -> Check:
     try:
-        return Check("workspace", "ok", str(require_workspace(settings)))
+        folder = require_workspace(settings)
     except ConfigError as error:
         what, _, todo = error.message.partition("\n")
         return Check("workspace", "broken", what, todo)
+    return Check(
+        "workspace", "ok", f"{folder}{', read-only: edits would fail' if is_read_only(folder) else ''}"
+    )
 
 
 def _state_folder(settings: Settings) -> Check:

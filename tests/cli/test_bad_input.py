@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -67,13 +66,10 @@ def test_a_workspace_that_cannot_serve_is_reported(cli: CommandLine, refused: Re
     assert "is not a folder" in refused(cli("run", "x", "--model", model, "--workspace", "file"), 2)
 
 
-def test_a_workspace_without_the_right_to_write_is_reported(cli: CommandLine, refused: Refused) -> None:
-    locked = cli.workspace / "locked"
-    locked.mkdir(mode=0o555)
-    if os.access(locked, os.W_OK):
-        pytest.skip("this user may write everywhere")
-    said = refused(cli("run", "x", "--model", cli.scenario(ANSWER), "--workspace", "locked"), 2)
-    assert "cannot be written" in said
+def test_a_workspace_without_the_right_to_write_answers_questions(cli: CommandLine) -> None:
+    (cli.workspace / "locked").mkdir(mode=0o555)
+    done = cli("run", "x", "--model", cli.scenario(ANSWER), "--workspace", "locked")
+    assert done.code == 0, done.err
 
 
 def test_a_state_folder_that_cannot_be_made_is_reported(cli: CommandLine, refused: Refused) -> None:

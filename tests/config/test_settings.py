@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from operator import attrgetter
@@ -492,8 +493,10 @@ def test_a_workspace_that_cannot_serve_is_refused(tmp_path: Path, monkeypatch: p
     with pytest.raises(ConfigError, match="is not a folder"):
         require_workspace(Settings(workspace=file))
     assert require_workspace(Settings(workspace=tmp_path)) == tmp_path
+    monkeypatch.setattr("os.access", lambda _, mode: not mode & os.W_OK)
+    assert require_workspace(Settings(workspace=tmp_path)) == tmp_path
     monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(ConfigError, match="cannot be written"):
+    with pytest.raises(ConfigError, match="cannot be read"):
         require_workspace(Settings(workspace=tmp_path))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,13 @@ def test_it_names_workspace_branch_model_approvals_and_the_last_sessions(tmp_pat
         assert part in text
     assert "5 min       Fix the cart  partial, 0 of 3 recovered" in text
     assert "\x1b" not in text
+
+
+def test_it_says_that_a_workspace_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(workspace=tmp_path)
+    assert "read-only" not in "".join(text_of(line) for line in welcome(settings, []))
+    monkeypatch.setattr("os.access", lambda _, mode: not mode & os.W_OK)
+    assert "read-only: edits would fail" in "".join(text_of(line) for line in welcome(settings, []))
 
 
 @pytest.mark.parametrize(

@@ -509,7 +509,7 @@ def require_model(settings: Settings, environ: Mapping[str, str] | None = None) 
 
 
 def require_workspace(settings: Settings) -> Path:
-    """The workspace, once it is known to be a folder that can be read and written. Raises `ConfigError`."""
+    """The workspace, once it is known to be a folder that can be read. Raises `ConfigError`."""
     folder = settings.workspace
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
@@ -517,9 +517,14 @@ def require_workspace(settings: Settings) -> Path:
             f"The workspace {folder} {what}: the tools would have nothing to work in.\n"
             "Create it, or name another with --workspace DIR."
         )
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+    if not os.access(folder, os.R_OK | os.X_OK):
         raise ConfigError(
-            f"The workspace {folder} cannot be written by you: edits and commands would fail there.\n"
+            f"The workspace {folder} cannot be read by you: the tools would see nothing of it.\n"
             f"Change its rights (ls -ld {folder} shows them), or name another with --workspace DIR."
         )
     return folder
+
+
+def is_read_only(workspace: Path) -> bool:
+    """Whether questions about the workspace can be answered, and edits would fail."""
+    return not os.access(workspace, os.W_OK)

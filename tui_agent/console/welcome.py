@@ -32,10 +32,15 @@ _TODO = (
 def welcome(
     settings: Settings, sessions: Sequence[SessionRow], now: Callable[[], float] = time.time
 ) -> list[Line]:
-    """The lines; `sessions` are the newest of this workspace. Reads the name of the branch."""
+    """The lines; `sessions` are the newest of this workspace. Reads the name of the branch
+    and the right to write."""
+    from tui_agent.config.settings import is_read_only
+
     branch = branch_of(settings.workspace)
+    on_branch = f"  on {branch}" if branch else ""
+    read_only = "  read-only: edits would fail" if is_read_only(settings.workspace) else ""
     facts = [
-        ("workspace", f"{settings.workspace}{f'  on {branch}' if branch else ''}"),
+        ("workspace", f"{settings.workspace}{on_branch}{read_only}"),
         ("model", settings.model or "none chosen"),
         ("approvals", settings.approve.words),
         ("policy", str(settings.policy)),
