@@ -569,6 +569,21 @@ def test_what_was_tried_is_the_same_calls_failures_of_this_run() -> None:
     assert [attempt.error for attempt in attempts_before(state, asked)] == ["no a (1)", "no a (3)"]
 
 
+async def test_a_card_that_is_fitted_before_it_was_laid_out_has_the_rows_that_it_has_later() -> None:
+    async with live((80, 24)) as console:
+        console.ask(preview="\n".join(f"line {number}" for number in range(9)))
+        await console.card_appears()
+        await console.until(lambda: "line 8" in console.shown())
+        card = console.card
+        card.display = False
+        await console.until(lambda: not card.size.width)
+        console.screen.dashboard.on_conversation_frame_resized()
+        card.display = True
+        await console.until(lambda: "line 0" in console.shown())
+        await console.pilot.pause()
+        assert "line 8" in console.shown()
+
+
 # --- the gate ------------------------------------------------------------------------------------------------
 
 

@@ -306,8 +306,9 @@ class Dashboard(Vertical):
             self._strip.display = size.height >= LOW_HEIGHT
 
     def _fit_card_host(self) -> None:
-        if self._card_host is not None and self._frame.content_region.height:
-            self._card_host.fit(self._frame.content_region.height)
+        room = self._frame.content_region
+        if self._card_host is not None and room.height:
+            self._card_host.fit(room.height, room.width)
 
     def _close_up(self) -> None:
         """Let a card stand right below a conversation that does not fill its frame."""

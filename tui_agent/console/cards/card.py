@@ -134,14 +134,18 @@ class Card(Vertical):
         """The widget that takes the focus when the card is entered."""
         return self.query_one(Choices)
 
-    def fit(self, rows: int) -> None:
-        """Give the subject the rows that fields and choices leave of `rows`; it scrolls."""
+    def fit(self, rows: int, width: int) -> None:
+        """Give the subject the rows that fields and choices leave of `rows`; it scrolls.
+
+        `width`: of the card with its frame, which has none of its own in a tab that is not shown.
+        """
         tight, bare = rows < TIGHT, rows < BARE
         self.set_class(tight, "-tight")
         self.set_class(bare, "-bare")
-        width = max(1, self.size.width - (0 if bare else 4))
         fixed = (1 if bare else 2 + self.fixed_rows) + (0 if tight else 1 + self.fixed_rows)
-        fixed += self.query_one(Choices).fit(1 if bare else max(1, rows // 4), width)
+        fixed += self.query_one(Choices).fit(
+            1 if bare else max(1, rows // 4), max(1, width - (0 if bare else 4))
+        )
         body = self.query_one(CardBody)
         body.space_out(not tight)
         body.styles.max_height = max(1, rows - fixed)

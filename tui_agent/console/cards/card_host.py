@@ -160,10 +160,10 @@ class CardHost(Vertical):
         if had_focus:
             self.post_message(self.Emptied())
 
-    def fit(self, rows: int) -> None:
+    def fit(self, rows: int, width: int) -> None:
         """Fit the card into `rows`, which it shares with the conversation."""
         if self.card is not None:
-            self.card.fit(rows - KEPT if rows > LOW else rows)
+            self.card.fit(rows - KEPT if rows > LOW else rows, width)
 
     def _settle_later(self) -> None:
         if self._timer is None:
