@@ -44,7 +44,7 @@ def call_words(event: events.ToolResult | events.ToolStarted) -> str:
 
 
 def _refused(event: events.ToolRefused, signs: Signs) -> str:
-    return f"{signs.refused} {call_words(event)} {event.refusal}: {one_line(event.reason)}{_by(event.rule)}"
+    return f"{signs.refused} {call_words(event)} {event.in_words}: {one_line(event.reason)}{_by(event.rule)}"
 
 
 def _fault(event: events.ModelFaulted, signs: Signs) -> str:

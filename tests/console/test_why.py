@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.console.panes.stories import Story
 from tests.console.real_session import real_live
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import start_session
@@ -13,12 +14,14 @@ from tui_agent.console.cards.escalation import EscalationCard
 from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.screens.report import ReportPane
 from tui_agent.console.screens.why import WhyScreen
-from tui_agent.console.why import explain
+from tui_agent.console.why import explain, newest_trouble
 from tui_agent.core.events import (
     EscalationAnswered,
     EscalationRaised,
     Event,
     ModelCallStarted,
+    Notice,
+    Outcome,
     ReplyFinished,
     RunFinished,
     RunStarted,
@@ -184,6 +187,25 @@ async def test_every_event_of_the_journal_can_be_asked_about(
         title = explain(replay, event.seq).title
         assert title
         assert type(event).__name__ not in title
+
+
+async def test_a_later_run_is_not_explained_by_a_verdict_on_an_earlier_one(tmp_path: Path) -> None:
+    live = await start_session(tmp_path, [READ, FINISH, FINISH])
+    await live.run("read it")
+    await live.run("and now?")
+    folder = live.session.folder
+    await live.close()
+    why = explain(Replay.open(folder), seqs(read_journal(folder).events, RunFinished)[-1])
+    assert (why.rule, why.section) == ("", None)
+    assert {count.level for count in why.counts} == {"continue"}
+
+
+async def test_what_the_timeline_says_of_an_event_is_said_there_too() -> None:
+    story = Story().run("task").add(Notice(text="The customer hung up."))
+    seq = story.seq
+    story.add(RunFinished(outcome=Outcome.ANSWERED)).add(Notice(text="A grade came later."))
+    assert explain(Replay.of(story.events), seq).happened == "The customer hung up."
+    assert newest_trouble(story.state) == seq + 1, "the end, and no remark after it"
 
 
 async def test_w_on_the_card_and_on_a_pane_opens_it(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tui_agent.core.events import (
     IterationFinished,
     IterationStarted,
     Level,
+    ModelCallStarted,
     ModelFaulted,
     NotePrepared,
     ReplyFinished,
@@ -35,10 +36,12 @@ def failed(message: str = "exit code 2: no rule", **arguments: str) -> ToolFaile
 
 
 def iteration(
-    number: int, *results: Event, level: Level = Level.GUIDE, note: str | None = "n"
+    number: int, *results: Event, level: Level = Level.GUIDE, note: str | None = "n", read: str | None = "n"
 ) -> list[Event]:
+    """`note`: what is prepared for the next request; `read`: what this one carries."""
     return [
         IterationStarted(iteration=number),
+        ModelCallStarted(iteration=number, model="m", note=read),
         ReplyFinished(),
         *results,
         IterationFinished(iteration=number),
@@ -63,6 +66,12 @@ def test_the_course_holds_each_failure_with_its_verdict_and_whether_a_note_was_s
     course = [(attempt.iteration, attempt.level, attempt.noted) for attempt in incident.course]
     assert course == [(1, Level.GUIDE, True), (3, Level.ESCALATE, False)]
     assert (incident.times, incident.same, incident.target) == (2, 2, "make")
+
+
+def test_a_note_that_no_request_carried_was_not_read() -> None:
+    went = ToolSucceeded(call_id="c", tool="bash", input=MAKE, content="fine")
+    (incident,) = incidents(*iteration(1, failed()), *iteration(2, went, read=None)).recovered
+    assert (incident.newest.noted, incident.helped_by) == (False, "")
 
 
 def test_another_error_of_the_same_call_starts_the_count_of_equal_ones_anew() -> None:

@@ -6,14 +6,18 @@ import pytest
 
 from tui_agent.core.events import (
     Event,
+    Failure,
+    FailureKind,
     IterationStarted,
     ModelCallStarted,
     NotePrepared,
     ReplyFinished,
+    ReplyRejected,
     RunStarted,
 )
 from tui_agent.core.fold import fold
-from tui_agent.core.projections.entries import NoteEntry
+from tui_agent.core.projections.entries import NoteEntry, NoticeEntry
+from tui_agent.core.recovery.forge_note import forge_note
 
 BEFORE = "bash failed (attempt 1/3).\n\n-----------\nRan 1 test in 0.002s"
 
@@ -54,3 +58,22 @@ def test_a_note_that_the_operator_changed_is_told_as_such() -> None:
     state = fold(event.stamped(number, float(number)) for number, event in enumerate(events, 1))
     entries = [entry for entry in state.conversation.entries if isinstance(entry, NoteEntry)]
     assert [entry.edited for entry in entries] == [False, True, False]
+
+
+def test_a_note_does_not_repeat_what_the_remark_above_it_says() -> None:
+    failure = Failure(kind=FailureKind.NO_TOOL_CALL, message="The reply has no tool call.")
+    events = [
+        RunStarted(run=1, task="t", policy="combined", model="m"),
+        IterationStarted(iteration=1),
+        ModelCallStarted(iteration=1, model="m"),
+        ReplyFinished(text="I give up.", model="m"),
+        ReplyRejected(failure=failure, rule="reply.rejected"),
+        IterationStarted(iteration=2),
+        ModelCallStarted(iteration=2, model="m", note=forge_note(failure, ())),
+        ReplyFinished(text="Done.", model="m"),
+    ]
+    state = fold(event.stamped(number, float(number)) for number, event in enumerate(events, 1))
+    remark = next(entry for entry in state.conversation.entries if isinstance(entry, NoticeEntry))
+    note = next(entry for entry in state.conversation.entries if isinstance(entry, NoteEntry))
+    assert remark.text == "Not taken as an answer: The reply has no tool call."
+    assert note.fresh == "You must provide a tool call in your response."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.console.panes.stories import Story
 from tui_agent.core import events
 from tui_agent.core.projections.entries import EscalationEntry, OutcomeEntry
@@ -99,3 +101,20 @@ def test_a_reply_in_form_recovers_no_tool_that_was_never_there() -> None:
         story.judge()
     recovered = [line.text for line in story.state.timeline.lines if line.kind == "recovered"]
     assert recovered == ["the reply is in form after 1 failure"]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "said"),
+    [
+        ("denied", "bash denied"),
+        ("blocked", "bash blocked"),
+        ("withheld", "bash not run again"),
+        ("breaker", "bash switched off"),
+    ],
+)
+def test_a_refusal_is_told_in_words(refusal: str, said: str) -> None:
+    refused = events.ToolRefused.model_validate(
+        {"call_id": "c", "tool": "bash", "refusal": refusal, "reason": "it failed"}
+    )
+    (line,) = Timeline().apply(refused).lines
+    assert line.text == f"{said}: it failed"

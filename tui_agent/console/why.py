@@ -79,9 +79,10 @@ def newest_trouble(state: RunState) -> int:
     incident = state.metrics.incidents.current
     if state.running and incident is not None:
         return incident.newest.seq
-    entries = state.conversation.entries
-    if state.run.outcome is not None and entries:
-        return entries[-1].seq
+    if state.run.outcome is not None:
+        lines = state.timeline.lines
+        ends = (lines[place].seq for place in range(len(lines) - 1, -1, -1) if lines[place].kind == "outcome")
+        return next(ends, 0)
     return 0 if state.verdict is None else state.verdict.seq
 
 
@@ -123,7 +124,9 @@ def explain(replay: Replay, seq: int, call_id: str = "") -> Why:
     return Why(
         title=_title(event, incident, replay.kind(seq)),
         step=after.run.iteration,
-        happened=_happened(event, incident) if not answered else "an answer by its exit code, and no failure",
+        happened=(_happened(event, incident) or _told(after, seq))
+        if not answered
+        else "an answer by its exit code, and no failure",
         cause=headline(message) if message else "",
         raw=message,
         normalised=normalise(message) if message else "",
@@ -217,9 +220,12 @@ def _run_end(replay: Replay, seq: int) -> int:
 
 
 def _verdict(replay: Replay, seq: int, end: int) -> events.VerdictReached | None:
-    """The verdict on the iteration of the event: the one that follows, else the one before."""
+    """The verdict on the iteration of the event: the one that follows, else the one before in the same run."""
     for number in [*range(seq, end + 1), *range(seq - 1, max(0, seq - FAR), -1)]:
-        if replay.kind(number) == "verdict_reached":
+        kind = replay.kind(number)
+        if number < seq and kind == "run_started":
+            return None
+        if kind == "verdict_reached":
             event = replay.event(number)
             return event if isinstance(event, events.VerdictReached) else None
     return None
@@ -261,7 +267,7 @@ def _happened(event: events.Event, incident: Incident | None) -> str:
             more = "" if kind is events.FailureKind.TOOL_EXECUTION else f" ({kind.in_words})"
             return f"the call failed{more}"
         case events.ToolRefused():
-            return f"the call was not executed: {event.refusal}"
+            return f"the call was not executed: {event.in_words}"
         case events.ToolSucceeded():
             if incident is None:
                 return "the call succeeded"
@@ -283,6 +289,12 @@ def _happened(event: events.Event, incident: Incident | None) -> str:
         case events.EscalationAnswered():
             return event.in_words if event.unasked else f"the operator answered: {event.in_words}"
     return ""
+
+
+def _told(state: RunState, seq: int) -> str:
+    """What the timeline says of the event."""
+    lines = state.timeline.lines
+    return next((lines[place].text for place in range(len(lines) - 1, -1, -1) if lines[place].seq == seq), "")
 
 
 def _message(event: events.Event) -> str:

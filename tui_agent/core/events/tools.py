@@ -81,6 +81,11 @@ class ToolRefused(ToolResult):
     reason: str = ""
     rule: str = ""
 
+    @property
+    def in_words(self) -> str:
+        """What became of the call."""
+        return {"withheld": "not run again", "breaker": "switched off"}.get(self.refusal, self.refusal)
+
 
 class ToolCancelled(ToolResult):
     """The call was interrupted before it ended; its effect is unknown if it had started."""

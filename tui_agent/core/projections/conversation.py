@@ -34,6 +34,7 @@ from tui_agent.core.projections.entries import (
 from tui_agent.core.projections.incidents import Incident
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.plan import UPDATE_PLAN, Plan, plan_of
+from tui_agent.core.recovery.forge_note import ANALYZE
 
 PROGRESS_TAIL = 4_000
 """Characters of a running command's output that stay on screen."""
@@ -194,9 +195,11 @@ def _model_call_started(
     if conversation.note_sent and before is not None and before.text == event.note:
         return evolve(conversation, reply=reply)
     known = {"", *(_wording(part) for part in before.text.split("\n\n"))} if before is not None else {""}
+    last = conversation.entries[-1] if len(conversation.entries) else None
+    above = last.text if isinstance(last, NoticeEntry) else ""
     # A paragraph that ends so only leads to the next one.
-    advice = (part for part in event.note.split("\n\n") if not part.endswith(":"))
-    fresh = next((part for part in advice if _wording(part) not in known), "")
+    advice = (part for part in event.note.split("\n\n") if not part.endswith(":") and part not in above)
+    fresh = next((part for part in advice if _wording(part) not in known), "").removeprefix(f"{ANALYZE}\n")
     note = NoteEntry(
         event.seq,
         event.at,
@@ -270,7 +273,7 @@ def _reply_finished(conversation: Conversation, event: events.ReplyFinished, _: 
 
 
 def _reply_rejected(conversation: Conversation, event: events.ReplyRejected, _: Surroundings) -> Conversation:
-    text = f"Not taken as an answer: {event.failure.message} The agent is asked to go on."
+    text = f"Not taken as an answer: {event.failure.message}"
     return conversation._with_notice(event, "info", text, event.rule)
 
 
@@ -401,7 +404,7 @@ def _tool_ended(conversation: Conversation, event: events.ToolResult, around: Su
             changes["recovered"] = tuple(around.recovered)
         case events.ToolRefused():
             changes["state"] = CallState.DENIED if event.refusal == "denied" else CallState.BLOCKED
-            changes |= {"refusal": event.refusal, "reason": event.reason, "rule": event.rule}
+            changes |= {"refusal": event.in_words, "reason": event.reason, "rule": event.rule}
         case events.ToolCancelled():
             changes |= {"state": CallState.CANCELLED, "reason": event.reason}
             del changes["progress"]

@@ -105,6 +105,8 @@ class Incidents:
     """The open iteration's reply; broken: it cannot be executed or taken as an answer."""
     asked_about: tuple[str, ...] = ()
     """Keys that the open question is about; empty where the operator is asked about something else."""
+    _advised: tuple[str, ...] = ()
+    """Keys that the pending note is about."""
 
     @property
     def recoveries(self) -> int:
@@ -268,12 +270,17 @@ def _verdict_reached(incidents: Incidents, event: events.VerdictReached) -> Inci
 
 
 def _note_prepared(incidents: Incidents, event: events.NotePrepared) -> Incidents:
-    return incidents._changed(
-        {
-            key: _with_newest(incident, noted=event.text is not None)
-            for key, incident in incidents._newest_of(incidents.iteration).items()
-        }
-    )
+    about = tuple(incidents._newest_of(incidents.iteration)) if event.text is not None else ()
+    return evolve(incidents, _advised=about)
+
+
+def _model_call_started(incidents: Incidents, event: events.ModelCallStarted) -> Incidents:
+    """A note that the request does not carry was not read: those in a recording are what a policy would have said."""
+    if not incidents._advised:
+        return incidents
+    sent = [key for key in incidents._advised if event.note and key in incidents.open]
+    noted = {key: _with_newest(incidents.open[key], noted=True) for key in sent}
+    return evolve(incidents._changed(noted), _advised=())
 
 
 def _with_newest(incident: Incident, **changes: Any) -> Incident:
@@ -302,6 +309,7 @@ def _escalation_answered(incidents: Incidents, event: events.EscalationAnswered)
 
 _HANDLERS: dict[type[events.Event], Callable[[Incidents, Any], Incidents]] = {
     events.IterationStarted: _iteration_started,
+    events.ModelCallStarted: _model_call_started,
     events.ReplyFinished: _reply_finished,
     events.ReplyRejected: _reply_rejected,
     events.ModelFaulted: _model_faulted,

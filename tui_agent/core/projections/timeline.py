@@ -124,7 +124,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     events.RunStarted: lambda event: ("run", f"run {event.run}, policy {event.policy}"),
     events.VerdictReached: _verdict,
     events.ToolFailed: lambda event: ("error", f"{event.tool}: {event.failure.message}"),
-    events.ToolRefused: lambda event: ("refused", f"{event.tool} {event.refusal}: {event.reason}"),
+    events.ToolRefused: lambda event: ("refused", f"{event.tool} {event.in_words}: {event.reason}"),
     events.ReplyRejected: lambda event: ("error", event.failure.message),
     events.ModelFaulted: _fault,
     events.EscalationRaised: lambda event: ("escalation", event.question),

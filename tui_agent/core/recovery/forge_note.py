@@ -9,7 +9,7 @@ from tui_agent.core.events import Failure, FailureKind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_ANALYZE = "Please analyze what went wrong and try a different approach."
+ANALYZE = "Please analyze what went wrong and try a different approach."
 
 
 def closing_instruction(failure: Failure, tools: Sequence[str]) -> str:
@@ -35,7 +35,7 @@ def framed(detail: str, closing: str) -> str:
     return "\n".join(
         part
         for part in (
-            f"The previous iteration failed with the following error:\n\n{detail}\n\n{_ANALYZE}",
+            f"The previous iteration failed with the following error:\n\n{detail}\n\n{ANALYZE}",
             closing,
         )
         if part

@@ -165,7 +165,7 @@ def _result(event: events.ToolResult) -> Iterator[str]:
     if isinstance(event, events.ToolFailed):
         more = f" ({event.failure.kind.in_words})"
     elif isinstance(event, events.ToolRefused):
-        more = f" ({event.refusal}{f': {event.reason}' if event.reason else ''})" + by_rule(event.rule)
+        more = f" ({event.in_words}{f': {event.reason}' if event.reason else ''})" + by_rule(event.rule)
     yield f"TOOL {event.tool} {_ENDS.get(type(event), '?')}{more}"
     yield from event.content.splitlines()
     if isinstance(event, events.ToolFailed):
