@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 TALL_HEIGHT = 36
+HIGH_HEIGHT = 52
+"""Rows from which each failure of the error ring has two at the conversation's side."""
 
 
 class Form(StrEnum):
@@ -83,6 +85,7 @@ class RecoveryColumn(Container):
         &.-short AttemptsPane { height: 4; }
         &.-short ConfidencePane { height: 5; }
         &.-wide { width: 50%; max-width: 108; layout: grid; grid-size: 2 3; grid-rows: 9 14 1fr; }
+        &.-wide.-high { grid-rows: 12 14 1fr; }
         &.-wide LinePane { height: 1fr; }
         &.-wide TimelinePane { column-span: 2; }
         TrendsPane { display: none; }
@@ -300,6 +303,7 @@ class Dashboard(Vertical):
         self._column.set_class(form is Form.SIDE and size.width >= WIDE_WIDTH, "-wide")
         self._column.set_class(form is Form.SIDE and size.height < TALL_HEIGHT, "-short")
         self._column.set_class(size.height >= TALL_HEIGHT, "-tall")
+        self._column.set_class(size.height >= HIGH_HEIGHT, "-high")
         self._frame.set_class(form is Form.FULL, "-behind")
         self._frame.set_class(size.height < TINY_HEIGHT, "-bare")
         if self._strip is not None:

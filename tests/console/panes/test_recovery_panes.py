@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from textual.content import Content
 
 from tests.console.panes.stage import Stage, rows_of, text_of_pane
 from tests.console.panes.stories import NOTE, PYTEST, Story, answered, backing_off, tripped, troubled
@@ -20,7 +21,8 @@ from tui_agent.console.panes import (
     TimelinePane,
     TrendsPane,
 )
-from tui_agent.console.panes.glyphs import pips
+from tui_agent.console.panes.confidence import confidence_role
+from tui_agent.console.panes.glyphs import SPARKS, pips
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.incident import LOUD
 from tui_agent.console.panes.status import mode_of
@@ -94,8 +96,14 @@ async def test_without_animations_the_ring_does_not_flash() -> None:
         assert app.query_one(RingPane).has_class("-tripped")
 
 
-async def test_a_low_ring_folds_to_one_line() -> None:
-    assert (await text_at(RingPane, tripped(), (60, 3))).startswith("●●●●● ■ tripped: 5 identical")
+async def test_a_low_ring_shows_the_newest_failure_and_says_how_many_on_its_edge() -> None:
+    async with Stage(RingPane).run_test(size=(60, 3)) as pilot:
+        app: Any = pilot.app
+        app.show(tripped().state, 0.0)
+        await pilot.pause()
+        pane = app.query_one(RingPane)
+        assert text_of_pane(pane).startswith("5 ● = bash: exit code 2")
+        assert str(pane.border_subtitle).startswith("■ tripped: 5 identical")
 
 
 # --- attempts ------------------------------------------------------------------------------------------------
@@ -280,13 +288,11 @@ async def test_an_edited_or_dropped_note_says_by_whom(text: str | None, edited: 
 # --- the timeline --------------------------------------------------------------------------------------------
 
 
-async def test_the_timeline_shows_iteration_time_level_detector_and_reason() -> None:
+async def test_the_timeline_shows_iteration_time_level_reason_and_who_said_it() -> None:
     text = await text_at(TimelinePane, troubled(), (110, 20))
-    assert (
-        "  2   +0:05 ✗ failure               bash: ModuleNotFoundError: No module named 'statistics_helpers'"
-        in text
-    )
-    assert "▲ escalate  attempts    bash has failed 3 times" in text
+    assert "  2   +0:05 ✗ failure   bash: ModuleNotFoundError: No module named 'statistics_helpers'" in text
+    (escalated,) = (row for row in text.split("\n") if "▲ escalate  bash has failed 3 times" in row)
+    assert escalated.split()[-1].startswith("attempts")
     assert "⊘ refused" in text
     assert text.rstrip().split("\n")[-1].startswith("  6")
 
@@ -539,6 +545,22 @@ def failing(*commands: str) -> Story:
     return story
 
 
+@pytest.mark.parametrize(
+    ("width", "ladder"),
+    [
+        (120, "[GUIDE] › withhold › pivot › ask › partial › stop"),
+        (78, "[GUIDE]"),
+        (60, "[GUIDE]"),
+        (54, "[GUIDE] › withhold › pivot › ask › partial › stop"),
+    ],
+)
+async def test_a_narrow_ladder_keeps_its_rungs_whole(width: int, ladder: str) -> None:
+    said = {120: "if it fails again: ", 78: "if it fails again: ", 60: "next: ", 54: ""}[width]
+    last = (await text_at(IncidentStrip, troubled(), (width, 24))).split("\n")[-1]
+    assert last.split("  ")[1].strip() == ladder
+    assert last.endswith(f"{said}the model is advised what to do about it" if said else ladder)
+
+
 async def test_the_strip_says_that_a_call_waits_for_the_operator() -> None:
     story = failing("make")
     story.add(events.EscalationRaised(id="e", question="?", source="attempts"))
@@ -754,10 +776,74 @@ async def test_the_scrollbar_stands_where_the_content_is(kind: type) -> None:
 
 async def test_the_course_leaves_no_empty_rows_above_it() -> None:
     rows = (await text_at(ConfidencePane, walking(), (64, 14))).rstrip().split("\n")
-    assert [row[:8] for row in rows[3:]] == ["trend ▂▂", "      ██"]
+    assert [row[:8] for row in rows[3:]] == ["      ▂▂", "trend ██"]
 
 
 async def test_a_low_ring_names_the_newest_failures() -> None:
     rows = (await text_at(RingPane, tripped(), (60, 5))).split("\n")
-    assert rows[0].startswith("●●●●● ■ tripped")
-    assert [row[:5] for row in rows[1:]] == ["5 ● =", "4 ● ="]
+    assert [row[:5] for row in rows] == ["5 ● =", "4 ● =", "3 ● ="]
+    empty = (await text_at(RingPane, Story(), (60, 5))).split("\n")
+    assert empty[0].strip() == "○○○○○ no failures"
+
+
+@pytest.mark.parametrize(
+    ("width", "below"), [(40, "2 of 5 identical · ring.guide"), (30, "2 of 5 identical")]
+)
+async def test_what_has_no_room_on_the_edge_of_a_pane_is_left_out_whole(width: int, below: str) -> None:
+    async with Stage(RingPane).run_test(size=(width, 8)) as pilot:
+        pane = pilot.app.query_one(RingPane)
+        pane.say_below("2 of 5 identical", rule="ring.guide")
+        assert Content.from_markup(pane.border_subtitle).plain == below
+        await pilot.resize_terminal(60, 8)
+        await until(pilot, lambda: "ring.guide" in pane.border_subtitle)
+
+
+async def test_all_three_counters_stand_in_the_narrowest_pane() -> None:
+    rows = (await text_at(ConfidencePane, troubled(), (30, 5))).split("\n")
+    assert "idle 0/3 fail 0/3 open 2/5" in [row.strip() for row in rows]
+
+
+async def test_a_value_has_one_colour_wherever_it_is_shown() -> None:
+    story = troubled()
+    value = story.state.recovery.cognition.shown(story.state.recovery.policy)
+    for kind in (ConfidencePane, TrendsPane):
+        async with Stage(kind).run_test(size=(90, 20)) as pilot:
+            app: Any = pilot.app
+            app.show(story.state, story.now)
+            await pilot.pause()
+            spans = [span for line in app.query_one(kind)._lines for span in line]
+            roles = [
+                span.style for span in spans if span.text.strip() and set(span.text) <= set(f"{SPARKS} ")
+            ]
+            assert confidence_role(value) in roles
+            assert {"ok", "error"} <= set(roles)
+
+
+async def test_what_a_recording_does_not_count_is_unknown_and_not_nothing() -> None:
+    story = Story().run("Go.")
+    for number in range(3):
+        story.ask_model()
+        story.add(
+            events.ReplyFinished(
+                calls=(events.ToolCall(id=f"c{number}", name="bash", arguments="{}"),), model="m"
+            )
+        )
+        story.add(events.ToolSucceeded(call_id=f"c{number}", tool="bash", content="ok"))
+        story.judge()
+    rows = (await text_at(TrendsPane, story, (70, 8))).split("\n")
+    assert [row.split() for row in rows if row.startswith(("tokens", "latency"))] == [
+        ["tokens", "unknown"],
+        ["latency", "unknown"],
+    ]
+    assert " tok ? " in await text_at(StatusLine, story, (180, 3))
+
+
+async def test_a_message_is_whole_where_there_are_rows_for_it() -> None:
+    text = "There is no file 'shop/carts.py' in the workspace. Did you mean 'shop/cart.py'?"
+    story = Story().run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("read_file", {"path": "shop/carts.py"}))
+    story.fail(call, text).judge()
+    for kind in (AttemptsPane, ConfidencePane):
+        assert text in " ".join((await text_at(kind, story, (50, 14))).split())
+        assert "…" in await text_at(kind, story, (50, 4 if kind is AttemptsPane else 5))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tui_agent.call_names import short_input, telling_arguments
 from tui_agent.console.panes.glyphs import pips
 from tui_agent.console.panes.headline import headline
-from tui_agent.console.panes.pane import Asked, LinePane, newest_rule, not_used, nothing, subtitle
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit, fit_middle, justified, pad
+from tui_agent.console.panes.pane import Asked, LinePane, newest_rule, not_used, nothing
+from tui_agent.console.panes.styled_line import Line, Span, fit, fit_middle, justified, pad, wrap
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tui_agent.core.projections.incidents import Incident
     from tui_agent.core.recovery.attempts import AttemptEntry
@@ -61,7 +61,7 @@ class AttemptsPane(LinePane):
         self._telling = telling_arguments([(entry.tool, entry.input) for entry in self._entries[:SHOWN]])
         blocked = sum(is_blocked(entry) for entry in self._entries)
         unused = not_used(policy, policy.attempts == "off")
-        self.border_subtitle = subtitle(f"⊘ {blocked} blocked" if blocked else "", unused=unused, rule=rule)
+        self.say_below(f"⊘ {blocked} blocked" if blocked else "", unused=unused, rule=rule)
         self.redraw()
 
     def subject(self) -> Asked | None:
@@ -71,7 +71,7 @@ class AttemptsPane(LinePane):
         return None if incident is None else Asked(incident.newest.seq)
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """Two lines an entry where all of them fit so, one otherwise."""
+        """Each entry with its message, whole or cut to a line, as all of them fit so; a line each otherwise."""
         entries = self._entries
         lines: list[Line] = [
             self._recovered_row(incident, width) for incident in reversed(self._recovered.values())
@@ -79,14 +79,12 @@ class AttemptsPane(LinePane):
         if not entries:
             about = "A call that fails is counted here until it is recovered."
             return lines or nothing("no call has failed", about, width, height)
-        roomy = len(entries) * 2 <= height - len(lines)
         pip_width = max(len(pips(entry.count, entry.limit)) for entry in entries[:SHOWN])
         tool_width = min(max(len(entry.tool) for entry in entries[:SHOWN]), max(4, width // 4))
-        for entry, telling in zip(entries, self._telling, strict=False):
+        messages = _messages(entries[:SHOWN], width - pip_width - 1, height - len(lines) - len(entries))
+        for entry, telling, message in zip(entries, self._telling, messages, strict=False):
             lines.append(self._row(entry, telling, width, pip_width, tool_width))
-            if roomy:
-                message = Span(" " * (pip_width + 1) + headline(entry.last_message), "muted")
-                lines.append(clip((message,), width))
+            lines.extend((Span(" " * (pip_width + 1) + row, "muted"),) for row in message)
         if len(entries) > SHOWN:
             lines.append((Span(fit(f"… {len(entries) - SHOWN} older", width), "muted"),))
         return lines
@@ -120,6 +118,15 @@ class AttemptsPane(LinePane):
             Span(fit_middle(call, room)),
         )
         return justified(left, (Span(status, loud),), width)
+
+
+def _messages(entries: Sequence[AttemptEntry], width: int, rows: int) -> list[list[str]]:
+    """What each entry's newest failure says, in `rows` for all: whole, cut to a line, or nothing."""
+    if width < 1 or rows < len(entries):
+        return [[] for _ in entries]
+    said = [headline(entry.last_message) for entry in entries]
+    whole = [wrap(text, width) for text in said]
+    return whole if sum(map(len, whole)) <= rows else [[fit(text, width)] for text in said]
 
 
 def _lately_recovered(state: RunState) -> tuple[dict[str, Incident], tuple[str, ...]]:

@@ -48,6 +48,7 @@ OPENED = 2_000
 _ASKS = "ask_operator"
 """The tool that waits for the operator while it runs."""
 
+_OWN_EDITS = frozenset({"write_file", "edit_file"})
 _QUIET_TOOLS = frozenset({"finish", _ASKS, UPDATE_PLAN})
 """Tools whose content stands elsewhere on the screen."""
 
@@ -133,8 +134,8 @@ def _meta(
     passed = entry.duration
     if state == "running" and entry.started is not None:
         passed = max(0.0, context.now - entry.started)
-    if passed or (state in ("running", "succeeded", "failed") and entry.tool != _ASKS):
-        parts.append((seconds(passed) if passed else "0 s", "muted"))
+    if passed:
+        parts.append((seconds(passed), "muted"))
     spans: list[Span] = []
     for number, (text, style) in enumerate(parts):
         if number:
@@ -208,9 +209,10 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
         limit = None if context.expanded else FOLDED.get(tool, _FOLDED_OTHER)
         lines, left = draw_diff(entry.diff, width, limit)
         lines = [*lines, fold_line(left, width)] if left else lines
-        # What formatters and checkers said stands below the first line.
+        # What formatters and checkers said stands below the first line; another program's tool only says what it did.
         remarks = entry.content.partition("\n")[2]
-        return [*lines, *draw_text(remarks, width, _FOLDED_OTHER, context.expanded, style="warn")]
+        style = "warn" if tool in _OWN_EDITS else "muted"
+        return [*lines, *draw_text(remarks, width, _FOLDED_OTHER, context.expanded, style=style)]
     if tool in _QUIET_TOOLS and not context.expanded:
         return []
     return draw_text(

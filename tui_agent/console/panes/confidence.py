@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.console.panes.glyphs import FALLING, LEVEL, RISING, SPARKS, STRATEGIES
 from tui_agent.console.panes.headline import headline
-from tui_agent.console.panes.pane import LinePane, newest_rule, not_used, subtitle
-from tui_agent.console.panes.styled_line import Line, Span, clip, width_of, wrap
+from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit, width_of, wrap
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tui_agent.core.recovery.engine import RecoveryState
     from tui_agent.core.recovery.policy import RecoveryPolicy
     from tui_agent.core.state import RunState
+
+_WORDY = 32
+"""Columns from which the samples are called what they are."""
 
 _WORDS_FROM = 6
 """Rows from which the estimate is also said in words."""
@@ -32,16 +35,17 @@ _COUNTERS = (
     (("no progress", "failing steps", "unresolved"), " of "),
     (("no progress", "failing", "open"), "/"),
     (("idle", "failing", "open"), "/"),
+    (("idle", "fail", "open"), "/"),
 )
 """What the counters are called, and what stands before their limits: the first that has room."""
 
 LOW, HIGH = 0.3, 0.7
-"""Defaults of the policy: below LOW a stall degrades, from HIGH on (nothing open) an answer is due."""
+"""FunnelCanary's thresholds, and the grades of every value: bad below LOW, good from HIGH on."""
 
 
-def confidence_role(value: float, low: float = LOW, high: float = HIGH) -> str:
-    """The role of a confidence in [0, 1]."""
-    return "error" if value < low else "warn" if value < high else "ok"
+def confidence_role(value: float) -> str:
+    """The role of a confidence or a chance in [0, 1]: the same wherever it is shown."""
+    return "error" if value < LOW else "warn" if value < HIGH else "ok"
 
 
 def trend(history: list[float]) -> str:
@@ -59,8 +63,8 @@ def next_step(state: RunState) -> tuple[Span, ...]:
     value = cognition.shown(policy)
     direction = trend([value for _, value in cognition.history[-2:]])
     if policy.cognition == "chance":
-        role = confidence_role(value, policy.pivot_chance, policy.pivot_chance)
-        return (Span("next step ", "muted"), Span(f"{value:.0%} likely to succeed {direction}", role))
+        said = f"{value:.0%} likely to succeed {direction}"
+        return (Span("next step ", "muted"), Span(said, confidence_role(value)))
     return (Span("confidence ", "muted"), Span(f"{value:.2f} {direction}", confidence_role(value)))
 
 
@@ -73,11 +77,11 @@ def _unresolved(state: RunState) -> Iterator[str]:
         yield line if incident is None else f"{tool} failed: {headline(incident.newest.message)}"
 
 
-def gauge(value: float, width: int, low: float = LOW, high: float = HIGH) -> Line:
-    """A bar of `width` cells for a value in [0, 1], with the two thresholds marked on it."""
+def gauge(value: float, width: int, thresholds: tuple[float, ...]) -> Line:
+    """A bar of `width` cells for a value in [0, 1], with the thresholds marked on it."""
     filled = round(value * width)
-    marks = {min(width - 1, round(threshold * width)) for threshold in (low, high)}
-    role = confidence_role(value, low, high)
+    marks = {min(width - 1, round(threshold * width)) for threshold in thresholds}
+    role = confidence_role(value)
     spans: list[Span] = []
     for cell in range(width):
         full = cell < filled
@@ -140,11 +144,9 @@ class ConfidencePane(LinePane):
             return
         policy = self._recovery.policy
         samples = self._recovery.cognition.next_step.samples if policy.cognition == "chance" else 0
-        said = (
-            f"from {counted(samples, 'recorded step')}" if samples and self.size.height < _WORDS_FROM else ""
-        )
-        unused = not_used(policy, policy.cognition == "off")
-        self.border_subtitle = subtitle(said, unused=unused, rule=self._rule)
+        what = "step" if self.size.width < _WORDY else "recorded step"
+        said = f"from {counted(samples, what)}" if samples and self.size.height < _WORDS_FROM else ""
+        self.say_below(said, unused=not_used(policy, policy.cognition == "off"), rule=self._rule)
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Most important first: the gauge, then counters, history, open uncertainties."""
@@ -158,8 +160,7 @@ class ConfidencePane(LinePane):
         lines.append(_counters(recovery, len(self._open), width))
         if chance and height >= _WORDS_FROM and cognition.next_step.words:
             lines.extend((Span(row, "muted"),) for row in wrap(cognition.next_step.words, width))
-        open_lines = [clip((Span("? ", "warn bold"), Span(one_line(text))), width) for text in self._open]
-        open_lines += _breakers(recovery, width)
+        open_lines = [*_open_lines(self._open, width, height - len(lines) - 1), *_breakers(recovery, width)]
         rows = min(_HIGHEST, height - len(lines) - len(open_lines))
         if rows > 0 and history:
             lines.extend(_course(history, width, rows))
@@ -172,10 +173,10 @@ def _parts(recovery: RecoveryState) -> tuple[int, ...]:
     return tuple(map(id, parts))
 
 
-def _thresholds(policy: RecoveryPolicy) -> tuple[float, float]:
-    """Below the first a value is bad, from the second on it is good."""
+def _thresholds(policy: RecoveryPolicy) -> tuple[float, ...]:
+    """The values at which the policy acts otherwise."""
     if policy.cognition == "chance":
-        return policy.pivot_chance, policy.pivot_chance
+        return (policy.pivot_chance,)
     return policy.degrade_threshold, policy.confidence_threshold
 
 
@@ -186,18 +187,18 @@ def _headline(recovery: RecoveryState, history: list[float], width: int) -> list
     badge = Span(f" {strategy} ", f"{STRATEGIES.get(strategy, 'muted')} reverse bold")
     known = policy.cognition != "chance" or cognition.next_step.chance is not None
     value = cognition.shown(policy) if known else 0.0
-    role = confidence_role(value, *thresholds) if known else "muted"
+    role = confidence_role(value) if known else "muted"
     number = Span(f"{value:.2f} {trend(history)} " if known else "no step yet ", f"{role} bold")
     room = width - len(number.text) - len(badge.text) - 1
     if room < 10:
         return [clip((number, badge), width)]
     scale = Span(" " * len(number.text) + _scale(thresholds, room), "muted")
-    return [(number, *gauge(value, room, *thresholds), Span(" "), badge), (scale,)]
+    return [(number, *gauge(value, room, thresholds), Span(" "), badge), (scale,)]
 
 
-def _scale(thresholds: tuple[float, float], width: int) -> str:
+def _scale(thresholds: tuple[float, ...], width: int) -> str:
     cells = [" "] * width
-    for threshold in dict.fromkeys(thresholds):
+    for threshold in thresholds:
         place = min(width - 1, round(threshold * width))
         label = f"{threshold:.2f}".rstrip("0").rstrip(".")
         start = max(0, min(place - 1, width - len(label)))
@@ -217,18 +218,35 @@ def _counters(recovery: RecoveryState, unresolved: int, width: int) -> Line:
     spans: list[Span] = []
     for labels, of in _COUNTERS:
         spans = []
+        between = " " if labels is _COUNTERS[-1][0] else " · "
         for label, (count, limit, role) in zip(labels, counts, strict=True):
-            spans.append(Span(f"{' · ' if spans else ''}{label} ", "muted"))
+            spans.append(Span(f"{between if spans else ''}{label} ", "muted"))
             spans.append(Span(f"{count}{of}{limit}", role if count else ""))
         if width_of(spans) <= width:
             break
     return clip(spans, width)
 
 
+def _open_lines(unresolved: tuple[str, ...], width: int, rows: int) -> list[Line]:
+    """What is open: whole where there are rows for that, else a line each."""
+    whole = [wrap(one_line(text), width - 2) for text in unresolved]
+    if sum(map(len, whole)) > rows:
+        whole = [[fit(one_line(text), width - 2)] for text in unresolved]
+    return [
+        (Span("  " if number else "? ", "warn bold"), Span(piece))
+        for pieces in whole
+        for number, piece in enumerate(pieces)
+    ]
+
+
 def _course(history: list[float], width: int, rows: int) -> list[Line]:
     label = "trend " if width >= 24 else ""
     drawn = chart(history, width - len(label), rows)
-    return [(Span(" " * len(label) if at else label, "muted"), *line) for at, line in enumerate(drawn)]
+    blank = " " * len(label)
+    return [
+        (Span(blank if below else label, "muted"), *line)
+        for below, line in zip(range(len(drawn) - 1, -1, -1), drawn, strict=True)
+    ]
 
 
 def _breakers(recovery: RecoveryState, width: int) -> Iterator[Line]:

@@ -166,9 +166,10 @@ def _what(state: RunState, incident: Incident, width: int) -> Line:
     """The call, why it fails, and how often it failed so."""
     often = "" if incident.same < 2 else f"the same error {incident.same} times"
     others = len(state.metrics.incidents.open) - 1
-    more = f"+{others} open" if others else ""
+    more = f"{counted(others, 'other problem')} open" if others else ""
     if width < _WIDE:
         often = f"{incident.times}×" if incident.times > 1 else ""
+        more = f"+{others} open" if others else ""
     elif incident.times > incident.same:
         often = f"{often}, {incident.times} in all" if often else f"{incident.times} failures in all"
     right = tuple(
@@ -235,12 +236,14 @@ def _ladder(state: RunState, incident: Incident, width: int) -> Line:
         reached.add("withhold")
     newest = incident.newest.level
     here = "escalate" if _asks_about(state, incident) else "" if newest is None else str(newest)
+    whole, tried = _rungs(LADDER, reached, here, possible), _rungs(LADDER, reached, here)
     then = next_words(state, incident)
-    beside = (Span(f"if it fails again: {then}", "muted"),) if then else ()
-    spans = _rungs(LADDER, reached, here, possible)
-    if width_of(spans) + width_of(beside) + 2 > width:
-        spans = _rungs(LADDER, reached, here)
-    return justified(spans, beside, width, 2)
+    if then:
+        for spans, words in ((whole, "if it fails again"), (tried, "if it fails again"), (tried, "next")):
+            beside = (Span(f"{words}: {then}", "muted"),)
+            if width_of(spans) + width_of(beside) + 2 <= width:
+                return justified(spans, beside, width, 2)
+    return clip(whole if width_of(whole) <= width else tried, width)
 
 
 def _model_ladder(state: RunState, incident: Incident, width: int) -> Line:

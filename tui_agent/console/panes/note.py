@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from tui_agent.console.panes.pane import LinePane, nothing, subtitle
+from tui_agent.console.panes.pane import LinePane, nothing
 from tui_agent.console.panes.styled_line import Line, Span, fit, wrap
 from tui_agent.terminal_text import sanitize
 
@@ -28,7 +28,7 @@ class NotePane(LinePane):
 
     def show(self, state: RunState, now: float) -> None:
         shown = state.note is not None or state.sent_note is not None
-        self.border_subtitle = subtitle(rule=", ".join(state.note_rules) if shown else "")
+        self.say_below(rule=", ".join(state.note_rules) if shown else "")
         part = (state.note, state.sent_note, state.note_edited, state.running)
         if part == (self._pending, self._sent, self._edited, self._live) and self._lines:
             return

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from tui_agent.core.state import RunState
 
 
+_EDGE = 6
+"""Cells of the lower edge that its text does not take."""
+
+
 @dataclass
 class Asked(Message):
     """The operator asks why. `seq`: the event that it is about; of a reply with several calls, about `call_id`."""
@@ -72,6 +76,7 @@ class LinePane(ScrollView, can_focus=True):
         self._strips: dict[int, Strip] = {}
         self._drawn: tuple[object, int, int] | None = None
         self._base_style: Style | None = None
+        self._foot: list[tuple[str, str]] = []
 
     def subject(self) -> Asked | None:
         """What the operator looks at; None: the pane shows nothing that can be asked about."""
@@ -102,6 +107,21 @@ class LinePane(ScrollView, can_focus=True):
         self.virtual_size = Size(width, len(lines))
         self.refresh()
 
+    def say_below(self, said: str = "", *, unused: str = "", rule: str = "") -> None:
+        """Write on the lower edge: what is said, that the policy does not use it, and the rule, which is quiet."""
+        self._foot = [(said, ""), (unused, "$muted"), (one_line(rule, 60), "$muted")]
+        self._fit_foot()
+
+    def _fit_foot(self) -> None:
+        """What has no room there is left out whole, the last first."""
+        parts = [part for part in self._foot if part[0]]
+        while (
+            len(parts) > 1 and cell_len(" · ".join(text for text, _ in parts)) > self.outer_size.width - _EDGE
+        ):
+            parts.pop()
+        pieces = [(f"{' · ' if at else ''}{text}", style) for at, (text, style) in enumerate(parts)]
+        self.border_subtitle = Content.assemble(*pieces)
+
     @property
     def content_width(self) -> int:
         """Cells that a line may take."""
@@ -110,6 +130,8 @@ class LinePane(ScrollView, can_focus=True):
     def on_resize(self, _: Resize) -> None:
         """Lay the lines out for the new size."""
         self._strips.clear()
+        if self._foot:
+            self._fit_foot()
         self.redraw()
 
     @property
@@ -184,13 +206,6 @@ def newest_rule(state: RunState, detector: str) -> str:
 def not_used(policy: RecoveryPolicy, off: bool) -> str:
     """That the policy does not judge by what a pane shows; empty where it does."""
     return f"not used by policy {policy.name}" if off else ""
-
-
-def subtitle(*parts: str, unused: str = "", rule: str = "") -> Content:
-    """Text of a pane's lower edge; what is quiet stands last, where it is cut first."""
-    text = " · ".join(part for part in parts if part)
-    quiet = " · ".join(part for part in (unused, one_line(rule, 60)) if part)
-    return Content.assemble(text, (f"{' · ' if text else ''}{quiet}" if quiet else "", "$muted"))
 
 
 def highlighted(strip: Strip, text: str, start: int, end: int, style: Style) -> Strip:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.console.panes.glyphs import EMPTY, FULL, SAME, SHORT_KINDS
 from tui_agent.console.panes.headline import headline
-from tui_agent.console.panes.pane import LinePane, newest_rule, not_used, subtitle
+from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, justified, pad, pad_left, wrap
 from tui_agent.console.timers import once
 from tui_agent.quantities import counted, seconds
@@ -69,7 +69,7 @@ class RingPane(LinePane):
         self._iteration = state.run.iteration
         self.set_class(tripped, "-tripped")
         unused = not_used(state.recovery.policy, state.recovery.policy.ring == "off")
-        self.border_subtitle = subtitle(self._summary(), unused=unused, rule=rule)
+        self.say_below(self._summary(), unused=unused, rule=rule)
         self.redraw()
 
     def _summary(self) -> str:
@@ -95,10 +95,12 @@ class RingPane(LinePane):
             once(self, _FLASH_SECONDS, self._flash_on)
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """One row a slot; more where there is room; one line for all where there is not."""
+        """One row a slot; more where there is room; the newest failures where there is not."""
         slots = [*self._slots, *[None] * (SLOTS - len(self._slots))]
         if height < SLOTS:
-            return [self._folded(slots, width, height), *self._newest(width, height - 1)]
+            return self._newest(width, height) or [
+                clip((Span(EMPTY * SLOTS, "faint"), Span(" no failures", "muted")), width)
+            ]
         rows = max(1, min(3, height // SLOTS))
         lines: list[Line] = []
         for number, slot in enumerate(slots, 1):
@@ -116,16 +118,17 @@ class RingPane(LinePane):
             return [clip(empty, width), *[()] * (rows - 1)]
         same = self._identical > 1 and number > self._filled - self._identical
         role = "error" if same else "warn"
-        kind = _kind(slot, width)
+        wordy = rows > 1 or width >= _WIDE
+        kind = f"{pad(_kind(slot, wordy), self._kind_width(wordy))}  " if wordy or self._mixed else ""
         message = headline(slot.message)
         text = f"{one_line(slot.tool)}: {message}" if slot.tool else message
         head = (
             Span(f"{number} ", "muted"),
             Span(FULL, role),
             Span(f" {SAME} " if same else "   ", f"{role} bold"),
-            Span(f"{pad(kind, self._kind_width(width))}  ", role),
+            Span(kind, role),
         )
-        age = (Span(pad_left(self._age(slot, width), self._age_width(width)), "muted"),)
+        age = (Span(pad_left(self._age(slot, wordy), self._age_width(wordy)), "muted"),)
         if rows == 1:
             return [justified((*head, Span(text)), age, width)]
         body = wrap(text, max(1, width - 6))
@@ -136,43 +139,32 @@ class RingPane(LinePane):
         return [*lines, *[()] * (rows - len(lines))]
 
     @property
+    def _mixed(self) -> bool:
+        """Something else than a tool has failed, which its name would tell."""
+        return any(slot is not None and not slot.tool for slot in self._slots)
+
+    @property
     def _filled(self) -> int:
         return sum(1 for slot in self._slots if slot is not None)
 
-    def _kind_width(self, width: int) -> int:
-        return max(len(_kind(slot, width)) for slot in self._slots if slot is not None)
+    def _kind_width(self, wordy: bool) -> int:
+        return max(len(_kind(slot, wordy)) for slot in self._slots if slot is not None)
 
-    def _age_width(self, width: int) -> int:
-        return max(len(self._age(slot, width)) for slot in self._slots if slot is not None)
+    def _age_width(self, wordy: bool) -> int:
+        return max(len(self._age(slot, wordy)) for slot in self._slots if slot is not None)
 
-    def _age(self, slot: RingSlot, width: int) -> str:
+    def _age(self, slot: RingSlot, wordy: bool) -> str:
         past = max(0, self._iteration - slot.iteration)
         iterations = counted(past, "step") if past else "now"
         passed = seconds(float(int(max(0.0, self._now - slot.at)))).replace(".0", "") if slot.at else ""
-        return f"{iterations} · {passed}" if width >= _WIDE and passed else iterations
-
-    def _folded(self, slots: Sequence[RingSlot | None], width: int, height: int) -> Line:
-        spans: list[Span] = []
-        for number, slot in enumerate(slots, 1):
-            same = slot is not None and self._identical > 1 and number > self._filled - self._identical
-            glyph = EMPTY if slot is None else FULL
-            spans.append(Span(glyph, "faint" if slot is None else "error" if same else "warn"))
-        spans.append(Span(f" {self._summary() or 'no failures'}", "muted"))
-        newest = next((slot for slot in reversed(slots) if slot is not None), None)
-        if newest is not None and height == 1:
-            spans.append(Span(f"  {headline(newest.message)}"))
-        return clip(spans, width)
+        return f"{iterations} · {passed}" if wordy and passed else iterations
 
     def _newest(self, width: int, rows: int) -> list[Line]:
         """The newest failures, newest first, as far as there are rows."""
         numbered = [(number, slot) for number, slot in enumerate(self._slots, 1) if slot is not None]
-        return (
-            [self._slot(number, slot, width, 1)[0] for number, slot in reversed(numbered[-rows:])]
-            if rows > 0
-            else []
-        )
+        return [self._slot(number, slot, width, 1)[0] for number, slot in reversed(numbered[-rows:])]
 
 
-def _kind(slot: RingSlot, width: int) -> str:
+def _kind(slot: RingSlot, wordy: bool) -> str:
     """The kind in words, in one or two where there is room."""
-    return slot.kind.in_words if width >= _WIDE else SHORT_KINDS[str(slot.kind)]
+    return slot.kind.in_words if wordy else SHORT_KINDS[str(slot.kind)]

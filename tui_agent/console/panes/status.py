@@ -164,7 +164,8 @@ def _sums(state: RunState, now: float) -> list[_Field]:
     usage, whole = metrics.usage, metrics.session_usage
     passed, waited = elapsed(state, now), metrics.waited(now)
     cached = 100 * usage.cached_tokens // max(1, usage.prompt_tokens)
-    tokens = f"{compact(usage.tokens)} tok"
+    # A recording may keep no count: no reply is made without tokens.
+    tokens = "tok ?" if metrics.course and not usage.tokens else f"{compact(usage.tokens)} tok"
     cost = "cost ?" if usage.cost is None else dollars(usage.cost)
     limit = state.run.limits.get("max_cost")
     if limit is not None and usage.cost is not None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from textual.app import App
 
 ELLIPSIS = "…"
+_GAP = f" {ELLIPSIS}"
+"""What an ellipsis takes the place of at a cut."""
 
 
 class Span(NamedTuple):
@@ -191,7 +193,7 @@ def fit_middle(text: str, width: int) -> str:
         return fit(text, width)
     head = (width - 1) * 2 // 3
     tail = width - 1 - head
-    return set_cell_size(text, head).rstrip() + ELLIPSIS + _last_cells(text, tail)
+    return set_cell_size(text, head).rstrip(_GAP) + ELLIPSIS + _last_cells(text, tail).lstrip(_GAP)
 
 
 def _last_cells(text: str, width: int) -> str:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from tui_agent.core.state import RunState
 
 _BADGE = 9
-_DETECTOR = 11
 _DETAIL_ROWS = 6
 
 
@@ -155,17 +154,12 @@ class TimelinePane(LinePane):
         spans.append(Span(f"{sign.glyph} ", f"{sign.role} bold"))
         if width >= 24:
             spans.append(Span(pad(sign.word, _BADGE) + " ", sign.role))
-        if width >= 60:
-            spans.append(Span(pad(one_line(line.detector), _DETECTOR) + " ", "muted"))
-            text = _text_of(line)
-        else:
-            text = f"{one_line(line.detector)}: {_text_of(line)}" if line.detector else _text_of(line)
         loud = line.kind == "outcome" or (line.level is not None and line.level.rank >= 3)
-        spans.append(Span(text, "bold" if loud else ""))
-        # The reason goes first: where both do not fit, the rule stands in the opened line.
-        rule = (Span(one_line(line.rule, 60), "muted"),) if line.rule else ()
-        fits = rule and width_of(spans) + width_of(rule) + 2 <= width
-        drawn = justified(spans, rule, width) if fits else clip(spans, width)
+        spans.append(Span(_text_of(line), "bold" if loud else ""))
+        # The reason goes first: where both do not fit, who said it stands in the opened line.
+        by = (Span(_by(line), "muted"),) if _by(line) else ()
+        fits = by and width_of(spans) + width_of(by) + 2 <= width
+        drawn = justified(spans, by, width) if fits else clip(spans, width)
         if not current:
             return drawn
         return (
@@ -181,9 +175,9 @@ class TimelinePane(LinePane):
         line = self._log[self._cursor]
         width = self.content_width
         row = self._row(line, width, False)
-        if not text_of(row).endswith("…") and text_of(row).endswith(line.rule):
+        if not text_of(row).endswith("…") and text_of(row).endswith(_by(line)):
             return
-        spans = [Span(one_line(line.text, 2_000)), Span(f"  {one_line(line.rule, 60)}".rstrip(), "muted")]
+        spans = [Span(one_line(line.text, 2_000)), Span(f"  {_by(line)}".rstrip(), "muted")]
         rows = wrap_spans(spans, max(8, width - 4))[:_DETAIL_ROWS]
         self._detail = [clip((Span("  │ ", "faint"), *row), width) for row in rows]
 
@@ -287,6 +281,11 @@ def _sign(line: TimelineLine) -> Sign:
         sign = OUTCOMES.get(line.text.partition(":")[0])
         return Sign(sign.glyph, "outcome", sign.role) if sign else TIMELINE["outcome"]
     return TIMELINE.get(line.kind, TIMELINE["notice"])
+
+
+def _by(line: TimelineLine) -> str:
+    """Who said it: the rule, whose id names the detector; the detector alone where no rule is known."""
+    return one_line(line.rule or line.detector, 60)
 
 
 def _text_of(line: TimelineLine) -> str:

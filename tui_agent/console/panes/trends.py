@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from tui_agent.console.panes.confidence import confidence_role
 from tui_agent.console.panes.glyphs import SPARKS
 from tui_agent.console.panes.pane import LinePane, nothing
 from tui_agent.console.panes.styled_line import Line, Span, clip, justified, pad
@@ -28,7 +29,8 @@ class Trend(NamedTuple):
     label: str
     values: Sequence[float | None]
     said: Callable[[float], str]
-    role: str
+    role: Callable[[float], str]
+    """Of a value's column."""
     highest: float = 0.0
     """The top of the scale; 0: the highest value."""
 
@@ -55,17 +57,23 @@ class TrendsPane(LinePane):
         self._parts = (course, cognition)
         chance = state.recovery.policy.cognition == "chance"
         self._trends = [
-            Trend("failures", [point.failures for point in course], lambda value: f"{value:.0f}", "error"),
+            Trend(
+                "failures",
+                [point.failures for point in course],
+                lambda value: f"{value:.0f}",
+                _always("error"),
+            ),
             Trend(
                 "next step" if chance else "confidence",
                 _estimates(state),
                 (lambda value: f"{value:.0%}") if chance else (lambda value: f"{value:.2f}"),
-                "ok",
+                confidence_role,
                 highest=1.0,
             ),
-            Trend("tokens", [point.tokens for point in course], lambda value: compact(int(value)), "model"),
-            Trend("latency", [point.latency for point in course], seconds, "accent"),
-            Trend("cost", [point.cost for point in course], dollars, "note"),
+            # Recordings may keep neither: no reply is made without tokens and in no time.
+            Trend("tokens", [point.tokens or None for point in course], _tokens, _always("model")),
+            Trend("latency", [point.latency or None for point in course], seconds, _always("accent")),
+            Trend("cost", [point.cost for point in course], dollars, _always("note")),
         ]
         self.redraw()
 
@@ -81,6 +89,15 @@ class TrendsPane(LinePane):
         charts = [_chart(trend, width, rows, room, stretch) for trend in self._trends]
         gap = [()] if len(charts) * (rows + 1) <= height + 1 else []
         return [line for number, chart in enumerate(charts) for line in (*(gap if number else ()), *chart)]
+
+
+def _always(role: str) -> Callable[[float], str]:
+    """The same role for every value."""
+    return lambda _: role
+
+
+def _tokens(value: float) -> str:
+    return compact(int(value))
 
 
 def _estimates(state: RunState) -> list[float | None]:
@@ -104,10 +121,13 @@ def _chart(trend: Trend, width: int, rows: int, room: int, stretch: int) -> list
     top = trend.highest or max(known)
     lines = []
     for row in range(rows - 1, -1, -1):
-        marks = "".join(_bar(_block(value, top, row, rows), stretch) for value in values)
+        marks = [
+            Span(_bar(_block(value, top, row, rows), stretch), "" if value is None else trend.role(value))
+            for value in values
+        ]
         left = Span(" " * _LABEL) if row else label
         right = [Span(newest, "bold"), Span(f"max {highest}", "muted")][row : row + 1]
-        lines.append(justified((left, Span(marks, trend.role)), right, width))
+        lines.append(justified((left, *marks), right, width))
     return lines
 
 

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from tui_agent.console.commands import COMMANDS, REPLAY_ACTIONS, key_label
 from tui_agent.console.panes.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
-from tui_agent.console.panes.incident import LADDER
+from tui_agent.console.panes.incident import LADDER, MODEL_LADDER
 from tui_agent.console.panes.styled_line import Line, Span, fit, pad, width_of, wrap
 from tui_agent.console.screens.report import ReportScreen
 
@@ -139,7 +139,7 @@ PANES: dict[str, tuple[str, str]] = {
 """By the pane's id: its title and what it shows."""
 STRIP: Rows = (
     ("Incident strip", "What fails now: the call and why; each failure with its step; the ladder."),
-    *((rung.word, rung.happens) for rung in LADDER.values()),
+    *dict.fromkeys((rung.word, rung.happens) for rung in (*LADDER.values(), *MODEL_LADDER.values())),
 )
 STRATEGIES: Rows = (
     ("CONTINUE", "Go on as planned."),
