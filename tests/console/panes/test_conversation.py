@@ -493,6 +493,22 @@ async def test_what_a_progress_bar_wrote_over_is_not_hidden() -> None:
         assert "earlier" not in text
 
 
+async def test_of_a_running_command_only_the_end_is_kept_and_what_was_before_is_not_counted() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (bash,) = story.reply("", ("bash", {"command": "seq 9999"}))
+    story.start(bash)
+    for number in range(20):
+        story.add(events.ToolProgress(call_id=bash, text=f"line {number}\n"))
+    async with Stage(ConversationPane).run_test(size=(80, 20)) as pilot:
+        assert "… 15 earlier lines" in text_of_pane(await shown(pilot, story))
+        for number in range(20, 2_000):
+            story.add(events.ToolProgress(call_id=bash, text=f"line {number}\n"))
+        text = text_of_pane(await shown(pilot, story))
+    assert "… earlier (Enter or click)" in text
+    assert "line 1999" in text
+
+
 async def test_an_interrupted_call_keeps_what_it_had_written() -> None:
     story = Story().run("Go.")
     story.ask_model()

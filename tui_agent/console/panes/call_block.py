@@ -24,6 +24,7 @@ from tui_agent.console.panes.styled_line import (
     width_of,
     wrap,
 )
+from tui_agent.core.projections.conversation import PROGRESS_TAIL
 from tui_agent.core.projections.plan import UPDATE_PLAN
 from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize
@@ -189,7 +190,13 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
         return []
     if state in ("running", "denied", "blocked", "cancelled"):
         written = draw_text(
-            entry.progress, width, _FOLDED_PROGRESS, context.expanded, at_end=True, style="muted"
+            entry.progress,
+            width,
+            _FOLDED_PROGRESS,
+            context.expanded,
+            at_end=True,
+            whole=len(entry.progress) < PROGRESS_TAIL,
+            style="muted",
         )
         if state == "running":
             return written
@@ -226,9 +233,19 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
 
 
 def draw_text(
-    text: str, width: int, limit: int, expanded: bool, *, at_end: bool = False, style: str = ""
+    text: str,
+    width: int,
+    limit: int,
+    expanded: bool,
+    *,
+    at_end: bool = False,
+    whole: bool = True,
+    style: str = "",
 ) -> list[Line]:
-    """Output, folded to `limit` source lines from its beginning or its end; only what is shown is looked at."""
+    """Output, folded to `limit` source lines from its beginning or its end; only what is shown is looked at.
+
+    Not `whole`: there were more lines before these.
+    """
     text = text.strip("\n")
     if not text.strip():
         return []
@@ -259,7 +276,7 @@ def draw_text(
     hidden = total - len(kept)
     if not hidden and not cut:
         return lines
-    fold = fold_line(hidden, width, "earlier" if at_end else "more")
+    fold = fold_line(hidden if whole else 0, width, "earlier" if at_end else "more")
     return [fold, *lines] if at_end else [*lines, fold]
 
 
