@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tui_agent.console.file_index import FOUND, FileIndex
+from tui_agent.console.file_index import FOUND, LOOKED_AT, FileIndex
 
 
 def index_over(root: Path, *names: str) -> FileIndex:
@@ -31,6 +31,23 @@ def test_what_gitignore_leaves_out_is_not_offered(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("build/\n*.pyc\n", encoding="utf-8")
     index = index_over(tmp_path, "build/a.py", "a.pyc", "a.py")
     assert index.search("a.py") == ["a.py"]
+
+
+def test_of_names_with_the_letters_those_that_have_them_close_together_come_first(tmp_path: Path) -> None:
+    index = index_over(tmp_path, *(f"module_299_{number}.py" for number in (19, 109, 190)))
+    assert index.search("mod_299_19") == ["module_299_19.py", "module_299_190.py", "module_299_109.py"]
+
+
+def test_a_name_that_begins_so_is_found_behind_any_number_of_folders_that_do(tmp_path: Path) -> None:
+    index = index_over(tmp_path, *(f"apps/{number}.py" for number in range(LOOKED_AT + 1)), "src/App.py")
+    assert index.search("app")[0] == "src/App.py"
+    assert index.search("src/app") == ["src/App.py"]
+
+
+def test_a_name_whose_small_letters_are_more_is_found(tmp_path: Path) -> None:
+    index = index_over(tmp_path, "İstanbul.py", "b.py")
+    assert index.search("stanbul") == ["İstanbul.py"]
+    assert index.search("b.py")[0] == "b.py"
 
 
 def test_special_characters_are_letters_like_others(tmp_path: Path) -> None:
