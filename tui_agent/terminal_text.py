@@ -134,6 +134,13 @@ def revealed_line(text: str, limit: int = 400) -> str:
     return " ".join(reveal(cut).split())
 
 
+def escaped_line(text: str) -> str:
+    """A file's name, or a message about one, on one line: all that is not printable as backslash escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def is_safe(text: str) -> bool:
     """Whether nothing in `text` would be changed by `sanitize`."""
     return _UNSAFE.search(text) is None

@@ -315,6 +315,13 @@ def test_a_partial_answer_says_why_what_was_done_tried_and_open_and_asks() -> No
     assert section(text, "The agent's last words:") == ["I changed the file and look on."]
 
 
+def test_a_partial_answer_names_a_changed_file_on_one_line() -> None:
+    player = after("combined")
+    player.batch(ok("a\n\u202fb.py", "edit_file"))
+    text = partial_answer.compose("x", player.whole)
+    assert section(text, "Done:") == [r"- Changed: a\n\u202fb.py"]
+
+
 CONFIDENCES = [
     ("nothing yet", [], "Confidence: 30%"),
     ("a success", [{"batch": [ok()]}], "Confidence: 40%"),

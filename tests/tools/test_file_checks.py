@@ -72,6 +72,14 @@ async def test_a_checker_that_does_not_work_fails_no_edit(box: Box, command: Any
     assert len(output.content) < 5_000
 
 
+async def test_a_formatter_and_a_checker_get_the_name_that_the_file_has(box: Box) -> None:
+    name = "a\u202f b.py"
+    checked(box, {"*.py": {"shell": 'echo ok > "$1"'}}, {"*.py": {"shell": 'cat "$1"; exit 1'}})
+    output = await box.call("write_file", path=name, content="x\n")
+    assert (box.root / name).read_text() == "ok\n"
+    assert output.content.endswith("\nok")
+
+
 async def test_a_formatter_that_removes_or_breaks_fails_no_edit(box: Box) -> None:
     checked(box, {"*.py": {"shell": 'rm "$1"; echo broken; exit 2'}})
     output = await box.call("write_file", path="a.py", content="x\n")

@@ -193,6 +193,18 @@ async def test_a_new_file_is_made_with_its_directories_and_its_diff(box: Box) ->
     assert output.diff == "--- /dev/null\n+++ b/a/b/new.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n"
 
 
+async def test_a_change_is_recorded_under_the_file_s_own_name_and_told_on_one_line(box: Box) -> None:
+    name = "a\u202f b\nc.txt"
+    output = await box.call("write_file", path=name, content="x\n")
+    assert output.changed == (name,)
+    assert list(output.files) == [name]
+    assert output.content.startswith(r"Created a\u202f b\nc.txt (")
+    assert r"+++ b/a\u202f b\nc.txt" in output.diff.splitlines()
+    assert list((await box.call("read_file", path=name)).files) == [name]
+    (box.root / "link").symlink_to("b\udcff.txt")
+    assert (await box.call("write_file", path="link", content="x\n")).changed == (r"b\udcff.txt",)
+
+
 async def test_writing_what_is_there_already_changes_nothing(box: Box) -> None:
     file = box.put("same.txt", "same\n")
     before = file.stat()

@@ -19,10 +19,10 @@ from tui_agent.config.layers import unsafe_value
 from tui_agent.console.commands import BY_NAME
 from tui_agent.console.completion import Suggestion
 from tui_agent.models.choose import NameCheck
-from tui_agent.terminal_text import one_line, sanitize_paste
+from tui_agent.terminal_text import escaped_line, one_line, sanitize_paste
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.skills import SkillError, split_front_matter
-from tui_agent.tools.workspace import Workspace, visible
+from tui_agent.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.store.session import Session
@@ -138,7 +138,7 @@ def find_own_commands(workspace: Path, config_folder: Path) -> OwnCommands:
     for root, personal in roots:
         for file in _files(root):
             inner = file.relative_to(root).with_suffix("").parts
-            place = visible(str(file) if personal else f"{CHECKOUT_FOLDER}/{file.relative_to(root)}")
+            place = escaped_line(str(file) if personal else f"{CHECKOUT_FOLDER}/{file.relative_to(root)}")
             try:
                 # The operator's own may be links to anywhere.
                 real = file.resolve() if personal else file

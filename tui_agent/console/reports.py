@@ -8,7 +8,7 @@ from tui_agent.console.panes.diff import FileDiff, file_diff
 from tui_agent.console.panes.status import mode_of
 from tui_agent.console.panes.styled_line import Line, Span, pad, wrap
 from tui_agent.quantities import counted, dollars, seconds
-from tui_agent.terminal_text import one_line
+from tui_agent.terminal_text import escaped_line, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,7 +37,7 @@ def status_lines(state: RunState, width: int, next_model: str = "", next_policy:
             else "no run yet",
         ),
         ("failures", f"{metrics.failures}, {metrics.recoveries} recovered"),
-        ("files changed", ", ".join(metrics.files_changed) or "none"),
+        ("files changed", ", ".join(map(escaped_line, metrics.files_changed)) or "none"),
         ("checkpoints", str(len(state.checkpoints))),
     ]
     return _rows(rows, width)
@@ -90,10 +90,10 @@ def changed_files(state: RunState) -> list[FileDiff]:
             break
         diff = getattr(entry, "diff", "")
         if diff:
-            name = ", ".join(getattr(entry, "changed", ())) or "?"
+            name = ", ".join(map(escaped_line, getattr(entry, "changed", ()))) or "?"
             files.setdefault(name, []).insert(0, diff)
     for call in state.conversation.calls:
         if call.diff:
-            files.setdefault(", ".join(call.changed) or "?", []).append(call.diff)
+            files.setdefault(", ".join(map(escaped_line, call.changed)) or "?", []).append(call.diff)
     joined = {name: "\n".join(files[name]) for name in sorted(files)}
     return [file_diff(name, diff) for name, diff in joined.items()]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tui_agent.core.recovery.streak import exceeded_message
 from tui_agent.core.recovery.verdict import STREAK
 from tui_agent.quantities import counted
+from tui_agent.terminal_text import escaped_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
         _confidence(state),
         f"Completed steps: {metrics.completed_iterations}",
     ]
-    done = [f"Changed: {name}" for name in metrics.files_changed[:_FILES]]
+    done = [f"Changed: {escaped_line(name)}" for name in metrics.files_changed[:_FILES]]
     if len(metrics.files_changed) > _FILES:
         done.append(f"… and {counted(len(metrics.files_changed) - _FILES, 'more file')}")
     done += [f"Ran: {command}" for command in metrics.commands_succeeded]

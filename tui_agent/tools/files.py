@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 
 from tui_agent.quantities import counted
+from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.diffs import bounded_diff, unified_diff
 from tui_agent.tools.edits import EditError, Replacement, apply_edits, with_line_ends_of
 from tui_agent.tools.encoding import SAMPLE, UTF8, BinaryContentError, Encoding, detect, printable
@@ -82,7 +83,7 @@ class ReadFile:
                 stream.seek(len(encoding.mark))
                 with io.TextIOWrapper(stream, encoding.codec, "replace", newline="\n") as text:
                     content = _numbered_lines(text, shown, offset, limit, self.output_limit)
-            files = {shown: digest} if digest else {}
+            files = {context.workspace.named(path): digest} if digest else {}
             return ToolOutput(content, unframed=content.partition("\t")[2], files=files)
 
         return _guard(context.workspace, name, path, f"read {quoted(shown)}", read)
@@ -192,10 +193,15 @@ class _Change:
 
     name: str
     path: Path
-    shown: str
+    named: str
     before: bytes | None
     after: bytes
     encoding: Encoding = UTF8
+
+    @property
+    def shown(self) -> str:
+        """Its path on one line."""
+        return escaped_line(self.named)
 
     def diff(self) -> str:
         """The whole change; "" where either side is no text or too large to compare."""
@@ -212,7 +218,7 @@ class _Change:
 
     def refuse_if_changed(self, known_files: Mapping[str, str]) -> None:
         """Raises `ToolError` where the file is another than the model read or wrote last."""
-        known = known_files.get(self.shown)
+        known = known_files.get(self.named)
         if known is not None and self.before is not None and _digest(self.before) != known:
             raise ToolError(
                 f"{quoted(self.shown)} changed since you read it; read it again, then make the change. Nothing was "
@@ -230,9 +236,9 @@ class _Change:
 
     def output(self, content: str, diff: str) -> ToolOutput:
         """The result of the change."""
-        files = {self.shown: _digest(self.after)}
-        before = {} if self.before is None else {self.shown: _digest(self.before)}
-        changed = (self.shown,)
+        files = {self.named: _digest(self.after)}
+        before = {} if self.before is None else {self.named: _digest(self.before)}
+        changed = (self.named,)
         return ToolOutput(content, changed=changed, diff=bounded_diff(diff), files=files, before=before)
 
 
@@ -244,11 +250,11 @@ async def _carried_out(change: _Change, done: str, context: ToolContext, checks:
     """Write the file, format and check it, and say that it is `done`."""
     if change.before == change.after:
         said = f"{change.shown} already holds exactly this. Nothing was changed."
-        return ToolOutput(said, files={change.shown: _digest(change.after)})
+        return ToolOutput(said, files={change.named: _digest(change.after)})
     output = await asyncio.to_thread(change.write, context.workspace)
     remarks = [done]
-    if checks.formats(change.shown):
-        remarks += await checks.formatted(change.shown, context)
+    if checks.formats(change.named):
+        remarks += await checks.formatted(change.named, context)
         now = await asyncio.to_thread(_bytes_now, change, context.workspace)
         if now is not None and now != change.after:
             by_formatter = replace(change, before=change.after, after=now)
@@ -256,7 +262,7 @@ async def _carried_out(change: _Change, done: str, context: ToolContext, checks:
             remarks.append(f"Then it was formatted, which changed this:\n{shown}".rstrip("\n"))
             change = replace(change, after=now)
             output = change.output("", await asyncio.to_thread(change.diff))
-    remarks += await checks.checked(change.shown, context)
+    remarks += await checks.checked(change.named, context)
     return replace(output, content="\n".join(remarks))
 
 
@@ -298,7 +304,7 @@ def _prepare_write(arguments: dict[str, Any], workspace: Workspace) -> _Change:
         raise ToolError(
             f"'content' holds half of a character (at {error.start}); it cannot be written as UTF-8."
         ) from None
-    return _Change(name, path, shown, before, data, encoding)
+    return _Change(name, path, workspace.named(path), before, data, encoding)
 
 
 def _as_before(content: str, before: bytes | None) -> tuple[bytes, Encoding]:
@@ -345,7 +351,8 @@ def _prepare_edit(
             f"{quoted(shown)} is larger than {_EDITABLE:,} bytes. Edit it with a command (sed, a script) instead."
         )
     encoding = _detect(data, shown)
-    _Change(name, path, shown, data, data, encoding).refuse_if_changed(known_files or {})
+    unchanged = _Change(name, path, workspace.named(path), data, data, encoding)
+    unchanged.refuse_if_changed(known_files or {})
     try:
         edit = apply_edits(encoding.decode(data), replacements)
         after = encoding.encode(edit.text)
@@ -365,7 +372,7 @@ def _prepare_edit(
         said = f"replaced {len(edit.lines)} occurrences, at lines {where}."
     else:
         said = f"replaced 1 occurrence, at line {where}."
-    return _Change(name, path, shown, data, after, encoding), f"{said} {edit.remark}".rstrip()
+    return replace(unchanged, after=after), f"{said} {edit.remark}".rstrip()
 
 
 def _preview(prepare: Callable[[], _Change]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.globs import GlobError, path_pattern
+from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.hints import missing_file
@@ -22,7 +23,7 @@ from tui_agent.tools.search import Line, Search, check_expression
 from tui_agent.tools.search_scope import SearchScope
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
 from tui_agent.tools.walk import chain_at
-from tui_agent.tools.workspace import Workspace, os_failure, quoted, visible
+from tui_agent.tools.workspace import Workspace, os_failure, quoted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +72,7 @@ class Glob:
         found = await self.search.files(place, pattern, _FILES)
         left = found.more
         for path in found.items:
-            line = visible(path)
+            line = escaped_line(path)
             if size + len(line) > self.output_limit:
                 left += 1
                 continue
@@ -208,7 +209,7 @@ class ListDir:
 
 
 def _entry(item: os.DirEntry[str], is_dir: bool) -> str:
-    name = visible(item.name)
+    name = escaped_line(item.name)
     if is_dir:
         return f"{name}/"
     if item.is_symlink():
@@ -246,7 +247,7 @@ def _inside(pattern: str, workspace: Workspace) -> str:
     try:
         path_pattern(pattern)
     except GlobError as error:
-        raise ToolError(f"The pattern {quoted(pattern)} is not a glob: {visible(str(error))}.") from None
+        raise ToolError(f"The pattern {quoted(pattern)} is not a glob: {escaped_line(str(error))}.") from None
     return pattern
 
 
@@ -276,7 +277,7 @@ def _shown_line(match: Line) -> str:
     start = max(0, column - _BEFORE_MATCH) if column > _LINE_CHARACTERS - _BEFORE_MATCH else 0
     cut = text[start : start + _LINE_CHARACTERS]
     before, after = "[...] " if start else "", " [...]" if start + _LINE_CHARACTERS < len(text) else ""
-    return f"{visible(match.path)}:{match.number}: {before}{printable(cut)}{after}"
+    return f"{escaped_line(match.path)}:{match.number}: {before}{printable(cut)}{after}"
 
 
 def _with_rest(shown: list[str], left: int, noun: str, complete: bool, remark: str) -> str:

@@ -10,8 +10,9 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.walk import walk
-from tui_agent.tools.workspace import Workspace, either, quoted, visible
+from tui_agent.tools.workspace import Workspace, either, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,7 +35,9 @@ def missing_file(workspace: Workspace, name: str, path: Path, kind: str = "file"
     own, _, rest = workspace.shown(path).partition("/")
     if own == workspace.root.name and rest and not (workspace.root / own).is_dir():
         exists = f": {quoted(rest)} exists" if (workspace.root / rest).exists() else ""
-        return f"{text} The workspace is itself named {quoted(own)}: leave '{visible(own)}/' out{exists}."
+        return (
+            f"{text} The workspace is itself named {quoted(own)}: leave '{escaped_line(own)}/' out{exists}."
+        )
     if not parent.is_dir() and parent.is_relative_to(workspace.root):
         gone = parent
         while gone.parent != gone and not gone.parent.is_dir():
@@ -161,7 +164,7 @@ def _said(error: Any, properties: Mapping[str, Any]) -> str:
             return f"'{where}' must be at most {error.validator_value}, not {value}."
         case _:
             place = f"'{where}': " if where else ""
-            return f"{place}{visible(str(error.message)[:300])}."
+            return f"{place}{escaped_line(str(error.message)[:300])}."
 
 
 def _article(kind: str) -> str:

@@ -20,9 +20,10 @@ from weakref import WeakKeyDictionary
 
 from tui_agent import processes
 from tui_agent.globs import path_pattern
+from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.search_scope import IgnoreFile, SearchScope
-from tui_agent.tools.workspace import quoted, visible
+from tui_agent.tools.workspace import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,7 +171,7 @@ class Search:
             found.complete = False
             found.remark = f"(stopped at {_MEMORY >> 20:,} MB of memory: not everything was searched)"
         elif ended.code not in (0, 1) and not found.items and ended.stderr.strip():
-            raise ToolError(f"The search failed: {visible(ended.stderr.strip()[:500])}")
+            raise ToolError(f"The search failed: {escaped_line(ended.stderr.strip()[:500])}")
         return found
 
     async def _run_python(

@@ -16,10 +16,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.files import ReadFile
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
-from tui_agent.tools.workspace import Workspace, quoted, visible
+from tui_agent.tools.workspace import Workspace, quoted
 
 SKILL_FILE = "SKILL.md"
 CHECKOUT_FOLDERS = (".agent-tui/skills", ".agents/skills", ".claude/skills")
@@ -82,7 +83,7 @@ def find_skills(workspace: Path, config_folder: Path | None = None) -> Skills:
     for base, name, own in roots:
         walls = Workspace(base)
         for folder in _folders(base / name):
-            place = visible(str(folder) if own else f"{name}/{folder.name}")
+            place = escaped_line(str(folder) if own else f"{name}/{folder.name}")
             try:
                 # The operator's own may be links to anywhere.
                 skill = _skill(Workspace(folder) if own else walls, folder, place, personal=own)
@@ -118,7 +119,7 @@ def _skill(walls: Workspace, folder: Path, place: str, *, personal: bool) -> Ski
     fields, _ = split_front_matter(_text_of(walls, folder))
     name, description = (
         fields.get("name", folder.name),
-        visible(" ".join(fields.get("description", "").split())),
+        escaped_line(" ".join(fields.get("description", "").split())),
     )
     if not _NAME.fullmatch(name):
         raise SkillError(f"the name {name[:80]!r} is not made of letters, digits, '.', '_' and '-'")
@@ -259,4 +260,4 @@ def _files(folder: Path) -> Iterator[str]:
                 pending.append(entry)
             elif entry != folder / SKILL_FILE:
                 listed += 1
-                yield visible(entry.relative_to(folder).as_posix())
+                yield escaped_line(entry.relative_to(folder).as_posix())

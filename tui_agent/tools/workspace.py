@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from tui_agent.permissions.rules import GUARDED
+from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.errors import ToolError
 
 if TYPE_CHECKING:
@@ -33,13 +34,7 @@ class WallError(ToolError):
     """A path that the walls do not let through; the message says why."""
 
 
-def visible(name: str) -> str:
-    """A file's name on one line: control characters and bytes that are not UTF-8 as backslash escapes."""
-    if name.isprintable():
-        return name
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
-
-
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _LONGEST_SHOWN = 240
 _LONGEST_PATH = 4_096
 """Bytes with the NUL at the end: Linux' PATH_MAX."""
@@ -49,7 +44,7 @@ def quoted(name: str) -> str:
     """A path or name as error messages show it: exact between quotation marks, cut in the middle when very
     long.
     """
-    text = visible(name)
+    text = escaped_line(name)
     if len(text) > _LONGEST_SHOWN:
         text = f"{text[:150]}[... {len(text) - 220} characters ...]{text[-70:]}"
     return f"'{text}'"
@@ -135,10 +130,15 @@ class Workspace:
             )
         return resolved
 
-    def shown(self, path: Path) -> str:
-        """`path` as the model should name it: relative with `/`, absolute outside, on one line."""
+    def named(self, path: Path) -> str:
+        """`path` as it is recorded: relative with `/`, absolute outside; `shown` where its bytes are not UTF-8."""
         inside = path.is_relative_to(self.root)
-        return visible(path.relative_to(self.root).as_posix() if inside else path.as_posix())
+        name = path.relative_to(self.root).as_posix() if inside else path.as_posix()
+        return escaped_line(name) if _SURROGATE.search(name) else name
+
+    def shown(self, path: Path) -> str:
+        """The same as the model should name it: on one line."""
+        return escaped_line(self.named(path))
 
     def open(self, path: Path) -> BinaryIO:
         """Open a resolved path for reading, if it is a regular file.

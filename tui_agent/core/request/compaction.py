@@ -19,6 +19,7 @@ from tui_agent.core.projections.entries import CallEntry
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.window import messages_in_window, tokens_in_window, tokens_of
+from tui_agent.terminal_text import escaped_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -227,7 +228,7 @@ def _old_words(state: RunState, wanted: Plan) -> Iterator[str]:
 def _changed_files(state: RunState) -> Iterator[str]:
     for entry in (*state.conversation.entries, *state.conversation.calls):
         if isinstance(entry, CallEntry):
-            yield from entry.changed
+            yield from map(escaped_line, entry.changed)
 
 
 def _open_failures(state: RunState) -> Iterator[str]:

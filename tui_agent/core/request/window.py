@@ -15,6 +15,7 @@ from tui_agent.core.events import WindowCut
 from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.history import Group, History, Message, Summary, estimate_tokens
 from tui_agent.core.recovery.rules import Rule
+from tui_agent.terminal_text import escaped_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -204,5 +205,5 @@ def _remark(left: Sequence[Group], changed_files: Sequence[str]) -> str:
         parts.append(f"They called: {used}.")
     if changed_files:
         more = f" and {len(changed_files) - 20} more" if len(changed_files) > 20 else ""
-        parts.append(f"Files changed so far: {', '.join(changed_files[:20])}{more}.")
+        parts.append(f"Files changed so far: {', '.join(map(escaped_line, changed_files[:20]))}{more}.")
     return " ".join(parts) + " Read again what you need.]"

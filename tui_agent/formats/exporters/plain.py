@@ -13,7 +13,7 @@ from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.timeline import Timeline
 from tui_agent.formats.exporters.wording import asker, by_rule, counts, without_repeats
 from tui_agent.quantities import counted
-from tui_agent.terminal_text import visible
+from tui_agent.terminal_text import escaped_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -172,7 +172,7 @@ def _result(event: events.ToolResult) -> Iterator[str]:
         shown = set(event.content.splitlines())
         yield from (f"error: {line}" for line in event.failure.message.splitlines() if line not in shown)
     if isinstance(event, events.ToolSucceeded) and event.changed:
-        yield f"changed: {', '.join(event.changed)}"
+        yield f"changed: {', '.join(map(escaped_line, event.changed))}"
 
 
 def _recovery(event: events.Event) -> Iterator[str]:
