@@ -117,7 +117,7 @@ EXPECTED: dict[str, tuple[str, list[tuple[str, str, str]], list[str]]] = {
         "SWE-agent",
         [
             ("edit", "failed", "tool_execution"),
-            ("edit", "ok", "edit"),
+            ("edit", "ok", "/w/a.py"),
             ("bash", "failed", "tool_execution"),
             ("bash", "ok", ""),
             ("submit", "ok", ""),
@@ -243,6 +243,40 @@ def test_a_harness_that_did_not_take_a_reply_is_a_rejected_reply(tmp_path: Path)
     assert [(failure.kind, failure.message) for failure in rejected] == [
         (KIND.NO_TOOL_CALL, "Please always provide EXACTLY ONE action")
     ]
+
+
+@pytest.mark.parametrize("state", [{"open_file": "/w/a.py"}, '{"open_file": "/w/a.py"}\n'])
+def test_an_edit_of_the_open_file_names_it_and_its_text_stands_once(tmp_path: Path, state: Any) -> None:
+    action = "edit 2:3\nx = 1\ny = 2\nend_of_edit"
+    step = {
+        "action": f"{action}\n",
+        "thought": "\n",
+        "response": f"\n```\n{action}\n```",
+        "state": state,
+        "observation": "[File: /w/a.py (9 lines total)]\n1:x",
+    }
+    path = tmp_path / "run.traj"
+    path.write_text(json.dumps({"environment": "e", "trajectory": [step], "info": {}}))
+    events = load_transcript(path).events
+    (reply,) = (event for event in events if isinstance(event, ReplyFinished))
+    (edit,) = (event for event in events if isinstance(event, ToolSucceeded))
+    assert reply.text == ""
+    assert edit.input == {"path": "/w/a.py", "lines": "2:3", "text": "x = 1\ny = 2"}
+    assert edit.changed == ("/w/a.py",)
+
+
+def test_a_command_that_became_a_call_is_not_said_once_more_in_the_reply(tmp_path: Path) -> None:
+    messages = [
+        {"role": "system", "content": "You code."},
+        {"role": "user", "content": "Fix it"},
+        {"role": "assistant", "content": "THOUGHT: look\n\n```bash\nls\n```"},
+        {"role": "user", "content": "<returncode>0</returncode>\n<output>\na.py\n</output>"},
+    ]
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(messages))
+    events = load_transcript(path).events
+    (reply,) = (event for event in events if isinstance(event, ReplyFinished))
+    assert (reply.text, [call.name for call in reply.calls]) == ("THOUGHT: look", ["bash"])
 
 
 def test_graded_runs_are_sessions_of_their_own_with_their_reward(tmp_path: Path) -> None:

@@ -340,6 +340,27 @@ async def test_a_diff_is_shown_with_numbers_and_signs() -> None:
         assert "+1 −1" in text
 
 
+async def test_the_headline_of_an_edit_by_another_agent_is_its_file_and_its_result_no_warning() -> None:
+    path = "/home/ada/projects/stats/a/long/way/down/test_stats.py"
+    given = {"file_path": path, "old_string": "old " * 20, "new_string": "new " * 20}
+    story = Story().run("Go.").ask_model()
+    (call,) = story.reply("", ("Edit", given))
+    story.succeed(call, "The file was updated.\nIt reads well.", diff="@@ -1,1 +1,1 @@\n-old\n+new")
+    story.judge()
+    async with Stage(ConversationPane).run_test(size=(90, 30)) as pilot:
+        pane = await shown(pilot, story)
+        assert f"✓ Edit  {path}" in text_of_pane(pane)
+        assert "old_string" not in text_of_pane(pane)
+        transcript = pane._transcript
+        spans = [
+            span
+            for index in range(transcript.closed)
+            for line in transcript.drawn(index).lines
+            for span in line
+        ]
+        assert [span.style for span in spans if span.text == "It reads well."] == ["muted"]
+
+
 async def test_an_answer_that_was_said_as_a_reply_is_not_said_twice() -> None:
     async with Stage(ConversationPane).run_test(size=(90, 120)) as pilot:
         text = text_of_pane(await shown(pilot, answered()))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tui_agent.call_names import short_input
+from tui_agent.call_names import main_argument, short_input, shortened
 from tui_agent.console.panes.diff import diff_counts, draw_diff
 from tui_agent.console.panes.glyphs import CALL_STATES
 from tui_agent.console.panes.headline import headline
@@ -85,7 +85,7 @@ def _headline(entry: CallEntry, width: int, context: BlockContext, state: str) -
         loud = _loud(entry, context)
         role = "error" if loud else "warn"
         back = " on:error-background" if loud else ""
-    call = short_input(entry.tool, entry.input, entry.arguments)
+    call = _named(entry)
     meta: tuple[Span, ...] = ()
     room = 0
     for details in (3, 2, 1) if entry.recovered else (3,):
@@ -104,6 +104,14 @@ def _headline(entry: CallEntry, width: int, context: BlockContext, state: str) -
     line = justified(left, meta, width, 2)
     return tuple(Span(span.text, span.style or back.strip()) for span in line) + (
         (Span("", back.strip()),) if back else ()
+    )
+
+
+def _named(entry: CallEntry) -> str:
+    """What the call is about; of an edit the file alone, as the diff below shows the rest."""
+    name = main_argument(entry.tool, entry.input) if entry.diff else ""
+    return (
+        shortened(str(entry.input[name])) if name else short_input(entry.tool, entry.input, entry.arguments)
     )
 
 

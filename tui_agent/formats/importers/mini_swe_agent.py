@@ -143,6 +143,7 @@ class _Reader(MessageReader):
         commands = [command for command in commands if command] or _BLOCK.findall(turn.text)
         if len(commands) > 1 and not objects_at(message, "extra", "actions"):
             return  # the harness refuses a reply with several blocks
+        turn.text = _BLOCK.sub(lambda block: "" if block[1] in commands else block[0], turn.text).strip()
         for position, command in enumerate(commands):
             key = f"step-{len(self.transcript.steps)}-{position}"
             call = Call(key, "bash", json_text({"command": command}), {"command": command})

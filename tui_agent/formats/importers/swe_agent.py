@@ -7,6 +7,7 @@ error; the latter count only where the step ran a program, so that reading a log
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,10 @@ _ACI = frozenset(
     }
 )  # fmt: skip
 """SWE-agent's own commands; anything else is a shell command."""
+_IN_OPEN_FILE = frozenset({"edit", "insert", "append"})
+"""Those that name no file: they change the one that is open."""
+_SHOWN = re.compile(r"\[File: (.{1,1000}?) \(\d+ lines total\)\]")
+"""How an observation begins that shows a file."""
 _READERS = frozenset(
     {
         "cat", "head", "tail", "less", "more", "grep", "rg", "sed", "awk", "find", "ls", "tree", "diff",
@@ -128,20 +133,37 @@ def _head(document: Record, transcript: Transcript) -> None:
 
 def _turn(step: Record, position: int) -> Turn:
     action = text_at(step, "action").strip()
-    thought = text_at(step, "thought").strip() or text_at(step, "response").strip()
+    thought = text_at(step, "thought").strip() or _beside(text_at(step, "response"), action)
     observation = content_text(step.get("observation"))
     turn = Turn(text=thought, completion_tokens=count_at(step, "tokens_received"))
     if not action:
         turn.rejected = observation or "The reply held no action."
         turn.rejected_as = rejection_kind(observation)
         return turn
-    call = _call(action, f"step-{position}")
+    call = _call(action, f"step-{position}", _open_file(step))
     turn.calls.append(call)
     turn.results[call.id] = _result(call, observation, number_at(step, "execution_time"))
     return turn
 
 
-def _call(action: str, key: str) -> Call:
+def _beside(response: str, action: str) -> str:
+    """What a response says beside its action, which the call shows."""
+    return re.sub(rf"```\w*\n{re.escape(action)}\s*```", "", response).strip() if action else response.strip()
+
+
+def _open_file(step: Record) -> str:
+    """The file that `edit` works on, as the state beside the step has it."""
+    state = step.get("state")
+    if isinstance(state, str):
+        try:
+            state = json.loads(state)
+        except (ValueError, RecursionError):
+            return ""
+    name = text_at(state, "open_file") if isinstance(state, dict) else ""
+    return "" if name == "n/a" else name
+
+
+def _call(action: str, key: str, open_file: str) -> Call:
     word, _, rest = action.partition(" ")
     first, _, more = word.partition("\n")
     if first not in _ACI:
@@ -153,9 +175,13 @@ def _call(action: str, key: str) -> Call:
         given = dict(zip(("command", "path", "arguments"), parts, strict=False))
     elif first == "edit":
         span, _, text = arguments.partition("\n")
-        given = {"lines": span.strip(), "text": text}
+        given = {"lines": span.strip(), "text": text.removesuffix("end_of_edit").removesuffix("\n")}
+    elif first == "create" and arguments:
+        given = {"path": arguments}
     elif arguments:
         given = {"arguments": arguments}
+    if first in _IN_OPEN_FILE and open_file:
+        given = {"path": open_file, **given}
     return Call(key, first, json_text(given), dict(given))
 
 
@@ -163,7 +189,11 @@ def _result(call: Call, observation: str, seconds: float | None) -> Result:
     seconds = seconds if seconds is not None and seconds >= 0 else None
     message = _failure(call, observation)
     if message is None:
-        return Result("ok", observation, changed=changed_files(call.name, call.input), duration=seconds)
+        changed = changed_files(call.name, call.input)
+        shown = _SHOWN.match(observation.strip()) if call.name in _IN_OPEN_FILE else None
+        if shown and "path" not in (call.input or {}):
+            changed = (shown[1],)
+        return Result("ok", observation, changed=changed, duration=seconds)
     unknown = bool(_TIMED_OUT.match(observation)) or (call.name == "bash" and says_timed_out(message[:200]))
     return Result(
         "failed",
