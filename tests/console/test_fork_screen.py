@@ -208,6 +208,21 @@ async def test_escape_forks_nothing(tmp_path: Path) -> None:
     assert [folder.name for folder in path.parent.iterdir() if folder.is_dir()] == [path.name]
 
 
+@pytest.mark.parametrize("action", ["fork", "inbox"])
+async def test_a_key_that_is_pressed_twice_at_once_opens_one_screen(tmp_path: Path, action: str) -> None:
+    path, events = await recorded(tmp_path)
+    async with card_body_over(path, len(events)) as (app, card_body, pilot):
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is not card_body)
+        replay = app.screen
+        for _ in range(2):
+            getattr(replay, f"action_{action}")()
+        await until(pilot, lambda: app.screen is not replay and app.screen.is_mounted)
+        await until(pilot, lambda: sum(not worker.is_finished for worker in app.workers) == 1)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is replay)
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
 async def test_all_fields_and_keys_are_in_sight(tmp_path: Path, size: tuple[int, int]) -> None:
     path, events = await recorded(tmp_path)

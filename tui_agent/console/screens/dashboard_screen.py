@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from textual import work
 from textual.binding import Binding, BindingType
@@ -180,8 +180,16 @@ class DashboardScreen(Tab):
         self.app.show_tab(self.app.tabs[event.place])
 
     async def ask(self, screen: Screen[Result]) -> Result:
-        """Show a screen over this one and wait for what it is dismissed with; over another tab it never stands."""
+        """Show a screen over this one and wait for what it is dismissed with; over another tab it never stands.
+
+        Raises `CancelledError` where such a screen is open: its key was pressed twice before it was there.
+        """
+        if self._is_open(type(screen)):
+            raise asyncio.CancelledError
         return await self.app.push_screen_wait(screen, mode=self.id)
+
+    def _is_open(self, kind: type[Screen[Any]]) -> bool:
+        return self.app.current_mode == self.id and type(self.app.screen) is kind
 
     def fit(self, size: Size) -> None:
         """Give up what is least needed where there is little room."""
@@ -291,6 +299,8 @@ class DashboardScreen(Tab):
             choice: asyncio.Future[ForkChoice | None] = asyncio.Future()
             with self.app.input_waits():
                 point = await asyncio.to_thread(fork_point, parent, state, seq)
+                if self._is_open(ForkScreen):
+                    return
                 await self.app.push_screen(ForkScreen(point), choice.set_result, mode=self.id)
             chosen = await choice
             if chosen is None:
