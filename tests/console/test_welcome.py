@@ -29,7 +29,9 @@ def test_it_says_that_a_workspace_cannot_be_written(tmp_path: Path, monkeypatch:
     settings = Settings(workspace=tmp_path)
     assert "read-only" not in "".join(text_of(line) for line in welcome(settings, []))
     monkeypatch.setattr("os.access", lambda _, mode: not mode & os.W_OK)
-    assert "read-only: edits would fail" in "".join(text_of(line) for line in welcome(settings, []))
+    assert f"{tmp_path}, read-only: edits would fail" in "".join(
+        text_of(line) for line in welcome(settings, [])
+    )
 
 
 @pytest.mark.parametrize(

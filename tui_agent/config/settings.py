@@ -527,4 +527,4 @@ def require_workspace(settings: Settings) -> Path:
 
 def is_read_only(workspace: Path) -> bool:
     """Whether questions about the workspace can be answered, and edits would fail."""
-    return not os.access(workspace, os.W_OK)
+    return os.access(workspace, os.R_OK) and not os.access(workspace, os.W_OK)

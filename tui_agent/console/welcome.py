@@ -38,7 +38,7 @@ def welcome(
 
     branch = branch_of(settings.workspace)
     on_branch = f"  on {branch}" if branch else ""
-    read_only = "  read-only: edits would fail" if is_read_only(settings.workspace) else ""
+    read_only = ", read-only: edits would fail" if is_read_only(settings.workspace) else ""
     facts = [
         ("workspace", f"{settings.workspace}{on_branch}{read_only}"),
         ("model", settings.model or "none chosen"),
