@@ -8,7 +8,16 @@ import pytest
 from textual.content import Content
 
 from tests.console.panes.stage import Stage, rows_of, text_of_pane
-from tests.console.panes.stories import NOTE, PYTEST, Story, answered, backing_off, tripped, troubled
+from tests.console.panes.stories import (
+    NOTE,
+    PYTEST,
+    Story,
+    answered,
+    backing_off,
+    streaming,
+    tripped,
+    troubled,
+)
 from tests.console.waiting import until
 from tui_agent.console.panes import (
     AttemptsPane,
@@ -386,6 +395,16 @@ async def test_the_status_line_names_mode_model_policy_iteration_tokens_cost_and
         "tools",
     ):
         assert part in text
+
+
+async def test_the_status_line_says_when_a_reply_that_has_begun_pauses() -> None:
+    story = streaming()
+    assert "no text" not in await text_at(StatusLine, story, (120, 3))
+    story.now += 8
+    for width in (60, 80, 120):
+        assert "model, no text for 8 s" in await text_at(StatusLine, story, (width, 3))
+    story.add(events.ReplyDelta(text="And on."))
+    assert "no text" not in await text_at(StatusLine, story, (120, 3))
 
 
 async def test_the_status_line_says_that_a_call_waits_for_an_answer_to_its_server() -> None:

@@ -20,6 +20,9 @@ CELLS = 5
 NEARLY_FULL = 0.8
 """Share of the window from which on the bar warns."""
 
+SILENT = 5.0
+"""Seconds without a piece of a reply that has begun after which that is said: it hangs, or writes a long call."""
+
 RATED = 10.0
 """Seconds of work before a cost per minute means anything."""
 
@@ -102,9 +105,10 @@ class StatusLine(Rows):
         activity = () if stands else _activity(state, now, turning)
         if activity:
             text, style = activity[0]
-            # Nothing else on the screen says that the model is being started.
+            # Nothing else on the screen says that the model is being started, or that it has paused.
             starting = text.removesuffix(" the model")
-            urgent = str(state.phase) == "backoff" or style == "operator" or starting != text
+            alone = starting != text or "," in text
+            urgent = str(state.phase) == "backoff" or style == "operator" or alone
             fields.insert(0, _Field(10 if urgent else 3, list(dict.fromkeys((text, starting))), style))
         return [_fitted(badge, [field for field in fields if field.forms], width)]
 
@@ -201,7 +205,10 @@ def _activity(state: RunState, now: float, turning: float | None) -> tuple[Span,
     match str(state.phase):
         case "model":
             attempt = f" (try {state.run.attempt})" if state.run.attempt > 1 else ""
-            return (Span(f"{spinner(turning)} model{attempt}", "model"),)
+            reply = state.conversation.reply
+            silent = now - reply.heard if reply is not None and reply.heard else 0.0
+            pause = f", no text for {whole_seconds(silent)}" if silent >= SILENT else ""
+            return (Span(f"{spinner(turning)} model{attempt}{pause}", "model"),)
         case "backoff":
             return (Span(f"≈ retry in {seconds(state.run.retry_at - now)}", "warn"),)
         case "ready":

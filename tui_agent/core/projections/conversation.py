@@ -240,8 +240,8 @@ def _note_prepared(conversation: Conversation, event: events.NotePrepared, _: Su
 
 def _reply_delta(conversation: Conversation, event: events.ReplyDelta, _: Surroundings) -> Conversation:
     reply = conversation.reply or OpenReply(event.seq, event.at)
-    grown = evolve(reply, text=reply.text + event.text, reasoning=reply.reasoning + event.reasoning)
-    return evolve(conversation, reply=grown)
+    text, reasoning = reply.text + event.text, reply.reasoning + event.reasoning
+    return evolve(conversation, reply=evolve(reply, text=text, reasoning=reasoning, heard=event.at))
 
 
 def _reply_finished(conversation: Conversation, event: events.ReplyFinished, _: Surroundings) -> Conversation:

@@ -227,5 +227,7 @@ class OpenReply:
     attempt: int = 1
     text: str = ""
     reasoning: str = ""
+    heard: float = 0.0
+    """When its newest piece came; 0.0 before the first."""
     summarises: int = 0
     """It is no reply but a summary of so many exchanges."""
