@@ -407,7 +407,7 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         assert "bash: every command, whatever it does" in console.shown()
         await console.press("c", "c")
         assert "rule 2 of 3" in console.shown()
-        assert "w: here, g: everywhere, for good" in console.shown()
+        assert "a until the session ends, w and g for good" in console.shown()
         await console.press("g")
         await console.until(asked.done)
         assert (asked.result().decision, asked.result().rules) == ("everywhere", ("bash(make *)",))

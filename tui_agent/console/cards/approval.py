@@ -80,8 +80,8 @@ class ApprovalCard(Card):
         rules = self._offers[self._offer]
         covers = asked.covers if not self._offer else rules_in_words(rules)
         yield Passage(f"a, w and g allow {covers}", "warn" if COMMAND_TOOL in rules else "muted")
-        place = f" · c: rule {self._offer + 1} of {len(self._offers)}" if asked.others else ""
-        yield Passage(f"a: this session · w: here, g: everywhere, for good{place}", "muted")
+        place = f" · rule {self._offer + 1} of {len(self._offers)}" if asked.others else ""
+        yield Passage(f"a until the session ends, w and g for good{place}", "muted")
 
     def _next_offer(self) -> None:
         """Show another rule for the lasting choices, once the subject was read."""
