@@ -1,12 +1,13 @@
-"""Fields that have no room."""
+"""Fields that have no room, and their cursors in sixteen colours."""
 
 from __future__ import annotations
 
 import pytest
 from textual.app import App, ComposeResult
-from textual.widgets import TextArea
+from textual.widgets import Input, TextArea
 
-from tests.console.waiting import picture
+from tests.console.live_harness import live
+from tests.console.waiting import picture, wear
 from tui_agent.console.completion import Completions
 from tui_agent.console.fields import TextField
 from tui_agent.console.prompt import Prompt
@@ -25,3 +26,15 @@ async def test_a_placeholder_without_columns_is_not_drawn(columns: int) -> None:
         await pilot.pause()
         picture(pilot.app)
         assert len(pilot.app.query(TextArea)) == 2
+
+
+@pytest.mark.parametrize("kind", ["ask", "escalate"])
+async def test_the_cursor_in_a_line_is_seen_on_whatever_ground_the_terminal_has(kind: str) -> None:
+    async with live() as console:
+        await console.until(lambda: "terminal" in console.app.theme_names)
+        await wear(console.app, console.pilot, "terminal")
+        getattr(console, kind)()
+        await console.card_appears()
+        cursor = console.card.query_one(Input).get_component_rich_style("input--cursor")
+        assert cursor.reverse
+        assert {colour.name for colour in (cursor.color, cursor.bgcolor) if colour} <= {"default"}

@@ -10,10 +10,14 @@ from tui_agent.console.keys_in_order import KeysInOrder
 
 
 class LineField(KeysInOrder, Input):
-    """A line of text."""
+    """A line of text.
+
+    Textual reverses a cursor that is black on white already in sixteen colours: on a black ground it is not seen.
+    """
 
     DEFAULT_CSS = """
     LineField > .input--placeholder { color: $text-muted; }
+    LineField:ansi > .input--cursor { background: ansi_default; color: ansi_default; text-style: reverse; }
     """
 
 

@@ -52,6 +52,7 @@ class Card(Vertical):
         background: $surface;
         color: $text;
         &.-armed:focus-within { border: round $warning; }
+        & Input:focus { background-tint: $background 0%; }
         & > .card--hint { color: $text-muted; height: auto; }
         &.-tight Choices, &.-tight Input { margin-top: 0; }
         &.-bare { border: none; border-top: round $warning; padding: 0; }

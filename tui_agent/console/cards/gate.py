@@ -50,7 +50,6 @@ class GateCard(Card):
         & TextArea {
             display: none; height: auto; min-height: 3; max-height: 30vh;
             border: none; padding: 0; background: $background;
-            & .text-area--placeholder { color: $text-muted; }
         }
         & CardBody { max-height: 24vh; }
         &.-editing TextArea { display: block; }
