@@ -27,7 +27,9 @@ def test_it_names_workspace_branch_model_approvals_and_the_last_sessions(tmp_pat
 
 def test_it_says_that_a_workspace_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(workspace=tmp_path)
-    assert "read-only" not in "".join(text_of(line) for line in welcome(settings, []))
+    gone = Settings(workspace=tmp_path / "gone")
+    for each in (settings, gone):
+        assert "read-only" not in "".join(text_of(line) for line in welcome(each, []))
     monkeypatch.setattr("os.access", lambda _, mode: not mode & os.W_OK)
     assert f"{tmp_path}, read-only: edits would fail" in "".join(
         text_of(line) for line in welcome(settings, [])
