@@ -384,6 +384,7 @@ async def _plan(console: LiveSession) -> None:
 async def _tabs(console: LiveSession) -> None:
     console.app.open_tab(ConsoleArguments())
     await console.until(lambda: len(console.app.tabs) == 2 and console.app.shown is console.app.tabs[1])
+    await console.until(lambda: "2 ▶ Make" in console.shown())
 
 
 RARER: dict[str, Callable[[LiveSession], Awaitable[None]]] = {
