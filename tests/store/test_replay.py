@@ -38,6 +38,7 @@ from tui_agent.core.events import (
     RunStarted,
     SessionStarted,
     ToolCall,
+    ToolCancelled,
     ToolFailed,
     ToolProgress,
     ToolStarted,
@@ -110,6 +111,16 @@ def test_a_snapshot_in_the_middle_of_a_reply_holds_what_had_streamed():
         events = stamp([*story, NotePrepared(text="edited"), ReplyFinished()])
         replay = Replay.of(events)
         assert replay.state_at(len(events) - 1) == fold(events[:-1])
+
+
+def test_what_an_interrupted_call_had_written_is_there_after_a_jump():
+    call = {"call_id": "c", "tool": "bash", "input": {}}
+    asked = ReplyFinished(calls=(ToolCall(id="c", name="bash", arguments="{}"),))
+    wrote = [asked, ToolStarted(**call), ToolProgress(call_id="c", text="half"), ToolCancelled(**call)]
+    for before in range(replay_module.SPACING):
+        story = [start(), *[Notice(text="x")] * before, *wrote, IterationFinished(iteration=1)]
+        events = stamp([*story, Notice(text="x"), IterationFinished(iteration=2)])
+        assert Replay.of(events).state_at(len(events)) == fold(events)
 
 
 @settings(max_examples=60, deadline=None)

@@ -84,7 +84,10 @@ Changes = dict[str, Any]
 
 
 def _session_started(_: RunState, event: events.SessionStarted) -> Changes:
-    facts = SessionFacts(event.session_id, event.workspace, event.title, event.parent, event.source, event.at)
+    source = event.source
+    facts = SessionFacts(
+        event.session_id, event.workspace, event.title, event.parent, source, bool(source), event.at
+    )
     return {"session": facts}
 
 
@@ -424,11 +427,12 @@ def _session_resumed(state: RunState, event: events.SessionResumed) -> Changes:
         "servers": {},
         "server_questions": (),
         "metrics": state.metrics.after_absence(max(0.0, event.at - state.at)),
+        "session": evolve(state.session, recorded=False),
     }
     if event.workspace:
         # Whoever wrote the recording may have written approvals for himself into it.
         changes["session"] = evolve(
-            state.session,
+            changes["session"],
             workspace=event.workspace,
             rules=frozenset(),
             narrowing=frozenset(),

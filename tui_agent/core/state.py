@@ -50,6 +50,8 @@ class SessionFacts:
     title: str = ""
     parent: events.ParentPoint | None = None
     source: str = ""
+    recorded: bool = False
+    """Another program's run that has not been gone on with: what a policy says about it reached nobody."""
     started_at: float = 0.0
     mode: events.Mode = events.Mode.AUTO
     policy: str = ""

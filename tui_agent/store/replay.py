@@ -296,7 +296,9 @@ class Replay:
             elif kind == "tool_progress":
                 outputs.setdefault(self._source.call_id(number), []).append(number)
             elif kind in _RESULTS:
-                for piece in outputs.pop(self._source.call_id(number), ()) if outputs else ():
+                arrived = outputs.pop(self._source.call_id(number), ()) if outputs else ()
+                # What an interrupted call had written stands nowhere else.
+                for piece in arrived if kind != "tool_cancelled" else ():
                     skipped[piece] = 1
             elif kind in _REPLY_BOUNDS:
                 if streaming and kind == "reply_finished":

@@ -37,6 +37,7 @@ from tui_agent.console.panes.incident import LOUD
 from tui_agent.console.panes.status import mode_of
 from tui_agent.console.panes.styled_line import Span, clip, fit, fit_middle, justified, text_of, width_of
 from tui_agent.core import events
+from tui_agent.core.fold import apply
 from tui_agent.core.projections.conversation import OutcomeEntry
 from tui_agent.core.state import RunState
 from tui_agent.quantities import compact, dollars, seconds
@@ -866,3 +867,28 @@ async def test_a_message_is_whole_where_there_are_rows_for_it() -> None:
     for kind in (AttemptsPane, ConfidencePane):
         assert text in " ".join((await text_at(kind, story, (50, 14))).split())
         assert "…" in await text_at(kind, story, (50, 4 if kind is AttemptsPane else 5))
+
+
+async def test_nobody_reads_the_note_that_a_policy_would_have_sent_in_a_recording() -> None:
+    told = [
+        events.SessionStarted(session_id="s", workspace="/w", source="SWE-agent"),
+        events.RunStarted(run=1, task="Go.", policy="combined", model=""),
+        events.NotePrepared(text="Look again."),
+    ]
+    state = RunState()
+    for number, event in enumerate(told, 1):
+        state = apply(state, event.stamped(number, float(number)))
+    gone_on = apply(state, events.SessionResumed(app_version="1").stamped(4, 4.0))
+    for known, note, strip in (
+        (state, "→ the policy would send this", "→ the policy would send a note"),
+        (gone_on, "→ the model reads this next", "→ the model reads a note next"),
+    ):
+        for kind, words in ((NotePane, note), (IncidentStrip, strip)):
+            async with Stage(kind).run_test(size=(120, 8)) as pilot:
+                app: Any = pilot.app
+                app.show(known, 0.0)
+                await pilot.pause()
+                assert words in text_of_pane(app.query_one(kind))
+    async with Stage(StatusLine).run_test() as pilot:
+        (line,) = pilot.app.query_one(StatusLine).draw(state, 0.0, 120)
+        assert " model ? " in text_of(line)

@@ -141,7 +141,7 @@ def _calm(state: RunState, width: int) -> Line:
         if strategy != "CONTINUE":
             parts.append((Span(strategy, f"{STRATEGIES.get(strategy, 'muted')} bold"),))
     if state.note is not None:
-        parts.append((Span("→ the model reads a note next", "note"),))
+        parts.append((Span(f"→ {_note_words(state)}", "note"),))
     return _fitted(parts, width)
 
 
@@ -149,6 +149,11 @@ def _silent(state: RunState) -> bool:
     """The model does not reply, and the policy goes by a chance: it is of steps that the model takes."""
     recovery = state.recovery
     return recovery.policy.cognition == "chance" and recovery.faults.last is not None
+
+
+def _note_words(state: RunState) -> str:
+    """What becomes of the pending note."""
+    return "the policy would send a note" if state.session.recorded else "the model reads a note next"
 
 
 def incident_name(incident: Incident) -> str:
@@ -193,7 +198,7 @@ def _course(state: RunState, incident: Incident, width: int) -> Line:
     elif incident.refused:
         ends = [Span(f"── ⊘ not run again ×{incident.refused}", "blocked")]
     elif state.note is not None and incident.newest.iteration == state.run.iteration:
-        ends = [Span("──▶ ", "note"), Span("the model reads a note next", "note")]
+        ends = [Span("──▶ ", "note"), Span(_note_words(state), "note")]
     course = incident.course
     while course:
         joined: list[Span] = [Span("  ")]

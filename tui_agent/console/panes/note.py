@@ -25,26 +25,27 @@ class NotePane(LinePane):
     _sent: str | None = None
     _edited = False
     _live = False
+    _recorded = False
 
     def show(self, state: RunState, now: float) -> None:
         shown = state.note is not None or state.sent_note is not None
         self.say_below(rule=", ".join(state.note_rules) if shown else "")
-        part = (state.note, state.sent_note, state.note_edited, state.running)
-        if part == (self._pending, self._sent, self._edited, self._live) and self._lines:
+        part = (state.note, state.sent_note, state.note_edited, state.running, state.session.recorded)
+        if part == (self._pending, self._sent, self._edited, self._live, self._recorded) and self._lines:
             return
         if state.note != self._pending:
             self.scroll_home(animate=False, immediate=True)
-        self._pending, self._sent, self._edited, self._live = part
+        self._pending, self._sent, self._edited, self._live, self._recorded = part
         self.redraw()
 
     def draw(self, width: int, height: int) -> list[Line]:
         """A line that says when the note is sent, then its text."""
         if self._pending is not None:
-            heading = (
-                "✎ edited by you: the model reads this next"
-                if self._edited
-                else "→ the model reads this next"
-            )
+            heading = "→ the model reads this next"
+            if self._edited:
+                heading = "✎ edited by you: the model reads this next"
+            elif self._recorded:
+                heading = "→ the policy would send this"
             role, text = "note bold", self._pending
         elif self._edited:
             return [(Span(fit("✎ dropped by you: nothing will be sent", width), "note bold"),)]

@@ -76,7 +76,7 @@ class StatusLine(Rows):
         mode = MODES.get("PAUSED" if self.left_open else mode_of(state), MODES["AUTO"])
         run = state.run
         badge = Span(f" {mode.glyph} {mode.word} ", f"{mode.role} reverse bold")
-        model = one_line(state.model or self.next_model) or "no model"
+        model = one_line(state.model or self.next_model) or ("model ?" if run.number else "no model")
         policy = one_line(run.policy or state.session.policy or self.next_policy) or "–"
         fields = [
             _Field(
@@ -182,7 +182,7 @@ def _sums(state: RunState, now: float) -> list[_Field]:
         all_cost = "?" if whole.cost is None else dollars(whole.cost)
         all_time = said(metrics.session_seconds + passed)
         long = [
-            f"{tokens} ({compact(whole.tokens)} in all)",
+            f"{tokens} ({compact(whole.tokens)} in all)" if whole.tokens else tokens,
             cost if whole.cost is None and usage.cost is None else f"{cost} ({all_cost} in all)",
             f"{time} ({all_time} in all)",
         ]
