@@ -620,6 +620,21 @@ async def test_ctrl_c_interrupts_a_run_and_never_leaves() -> None:
         assert ("close",) not in console.session.done
 
 
+async def test_ctrl_c_empties_the_prompt_where_nothing_runs_and_up_brings_the_text_back() -> None:
+    async with live() as console:
+        await console.type("half a word")
+        await console.press("ctrl+c")
+        await console.until(lambda: not console.screen.prompt.text)
+        await console.press("ctrl+c")
+        await console.until(lambda: "leaves the console" in console.remarks())
+        await console.press("up")
+        assert console.screen.prompt.text == "half a word"
+        console.session.start()
+        await console.press("ctrl+c")
+        await console.until(lambda: ("interrupt",) in console.session.done)
+        assert console.screen.prompt.text == "half a word"
+
+
 async def test_hostile_text_in_a_command_or_a_remark_is_no_markup() -> None:
     async with live() as console:
         for line, says in (

@@ -245,10 +245,14 @@ class Prompt(TextField):
             self.put(chosen)
             if chosen.endswith(" "):
                 return
-        text = self.whole_text
-        if not text.strip():
+        if not self.text.strip():
             self.post_message(self.Empty())
             return
+        self.post_message(self.Submitted(self.take().strip("\n")))
+
+    def take(self) -> str:
+        """The whole text, which leaves the prompt; ↑ brings it back."""
+        text = self.whole_text
         self.recall.add(text)
         self.put("")
         self._folded.clear()
@@ -256,7 +260,7 @@ class Prompt(TextField):
         if self.vim is not None:
             self.vim.insert()
             self._show_mode()
-        self.post_message(self.Submitted(text.strip("\n")))
+        return text
 
     def action_complete(self) -> None:
         """Take the chosen completion, or go to the next pane where there is none."""

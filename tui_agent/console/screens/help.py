@@ -82,7 +82,7 @@ CARD_KEYS: Rows = (
     ("Enter, ↓ or Tab", "Escalation: send the answer; go to the choices"),
     ("← → Enter", "Choose and take; a click does the same"),
     ("PgUp PgDn End", "Read on in a long card: what was not on the screen is not accepted"),
-    ("^C", "Copy what is selected, else interrupt the run"),
+    ("^C", "Copy what is selected, else interrupt the run, else empty the prompt (↑ brings it back)"),
     ("^S ^E Esc", "Edited arguments: take them, all as JSON, leave them as they were"),
 )
 TAB_KEYS: Rows = (

@@ -298,7 +298,7 @@ class LiveScreen(SettingsCommands):
             self.interrupt()
 
     def action_copy_or_interrupt(self) -> None:
-        """Ctrl+C copies what is selected, else interrupts what runs; it never ends the program."""
+        """Ctrl+C copies what is selected, interrupts what runs, or empties the prompt; it never ends the program."""
         focused = self.focused
         chosen = getattr(focused, "selected_text", "") or self.get_selected_text()
         if chosen:
@@ -307,6 +307,9 @@ class LiveScreen(SettingsCommands):
             self.own_run.interrupt()
         elif self.running:
             self.interrupt()
+        elif focused is self.prompt and self.prompt.text.strip():
+            self.prompt.take()
+            self.say("The prompt is empty: ↑ brings back what was written.")
         else:
             self.say(f"{commands.shown_key('quit')} leaves the console.")
 
