@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Key
 from textual.pilot import Pilot
 
 from tests.console.real_session import RealConsole, real_live
@@ -122,6 +123,19 @@ async def test_another_answer_is_given_where_the_question_was_open(tmp_path: Pat
     assert isinstance(answered, EscalationAnswered)
     assert answered.text == "Use src/ instead"
     assert state.history.groups[-1].messages[0]["content"] == "Use src/ instead"
+
+
+async def test_keys_that_come_at_once_act_in_their_order(tmp_path: Path) -> None:
+    """As over a slow line: Enter forked without the answer, and what was typed after Tab stood before it."""
+    path, events = await recorded(tmp_path)
+    async with card_body_over(path, seq_of(events, EscalationRaised)) as (app, _, pilot):
+        went = goes_to(app)
+        for key in ("tab", "tab", *"first", "tab", *"second", "shift+tab", *"ly", "enter"):
+            app.post_message(Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: went)
+        state = fold(read_journal(path.parent / str(went[0].resume)).events)
+    assert state.history.groups[-1].messages[0]["content"] == "firstly"
+    assert state.note == "second"
 
 
 @pytest.mark.parametrize(("typed", "note"), [("Think first.", "Think first."), ("drop", None)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,6 +11,9 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 else:
     Widget = object  # Textual takes styles and bindings from the first base that is a widget
+
+PATIENCE = 0.5
+"""Seconds that a key waits at most for those before it."""
 
 
 class KeysInOrder(Widget):
@@ -25,4 +30,16 @@ class KeysInOrder(Widget):
         for binding in self._bindings.key_to_bindings.get(event.key, ()):
             if not binding.priority and await self.app.run_action(binding.action, self):
                 event.stop()
+                return
+
+    async def settled(self) -> None:
+        """Until what was typed stands here, and those around know it."""
+        for widget in (self, *self.ancestors_with_self):  # itself twice: the key, then what it tells of it
+            if not widget.is_attached:
+                return
+            done = asyncio.Event()
+            widget.call_later(done.set)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(done.wait(), PATIENCE)
+            if widget is self.screen:
                 return

@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from textual import events
+from textual.screen import ModalScreen
 
 from tui_agent.console.garbage import PatientCollection
+from tui_agent.console.keys_in_order import KeysInOrder
 from tui_agent.console.themed_app import ThemedApp
 from tui_agent.console.timers import once
 
@@ -100,10 +102,17 @@ class SessionApp(ThemedApp):
         """Let input wait until there is somewhere for it to go, and garbage until nobody types."""
         if isinstance(event, events.Key):
             self._garbage.key_came()
+            if not event.is_printable and not event.is_forwarded and isinstance(self.screen, ModalScreen):
+                await self._after_typing()
         if self._early is not None and isinstance(event, events.InputEvent | events.Paste):
             self._early.append(event)
         else:
             await super().on_event(event)
+
+    async def _after_typing(self) -> None:
+        """A key that a screen takes for itself, or that goes to another field, comes after the text before it."""
+        if isinstance(self.focused, KeysInOrder):
+            await self.focused.settled()
 
     # --- tabs -----------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -33,6 +34,12 @@ class FramedScreen(ModalScreen[Result]):
         & KeyHints { padding: 0; background: transparent; }
     }
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # Taken before the field is asked: what is typed next is for the next field.
+        Binding("tab", "app.focus_next", "Next field", show=False, priority=True),
+        Binding("shift+tab", "app.focus_previous", "Field before", show=False, priority=True),
+    ]
 
     low: ClassVar[int] = 0
     """Rows of the terminal below which the screen has the class `-low`: it gives up empty lines."""
