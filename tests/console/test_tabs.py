@@ -13,6 +13,8 @@ from tests.store.session_events import iteration, run_started, start, write_sess
 from tui_agent.console import commands
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.approval import ApprovalCard
+from tui_agent.console.inbox import Item
+from tui_agent.console.operator import EscalationQuestion
 from tui_agent.console.panes.conversation import ConversationPane
 from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.program import ConsoleApp
@@ -20,9 +22,9 @@ from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.inbox import InboxScreen
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.sessions import SessionsScreen
-from tui_agent.console.tab import Standing
+from tui_agent.console.tab import Standing, Tab
 from tui_agent.console.tab_row import tab_parts
-from tui_agent.core.events import ApprovalAnswered, Outcome, RunFinished
+from tui_agent.core.events import ApprovalAnswered, EscalationRaised, Outcome, RunFinished
 from tui_agent.core.fold import fold
 from tui_agent.store.journal import read_journal
 
@@ -74,6 +76,13 @@ class Console:
             screen.run_command(invocation.command.name, invocation.argument)
         else:
             await screen.submit(text)
+
+
+async def test_the_inbox_names_the_call_that_a_question_is_about() -> None:
+    call = {"tool": "bash", "input": {"command": "make test"}}
+    raised = EscalationRaised(id="e", question="bash has failed 3 times", source="attempts", **call)
+    item = Item(Tab(ConsoleArguments(), "tab-1"), EscalationQuestion(raised), 0.0)
+    assert item.asks == ("answer", "bash has failed 3 times: make test")
 
 
 async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None:

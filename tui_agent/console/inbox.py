@@ -28,7 +28,8 @@ class Item(NamedTuple):
             case ApprovalQuestion(asked=asked):
                 return "approve", f"{one_line(asked.tool)} {short_input(asked.tool, asked.input)}"
             case EscalationQuestion(asked=raised):
-                return "answer", one_line(raised.question, 300)
+                call = f": {short_input(raised.tool, raised.input)}" if raised.input else ""
+                return "answer", one_line(f"{raised.question}{call}", 300)
             case ServerQuestion(asked=server):
                 if server.purpose == "trust":
                     return "server", one_line(f"start the MCP server {server.server}?", 300)

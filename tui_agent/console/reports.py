@@ -58,7 +58,8 @@ def cost_lines(state: RunState, now: float, width: int) -> list[Line]:
     ]
     if metrics.usage.unpriced:
         calls = counted(metrics.usage.unpriced, "call")
-        rows.append(("", f"{calls} of this run without a known price: the sum is at least this."))
+        known = "" if metrics.usage.cost is None else ": the sum is at least this"
+        rows.append(("", f"{calls} of this run without a known price{known}."))
     return _rows(rows, width)
 
 
