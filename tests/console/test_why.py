@@ -205,6 +205,7 @@ async def test_what_the_timeline_says_of_an_event_is_said_there_too() -> None:
     seq = story.seq
     story.add(RunFinished(outcome=Outcome.ANSWERED)).add(Notice(text="A grade came later."))
     assert explain(Replay.of(story.events), seq).happened == "The customer hung up."
+    assert explain(Replay.of(story.events), seq + 1).happened == "", "the title says that it was answered"
     assert newest_trouble(story.state) == seq + 1, "the end, and no remark after it"
 
 

@@ -245,8 +245,17 @@ def test_a_harness_that_did_not_take_a_reply_is_a_rejected_reply(tmp_path: Path)
     ]
 
 
-@pytest.mark.parametrize("state", [{"open_file": "/w/a.py"}, '{"open_file": "/w/a.py"}\n'])
-def test_an_edit_of_the_open_file_names_it_and_its_text_stands_once(tmp_path: Path, state: Any) -> None:
+@pytest.mark.parametrize(
+    ("state", "named"),
+    [
+        ({"open_file": "/w/a.py"}, {"path": "/w/a.py"}),
+        ('{"open_file": "/x/w/a.py", "working_dir": "/x"}\n', {"path": "w/a.py"}),
+        ({"open_file": "n/a"}, {}),
+    ],
+)
+def test_an_edit_of_the_open_file_names_it_and_its_text_stands_once(
+    tmp_path: Path, state: Any, named: dict[str, str]
+) -> None:
     action = "edit 2:3\nx = 1\ny = 2\nend_of_edit"
     step = {
         "action": f"{action}\n",
@@ -261,8 +270,8 @@ def test_an_edit_of_the_open_file_names_it_and_its_text_stands_once(tmp_path: Pa
     (reply,) = (event for event in events if isinstance(event, ReplyFinished))
     (edit,) = (event for event in events if isinstance(event, ToolSucceeded))
     assert reply.text == ""
-    assert edit.input == {"path": "/w/a.py", "lines": "2:3", "text": "x = 1\ny = 2"}
-    assert edit.changed == ("/w/a.py",)
+    assert edit.input == {**named, "lines": "2:3", "text": "x = 1\ny = 2"}
+    assert edit.changed == (named.get("path", "/w/a.py"),)
 
 
 def test_a_command_that_became_a_call_is_not_said_once_more_in_the_reply(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.incident import incident_name, next_words
+from tui_agent.console.panes.styled_line import fit_middle
 from tui_agent.core import events
 from tui_agent.core.projections.incidents import FORM as REPLY_FORM
 from tui_agent.core.projections.incidents import MODEL
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 _PATIENCE = 40
 """Looks at the journal before an event that is on the screen counts as lost: it is written in the background."""
 
+
+_CALL = 80
+"""Cells of a call that is named beside its count."""
 
 FAR = 5_000
 """Events that are looked at after the one that is asked about."""
@@ -292,9 +296,10 @@ def _happened(event: events.Event, incident: Incident | None) -> str:
 
 
 def _told(state: RunState, seq: int) -> str:
-    """What the timeline says of the event."""
+    """What the timeline says of the event; of an end the title says it."""
     lines = state.timeline.lines
-    return next((lines[place].text for place in range(len(lines) - 1, -1, -1) if lines[place].seq == seq), "")
+    told = (lines[place] for place in range(len(lines) - 1, -1, -1) if lines[place].seq == seq)
+    return next((line.text for line in told if line.kind != "outcome"), "")
 
 
 def _message(event: events.Event) -> str:
@@ -365,7 +370,7 @@ def _attempts(recovery: RecoveryState, key: str) -> str:
         if entry is None:
             return "no call has failed"
         call = f"{entry.tool} {short_input(entry.tool, entry.input)}".strip()
-        of = f"{call}: {_of(entry.count, entry.limit, 'failures')}"
+        of = f"{fit_middle(call, _CALL)}: {_of(entry.count, entry.limit, 'failures')}"
     return f"{of}, blocked" if entry.blocked and not entry.allowed else of
 
 

@@ -872,7 +872,7 @@ async def test_a_message_is_whole_where_there_are_rows_for_it() -> None:
 async def test_nobody_reads_the_note_that_a_policy_would_have_sent_in_a_recording() -> None:
     told = [
         events.SessionStarted(session_id="s", workspace="/w", source="SWE-agent"),
-        events.RunStarted(run=1, task="Go.", policy="combined", model=""),
+        events.RunStarted(run=1, task="Go.", policy="combined", model="", approve=events.Approval.ALL),
         events.NotePrepared(text="Look again."),
     ]
     state = RunState()
@@ -892,3 +892,4 @@ async def test_nobody_reads_the_note_that_a_policy_would_have_sent_in_a_recordin
     async with Stage(StatusLine).run_test() as pilot:
         (line,) = pilot.app.query_one(StatusLine).draw(state, 0.0, 120)
         assert " model ? " in text_of(line)
+        assert "approve all" not in text_of(line), "nobody is asked"

@@ -86,7 +86,7 @@ class StatusLine(Rows):
             _context(state),
             *_sums(state, now),
         ]
-        if (state.session.approve or self.next_approve) == Approval.ALL:
+        if (state.session.approve or self.next_approve) == Approval.ALL and not state.session.recorded:
             fields.append(_Field(4, ["approve all"], "warn"))
         if run.sandbox:
             fields.append(_walls(run.sandbox))

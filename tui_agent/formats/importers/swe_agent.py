@@ -159,8 +159,10 @@ def _open_file(step: Record) -> str:
             state = json.loads(state)
         except (ValueError, RecursionError):
             return ""
-    name = text_at(state, "open_file") if isinstance(state, dict) else ""
-    return "" if name == "n/a" else name
+    if not isinstance(state, dict):
+        return ""
+    name, folder = text_at(state, "open_file"), text_at(state, "working_dir")
+    return "" if name == "n/a" else name.removeprefix(f"{folder}/") if folder else name
 
 
 def _call(action: str, key: str, open_file: str) -> Call:
