@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -16,6 +17,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from tests.console.terminal import LIMIT, ROOT
+from tests.tools.box import wait_until
 from tui_agent.cli import main
 from tui_agent.cli.serve import console_arguments
 from tui_agent.serve import Address, ConsoleServer, refusal
@@ -23,16 +25,25 @@ from tui_agent.serve import Address, ConsoleServer, refusal
 PATHS = ("/", "/ws", "/static/js/textual.js", "/static/", "/download/x", "/nothing")
 
 
+@asynccontextmanager
+async def served(command: str) -> AsyncIterator[Address]:
+    """A server whose consoles are this command."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = Address("127.0.0.1", listening.getsockname()[1])
+        runner = web.AppRunner(await ConsoleServer(command, address).application(), access_log=None)
+        await runner.setup()
+        await web.SockSite(runner, listening).start()
+        try:
+            yield address
+        finally:
+            await runner.cleanup()
+
+
 @pytest_asyncio.fixture
 async def address() -> AsyncIterator[Address]:
     """A server whose consoles end at once."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        address = Address("127.0.0.1", listening.getsockname()[1])
-        runner = web.AppRunner(await ConsoleServer("exec true", address).application(), access_log=None)
-        await runner.setup()
-        await web.SockSite(runner, listening).start()
+    async with served("exec true") as address:
         yield address
-        await runner.cleanup()
 
 
 async def test_nobody_gets_in_without_the_token(address: Address) -> None:
@@ -106,6 +117,36 @@ async def test_a_tab_is_a_console_that_ends_with_the_server(tmp_path: Path) -> N
             assert await server.wait() == 0
     journal = next(state.glob("sessions/*/events.jsonl")).read_text().splitlines()
     assert json.loads(journal[-1])["type"] == "run_finished", "the console closed its session"
+
+
+SLOW_TO_END = "head -c 1 >/dev/null; exec >&- 2>&-; until [ -e {0}/go ]; do sleep 0.02; done; touch {0}/ended"
+"""A console that is asked to end, says nothing more, and has a session to close."""
+
+
+async def test_a_console_whose_tab_was_closed_is_waited_for_when_the_server_ends(tmp_path: Path) -> None:
+    async with served(SLOW_TO_END.format(tmp_path)) as address:
+        cookies = {address.cookie_name: address.cookie}
+        async with (
+            aiohttp.ClientSession(address.origin, cookies=cookies) as browser,
+            browser.ws_connect("/ws", headers={"Origin": address.origin}),
+        ):
+            pass
+        asyncio.get_running_loop().call_later(0.3, (tmp_path / "go").touch)
+    assert (tmp_path / "ended").exists()
+
+
+async def test_a_console_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.serve.PATIENCE", 0.5)
+    pid = tmp_path / "pid"
+    async with served(f"echo $$ > {pid}; exec sleep 600") as address:
+        cookies = {address.cookie_name: address.cookie}
+        async with (
+            aiohttp.ClientSession(address.origin, cookies=cookies) as browser,
+            browser.ws_connect("/ws", headers={"Origin": address.origin}),
+        ):
+            assert await wait_until(lambda: pid.exists() and pid.read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,13 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
-from textual_serve.server import Server
+from textual_serve.app_service import AppService
+from textual_serve.server import Server, to_int
+
+from tui_agent import processes
 
 PATIENCE = 15.0
-"""Seconds that consoles have to close their sessions when the server ends."""
+"""Seconds that a console has to close its session when its tab or the server ends."""
 
 COOKIE_DAYS = 7
 
@@ -81,18 +84,66 @@ class ConsoleServer(Server):
         for tab in tabs:
             tab.cancel()
         if tabs:
-            await asyncio.wait(tabs, timeout=PATIENCE)
+            await asyncio.wait(tabs)
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """One tab: a console until either of them goes."""
+        """One tab: a console until either of them goes, and until the console has ended."""
         tab = asyncio.current_task()
         if tab is None:
             raise web.HTTPServiceUnavailable
+        websocket = web.WebSocketResponse(heartbeat=15)
+        await websocket.prepare(request)
+
+        async def close() -> None:
+            await websocket.close()
+
+        console = _Console(
+            self.command,
+            write_bytes=websocket.send_bytes,
+            write_str=websocket.send_str,
+            close=close,
+            download_manager=self.download_manager,
+            debug=self.debug,
+        )
         self._tabs.add(tab)
         try:
-            return await super().handle_websocket(request)
+            width, height = (to_int(request.query.get(name, ""), 0) for name in ("width", "height"))
+            await console.start(width or 80, height or 24)
+            await self._process_messages(websocket, console)
         finally:
-            self._tabs.discard(tab)
+            try:
+                await processes.uncancelled(console.stop())
+            finally:
+                self._tabs.discard(tab)
+                await websocket.close()
+        return websocket
+
+
+class _Console(AppService):
+    """A console's process; of itself, textual-serve waits for the end of its output alone, unless it is cancelled."""
+
+    _child: processes.Child | None = None
+
+    async def _open_app_process(self, width: int = 80, height: int = 24) -> asyncio.subprocess.Process:
+        command, environment = ["/bin/sh", "-c", self.command], self._build_environment(width, height)
+        self._child = await processes.start(command, env=environment)
+        self._process, self._stdin = self._child.process, self._child.process.stdin
+        return self._process
+
+    async def stop(self) -> None:
+        """Have it close its session, and wait until it has ended; by force once that takes too long."""
+        if self._child is None:
+            return
+        asked = asyncio.ensure_future(super().stop())
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await asyncio.wait([asked])
+                await self._child.output(limit=0)  # which nobody reads any more, and would hold it up
+        except TimeoutError:
+            pass
+        finally:
+            await self._child.end()
+            await asyncio.gather(asked, return_exceptions=True)
 
 
 def guard(address: Address) -> Middleware:
