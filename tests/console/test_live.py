@@ -26,11 +26,17 @@ from tui_agent.console.tab import Tab
 from tui_agent.core.events import (
     EscalationRaised,
     Fault,
+    IterationFinished,
+    IterationStarted,
     Mode,
     ModeChanged,
     ModelFaulted,
     ReplyDelta,
+    ReplyFinished,
     RunStarted,
+    ToolCall,
+    ToolStarted,
+    ToolSucceeded,
 )
 from tui_agent.core.names import FaultKind
 from tui_agent.core.state import RunState
@@ -561,6 +567,37 @@ async def test_panes_that_have_no_room_at_the_side_come_back_where_there_is_and_
         console.screen.action_panes("full")
         await console.until(lambda: "Trends" in console.shown())
         assert kept == ["side", "side", "strip", "strip"]
+
+
+async def test_a_text_is_found_in_the_conversation_and_gone_to() -> None:
+    async with live((80, 24)) as console:
+        console.session.start("make the kettle whistle")
+        for number in range(1, 12):
+            call = ToolCall(id=f"c{number}", name="read_file", arguments="")
+            output = "\n".join([*(f"row {row}" for row in range(30)), f"needle {number}"])
+            console.session.record(
+                ReplyFinished(text=f"Reply {number}.", model="m", calls=(call,)),
+                ToolStarted(call_id=call.id, tool="read_file", input={"path": f"p{number}"}),
+                ToolSucceeded(
+                    call_id=call.id, tool="read_file", input={"path": f"p{number}"}, content=output
+                ),
+                IterationFinished(iteration=number),
+                IterationStarted(iteration=number + 1),
+            )
+        await console.until(lambda: "Reply 11." in console.shown())
+        await console.press("ctrl+f")
+        await console.until(lambda: "Find in this conversation" in console.shown())
+        await console.type("needle 3")
+        await console.until(lambda: "needle 3" in console.shown() and "Reply" not in console.shown())
+        await console.press("enter")
+        await console.until(lambda: "Find in this" not in console.shown() and "needle 3" in console.shown())
+        await console.say("/find KETTLE")
+        await console.until(
+            lambda: "make the kettle whistle" in console.shown() and " you " in console.shown()
+        )
+        await console.press("enter")
+        await console.until(lambda: "» make the kettle whistle" in console.shown())
+        assert console.screen.focused is console.screen.prompt
 
 
 async def test_folding_follows_the_terminals_size() -> None:

@@ -450,3 +450,22 @@ async def test_the_keys_of_the_replay_are_the_operators(
             assert ("n", "Next error; with Shift the one before") in replay_rows()
     finally:
         use_keys({})
+
+
+async def test_a_text_of_the_whole_session_is_found_and_gone_to(saved: Path, tmp_path: Path) -> None:
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        player = screen.player
+        assert player is not None
+        await until(pilot, lambda: player.replay.ready)
+        player.playing = False
+        await pilot.press("home", "ctrl+f")
+        await until(pilot, lambda: "Find in this conversation" in picture(screen.app))
+        await pilot.press(*"ninja")
+        await until(pilot, lambda: "Use ninja." in picture(screen.app))
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.app.screen is screen and "Use ninja." in picture(screen.app))
+        assert (player.position, player.playing) == (22, False)
+        await pilot.press("home", "ctrl+f")
+        await until(pilot, lambda: "Find in this conversation" in picture(screen.app))
+        await pilot.press(*"i", "space", *"build", "enter")
+        await until(pilot, lambda: player.position == 15)

@@ -138,6 +138,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("plan", "Open or close the model's plan", key="f7", replay=True),
     Command("next-pane", "Go to the next recovery pane", key="f3", replay=True),
     Command("jump", "Jump to a pane", "[PANE]", key="ctrl+o", replay=True),
+    Command(
+        "find",
+        "Find a text in the conversation; Enter goes to where it stands",
+        "[TEXT]",
+        key="ctrl+f",
+        replay=True,
+    ),
     Command("history", "Look through earlier prompts", key="ctrl+r"),
     Command("editor", "Write the prompt in your editor ($VISUAL, $EDITOR)", key="ctrl+g"),
     Command(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tui_agent.console.tab import Standing
     from tui_agent.console.tab_row import TabRow
     from tui_agent.console.why import Why
+    from tui_agent.core.projections.conversation import Conversation
     from tui_agent.core.state import RunState
     from tui_agent.store.fork_session import ForkChoice
 
@@ -112,6 +113,8 @@ class DashboardScreen(Tab):
         self.splash = Splash()
         self.dashboard: Dashboard | None = None
         self.status: StatusLine | None = None
+        self._sought = ""
+        """The text that was found last."""
 
     @property
     def state(self) -> RunState | None:
@@ -350,6 +353,28 @@ class DashboardScreen(Tab):
 
         focused = "" if self.focused is None else self.focused.id or ""
         self.app.push_screen(HelpScreen(focused, replay=self.replays), mode=self.id)
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """What a text can be found in."""
+        return None if self.state is None else self.state.conversation
+
+    @work(group="commands")
+    async def action_find(self, text: str = "") -> None:
+        """Find a text in the conversation, and go to where it stands."""
+        from tui_agent.console.screens.find import FindScreen
+
+        if self.conversation is not None:
+            chosen = await self.ask(FindScreen(self.conversation.entries, text or self._sought))
+            if chosen is not None:
+                seq, self._sought = chosen
+                # Where a line is wrapped within the text, the row that has most of its words.
+                self.show_event(seq, [self._sought, *self._sought.split()] if self._sought else [])
+
+    def show_event(self, seq: int, words: Sequence[str]) -> None:
+        if seq and self.dashboard is not None:
+            self.draw()
+            self.dashboard.go_to(seq, words)
 
     def action_context(self) -> None:
         """What fills the model's window now."""

@@ -168,11 +168,6 @@ class LiveScreen(SettingsCommands):
         if self.card_host is not None:
             self.card_host.came_back()
 
-    def show_event(self, seq: int, words: Sequence[str]) -> None:
-        if seq and self.dashboard is not None:
-            self.draw()
-            self.dashboard.go_to(seq, words)
-
     def go_to_question(self, question: AnyQuestion) -> None:
         if self.card_host is not None:
             self.card_host.bring(question)

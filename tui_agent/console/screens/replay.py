@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tui_agent.console.startup import Recorded
     from tui_agent.console.tab import Standing
     from tui_agent.console.why import Why
+    from tui_agent.core.projections.conversation import Conversation
     from tui_agent.core.state import RunState
     from tui_agent.store.errors import JournalError
     from tui_agent.store.recordings import Recording
@@ -46,6 +47,7 @@ def own_hints() -> list[Hint]:
         *(Hint(key_label(keys[name]), name, keys[name]) for name in ("error", "verdict", "escalation")),
         Hint(speed, "speed", keys["faster"] or keys["slower"]),
         Hint(key_label(keys["fork"]), "fork", keys["fork"]),
+        *key_hints("find"),
     ]
     return [hint for hint in hints if hint.key]
 
@@ -60,6 +62,11 @@ def _stop_bindings() -> list[BindingType]:
             back = with_shift(action.key)
             made.append(Binding(back, f"stop_at('{kind}', True)", action.help, id=f"{action.name}-back"))
     return made
+
+
+def _shows(state: RunState, seq: int) -> bool:
+    """Whether the block of an event is complete."""
+    return any(entry.seq == seq for entry in reversed(state.conversation.entries))
 
 
 class _LeftError(Exception):
@@ -112,6 +119,25 @@ class ReplayScreen(DashboardScreen):
     @property
     def state(self) -> RunState | None:
         return None if self.player is None else self.player.state
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """As it is at the end, as far as the session was read."""
+        return (
+            None
+            if self.player is None
+            else self.player.replay.state_at(self.player.replay.reached).conversation
+        )
+
+    def show_event(self, seq: int, words: Sequence[str]) -> None:
+        """Go there; where the block is not complete yet, on to the event that completes it."""
+        player = self.player
+        if player is None or not seq:
+            return
+        while not player.at_end and not _shows(player.state, seq):
+            player.step(max(1, seq - player.position))
+        self._plan(0.0)
+        super().show_event(seq, words)
 
     def time_of(self, state: RunState) -> float:
         return state.at if self.player is None else self.player.now

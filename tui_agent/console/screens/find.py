@@ -1,0 +1,85 @@
+"""Looking for a text in a conversation: every block that has it, newest first, by the first line that does.
+
+It knows entries only; where a block stands is found by the screen that asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from textual.widgets import Input
+
+from tui_agent.console.screens.pick import PickScreen, Row
+from tui_agent.core.projections.entries import CallEntry, Entry, FaultEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LISTED = 200
+"""Blocks that are listed at most."""
+
+LEAD = 30
+"""Characters of a line that are shown before what was found in it."""
+
+UNSAID = frozenset({"kind", "call_id", "key", "rule", "output_file", "fresh", "model", "severity", "source"})
+"""Texts of an entry that its block does not show."""
+
+WHO = {"operator": "you", "own_command": "your command", "reply": "the model", "fault": "model fault"}
+"""Kinds of entries that are not named as such."""
+
+
+class FindScreen(PickScreen):
+    """Dismissed with the event of a block and the text that was looked for, or None."""
+
+    def __init__(self, entries: Iterable[Entry], sought: str = "") -> None:
+        super().__init__("Find in this conversation", ())
+        self._said: list[tuple[Entry, str]] = []
+        for entry in entries:
+            text = said(entry)
+            # A run's answer is its last reply.
+            if text and not (self._said and self._said[-1][1] == text):
+                self._said.append((entry, text))
+        self._sought = sought
+
+    def on_mount(self) -> None:
+        """What was looked for last is looked for again, until something else is typed."""
+        super().on_mount()
+        field = self.query_one(Input)
+        field.value = self._sought
+        field.select_all()
+
+    def _search(self, typed: str) -> None:
+        sought = typed.strip().lower()
+        found: list[Row] = []
+        for entry, text in reversed(self._said):
+            if sought in text.lower():
+                found.append(Row(first_line(text, sought), _place(entry), (entry.seq, sought)))
+            if len(found) == LISTED:
+                break
+        self._list.put(found)
+
+
+def said(entry: Entry) -> str:
+    """What a block shows, as it came."""
+    texts = []
+    if isinstance(entry, CallEntry):
+        texts.append(" ".join([entry.tool, *map(str, entry.input.values())]))
+    if isinstance(entry, FaultEntry):
+        texts.append(entry.fault.message)
+    named = (getattr(entry, field.name) for field in fields(entry) if field.name not in UNSAID | {"tool"})
+    return "\n".join([*texts, *(value for value in named if type(value) is str and value)])
+
+
+def first_line(text: str, sought: str) -> str:
+    """The first line that has the text (in small letters), from shortly before it on; never an empty one."""
+    lines = [line for line in text.split("\n") if line.strip() and sought in line.lower()]
+    line = lines[0] if lines else ""
+    cut = max(0, line.lower().find(sought) - LEAD)
+    return f"…{line[cut:]}" if cut else line
+
+
+def _place(entry: Entry) -> str:
+    kind = str(getattr(entry, "kind", ""))
+    step = f"step {entry.iteration} · " if entry.iteration else ""
+    return f"{step}{WHO.get(kind, kind)}"
