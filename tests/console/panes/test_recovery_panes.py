@@ -611,6 +611,18 @@ async def test_a_question_about_something_else_is_no_part_of_the_story() -> None
         assert "if it fails again: " in rows[2]
 
 
+async def test_a_run_that_goes_in_circles_without_a_failure_is_not_well() -> None:
+    story = Story().run("Go.")
+    for _ in range(4):
+        story.ask_model()
+        (call,) = story.reply("", ("bash", {"command": "cat README.md"}))
+        story.succeed(call, "hi").judge()
+    text = await text_at(IncidentStrip, story, (120, 40))
+    assert text.strip() == "→ Stuck: the same call of bash with the same outcome again and again"
+    story.add(events.EscalationRaised(id="e", question="Still stuck: the same call", source="stuck"))
+    assert (await text_at(IncidentStrip, story, (120, 40))).strip() == "▲ Still stuck: the same call"
+
+
 async def test_a_model_that_fails_has_a_ladder_of_its_own() -> None:
     rows = (await text_at(IncidentStrip, backing_off(), (150, 40))).split("\n")
     assert rows[1:] == ["  step 1 ✗──✗", "  [RETRY] › ask"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.confidence import next_step
-from tui_agent.console.panes.glyphs import OUTCOMES, STRATEGIES
+from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, STRATEGIES
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.rows import Rows
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit_middle, justified, width_of
@@ -73,7 +73,8 @@ class IncidentStrip(Rows):
     def draw(self, state: RunState, now: float, width: int) -> list[Line]:
         """Up to three lines while something is wrong and the run goes on, else one."""
         incident = state.metrics.incidents.current
-        if incident is None or not state.running or _is_past(state, incident):
+        without = state.escalation is not None and _stuck(state) is not None
+        if incident is None or without or not state.running or _is_past(state, incident):
             return [_calm(state, width)]
         if self.app.size.height < ROOMY:
             lines = [_what(state, incident, width), _ladder(state, incident, width)]
@@ -119,7 +120,9 @@ def _calm(state: RunState, width: int) -> Line:
     recovered = incidents.recovered[-1] if incidents.recovered else None
     recovery = None if recovered is None else recovered.recovery
     recently = recovery is not None and state.run.iteration - recovery.iteration <= FADING
-    ended = state.run.outcome
+    ended, stuck = state.run.outcome, _stuck(state)
+    if stuck is not None:
+        parts.append((stuck,))
     if ended is not None:
         sign = OUTCOMES[ended]
         parts.append((Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold"),))
@@ -128,14 +131,14 @@ def _calm(state: RunState, width: int) -> Line:
     elif incidents.open:
         left = f"{counted(len(incidents.open), 'problem')} left open"
         parts.append((Span(left if ended is not None else f"○ {left}", "warn"),))
-    elif ended is None:
+    elif ended is None and stuck is None:
         well = (Span("✓ ", "ok"), Span("all is well", "muted"))
         parts.append(well if state.run.number else (Span("○ nothing has failed yet", "muted"),))
     if incidents.failures:
         counts = f"{counted(incidents.failures, 'failure')}, {incidents.recoveries} recovered"
         parts.append((Span(counts, "muted"),))
     cognition = state.recovery.policy.cognition
-    if state.running and cognition != "off" and not _silent(state):
+    if state.running and cognition != "off" and stuck is None and not _silent(state):
         parts.append(next_step(state))
         strategy = str(state.recovery.cognition.strategy).upper()
         if strategy != "CONTINUE":
@@ -143,6 +146,19 @@ def _calm(state: RunState, width: int) -> Line:
     if state.note is not None:
         parts.append((Span(f"→ {_note_words(state)}", "note"),))
     return _fitted(parts, width)
+
+
+def _stuck(state: RunState) -> Span | None:
+    """What goes wrong without a failure: the question that is open about it, or that the run goes in circles."""
+    asked, verdict = state.escalation, state.verdict
+    if asked is not None:
+        about_none = asked.source not in {"ask_operator", "budget"}
+        if about_none and not state.metrics.incidents.asked_about:
+            return Span(f"▲ {one_line(asked.question)}", "operator bold")
+    elif state.running and verdict is not None and verdict.detector == "stuck" and verdict.level.rank:
+        sign = LEVELS[str(verdict.level)]
+        return Span(f"{sign.glyph} {one_line(verdict.reason)}", f"{sign.role} bold")
+    return None
 
 
 def _silent(state: RunState) -> bool:
