@@ -98,6 +98,8 @@ async def test_questions_verdicts_and_outcomes_are_explained_too(
     why = explain(replay, seqs(events, kind)[-1])
     assert why.title
     assert why.counts
+    if kind is EscalationRaised:
+        assert why.happened == "the operator was asked about read_file missing.py"
     if kind is RunFinished:
         assert why.next == "", "an answer is no failure"
 

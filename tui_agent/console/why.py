@@ -289,7 +289,8 @@ def _happened(event: events.Event, incident: Incident | None) -> str:
         case events.VerdictReached():
             return f"{event.detector}: {event.reason}" if event.detector else event.reason
         case events.EscalationRaised():
-            return "the operator was asked"
+            call = f" about {event.tool} {short_input(event.tool, event.input)}" if event.input else ""
+            return f"the operator was asked{call}"
         case events.EscalationAnswered():
             return event.in_words if event.unasked else f"the operator answered: {event.in_words}"
     return ""

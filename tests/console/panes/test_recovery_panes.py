@@ -624,7 +624,10 @@ async def test_a_run_that_goes_in_circles_without_a_failure_is_not_well() -> Non
 
 
 async def test_a_model_that_fails_has_a_ladder_of_its_own() -> None:
-    rows = (await text_at(IncidentStrip, backing_off(), (150, 40))).split("\n")
+    story = backing_off().add(
+        events.NotePrepared(text=NOTE)
+    )  # about what failed before, and not about the model
+    rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
     assert rows[1:] == ["  step 1 ✗──✗", "  [RETRY] › ask"]
 
 

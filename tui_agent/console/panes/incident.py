@@ -208,12 +208,16 @@ def _what(state: RunState, incident: Incident, width: int) -> Line:
 
 def _course(state: RunState, incident: Incident, width: int) -> Line:
     """Each failure with its step, what was done about it, and where it stands; the newest ones that fit."""
+    from tui_agent.core.projections.incidents import MODEL
+
     ends: list[Span] = []
     if _asks_about(state, incident):
         ends = [Span("──▶ ", "operator"), Span("you", "operator bold")]
     elif incident.refused:
         ends = [Span(f"── ⊘ not run again ×{incident.refused}", "blocked")]
-    elif state.note is not None and incident.newest.iteration == state.run.iteration:
+    elif (
+        state.note is not None and incident.key != MODEL and incident.newest.iteration == state.run.iteration
+    ):
         ends = [Span("──▶ ", "note"), Span(_note_words(state), "note")]
     course = incident.course
     while course:
