@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from textual.events import Key, Paste
 from textual.geometry import Region
 
 from tests.console.live_harness import live
+from tests.console.panes.stories import Story
 from tui_agent.console.cards import answer_field
 from tui_agent.console.cards.approval import ApprovalCard, subject
 from tui_agent.console.cards.card_body import CardBody, Passage
@@ -20,9 +23,12 @@ from tui_agent.core.events import (
     Event,
     Failure,
     FailureKind,
+    Fault,
+    FaultKind,
     IterationFinished,
     IterationStarted,
     Mode,
+    ModelFaulted,
     ReplyFinished,
     RunStarted,
     ToolCall,
@@ -736,3 +742,30 @@ async def test_a_paste_into_the_answer_comes_once_and_with_all_its_lines() -> No
         field.post_message(Paste("pasted one\r\npasted two\rpasted three"))
         await console.until(lambda: field.value)
         assert field.value == "pasted one pasted two pasted three"
+
+
+def test_a_question_about_the_model_names_the_tries_of_that_call_alone() -> None:
+    story = Story().run("Go.")
+
+    def fault(message: str, attempt: int, action: Literal["retry", "ask"]) -> None:
+        story.ask_model(attempt=attempt)
+        about = Fault(kind=FaultKind.RATE_LIMIT, message=message)
+        story.add(
+            ModelFaulted(
+                fault=about, iteration=story.iteration, attempt=attempt, model=story.model, action=action
+            )
+        )
+
+    fault("mended since", 1, "retry")
+    story.ask_model(attempt=2)
+    (call,) = story.reply("", ("bash", {"command": "ls"}))
+    story.succeed(call, "a").judge()
+    fault("slow down", 1, "retry")
+    fault("slow down", 2, "retry")
+    fault("no more today", 3, "ask")
+    asked = EscalationRaised(id="e", question="?", source="model")
+    assert attempts_before(story.add(asked).state, asked) == [
+        Attempt("gpt-5-mini, try 1", "slow down"),
+        Attempt("gpt-5-mini, try 2", "slow down"),
+        Attempt("gpt-5-mini, try 3", "no more today"),
+    ]

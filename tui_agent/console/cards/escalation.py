@@ -272,7 +272,9 @@ def tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
 
 
 def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
-    """The failures that led to the question, oldest first: of the same call where it is about one."""
+    """The failures that led to the question, oldest first: of the same call where it is about one, of a model call
+    its tries.
+    """
     from tui_agent.core.projections.entries import CallEntry, CallState, FaultEntry, OperatorEntry
 
     conversation = state.conversation
@@ -289,7 +291,8 @@ def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
                     what = f"step {entry.iteration}" if asked.tool else called
                     found.append(Attempt(what, entry.failure.message if entry.failure else entry.content))
             case FaultEntry() if asked.source == "model":
-                found.append(Attempt(f"{entry.model}, try {entry.attempt}", entry.fault.message))
+                tries = [*entry.earlier, entry][-ATTEMPTS_SHOWN:]
+                return [Attempt(f"{one.model}, try {one.attempt}", one.fault.message) for one in tries]
             case _:
                 pass
         if len(found) == ATTEMPTS_SHOWN:
