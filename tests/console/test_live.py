@@ -642,6 +642,17 @@ async def test_leaving_asks_while_a_run_goes_on_and_closes_the_session() -> None
     assert console.app.return_code == 0
 
 
+@pytest.mark.parametrize("key", ["escape", "s", "enter"])
+async def test_a_letter_that_answers_nothing_leaves_a_question_as_it_was(key: str) -> None:
+    async with live() as console:
+        console.session.start()
+        await console.press("ctrl+q")
+        await console.opens(LeaveScreen)
+        await console.press("x", "right", "right", "left" if key == "enter" else "right", key)
+        await console.until(lambda: console.app.screen is console.screen)
+        assert ("close",) not in console.session.done
+
+
 async def test_leaving_without_a_run_asks_nothing() -> None:
     async with live() as console:
         await console.press("ctrl+q")

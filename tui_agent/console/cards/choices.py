@@ -52,8 +52,10 @@ class Choices(Widget, can_focus=True):
 
         step: int
 
-    def __init__(self, choices: Sequence[Choice]) -> None:
+    def __init__(self, choices: Sequence[Choice], *, beside_text: bool = True) -> None:
+        """`beside_text`: a letter that takes no choice begins a text elsewhere; else it does nothing."""
         super().__init__()
+        self._beside_text = beside_text
         self.choices = tuple(Choice(key, one_line(label, 200), value) for key, label, value in choices)
         self.chosen = 0
         self._typed_on = False
@@ -125,7 +127,7 @@ class Choices(Widget, can_focus=True):
             self.post_message(self.Picked(self.choices[self.chosen].value))
         elif by_key is not None:
             self.post_message(self.Picked(by_key.value))
-        elif event.is_printable and event.character is not None:
+        elif self._beside_text and event.is_printable and event.character is not None:
             self._typed_on = True
             self.post_message(self.Stray(event.character))
         else:

@@ -48,7 +48,7 @@ class AskScreen(FramedScreen[bool]):
     def inside(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
             yield Static(Content(self._text))
-        yield Choices(self._choices)
+        yield Choices(self._choices, beside_text=False)
 
     def on_mount(self) -> None:
         """The choice has the keys."""

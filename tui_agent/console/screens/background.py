@@ -47,7 +47,7 @@ class BackgroundScreen(FramedScreen[str]):
             )
             yield Static(line)
         stops = [Choice(str(n), f"stop {one.id}", one.id) for n, one in enumerate(self._commands, start=1)]
-        yield Choices([Choice("c", "close", ""), *stops])
+        yield Choices([Choice("c", "close", ""), *stops], beside_text=False)
 
     def on_mount(self) -> None:
         """The choice has the keys."""
