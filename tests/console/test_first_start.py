@@ -96,6 +96,23 @@ async def test_a_model_that_is_written_is_taken_with_the_address_behind_it(
         )
 
 
+async def test_a_model_that_was_chosen_once_is_offered_first_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with first_start(NOTHING, tmp_path, monkeypatch) as (app, pilot):
+        await pilot.press(*"openai/mine http://127.0.0.1:9/v1", "enter")
+        await until(pilot, lambda: app.opened is not None)
+    async with first_start(SOMETHING, tmp_path, monkeypatch) as (app, pilot):
+        await until(pilot, lambda: "▌ openai/mine   chosen last time · http://127.0.0.1:9/v1" in picture(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.opened is not None)
+        assert app.opened is not None
+        assert (app.opened.settings.model, app.opened.settings.api_base) == (
+            "openai/mine",
+            "http://127.0.0.1:9/v1",
+        )
+
+
 async def test_where_nothing_is_found_it_says_what_to_do_and_offers_the_demo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from tui_agent.console import preferences
 from tui_agent.console.screens.pick import Row
 from tui_agent.quantities import compact
 
 if TYPE_CHECKING:
+    from tui_agent.config.settings import Settings
     from tui_agent.models.catalogue import KnownModel
     from tui_agent.models.discovery import Discovery
 
@@ -35,6 +37,22 @@ def offers(found: Discovery) -> Iterator[Row]:
     for provider in found.providers:
         for model in provider.models:
             yield Row(model.name, f"{provider.variable} is set · {_facts(model)}", Offer(model.name))
+
+
+def remember_model(settings: Settings) -> None:
+    """Keep the model that was chosen at the start for the next one, with its server; not with a password in it."""
+    address = settings.api_base or ""
+    if "@" not in address:
+        preferences.save(settings.state_dir, model=settings.model, api_base=address)
+
+
+def used_last(settings: Settings) -> Row | None:
+    """The model that was chosen at an earlier start."""
+    kept = preferences.load(settings.state_dir)
+    model, address = kept.get("model", ""), kept.get("api_base", "")
+    if not model:
+        return None
+    return Row(model, f"chosen last time{f' · {address}' if address else ''}", Offer(model, address))
 
 
 def as_written(typed: str) -> Row | None:

@@ -216,6 +216,10 @@ class ConsoleApp(SessionApp):
                 raise
             screen.arguments = chosen
             opened = await open_live(chosen, screen.operator, screen.show_end)
+            if chosen.demo is None:
+                from tui_agent.console.model_offers import remember_model
+
+                await asyncio.to_thread(remember_model, opened.settings)
         screen.opened = opened
         settings = opened.settings
         if settings.theme in self.theme_names and len(self.tabs) == 1:
@@ -242,13 +246,16 @@ class ConsoleApp(SessionApp):
     async def _choose_model(self, screen: LiveScreen) -> ConsoleArguments | None:
         """A first start: offer what was found, and the demo. None: the operator chose nothing."""
         from tui_agent.config.settings import load_settings
-        from tui_agent.console.model_offers import DEMO, Offer, as_written, offers
+        from tui_agent.console.model_offers import DEMO, Offer, as_written, offers, used_last
         from tui_agent.console.screens.pick import PickScreen, Row
         from tui_agent.models.discovery import discover
 
         arguments = screen.arguments
         settings = await asyncio.to_thread(load_settings, arguments.overrides, arguments.config)
         found = list(offers(await discover(settings, os.environ)))
+        last = await asyncio.to_thread(used_last, settings)
+        if last is not None:
+            found = [last, *(row for row in found if row.value != last.value)]
         demo = Row("demo", "a scripted model, real tools: no key, no network", DEMO)
         remark = 'No model is chosen yet. Keep one with `model = "…"` in config.toml, or --model NAME.'
         if not found:
