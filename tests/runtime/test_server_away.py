@@ -97,6 +97,7 @@ async def test_a_server_that_stays_away_is_waited_for_a_minute_and_then_the_oper
     finished = await asyncio.wait_for(session.wait(), 60)
     await session.close()
     assert finished is not None
+    assert finished.rule == "operator.partial", "as it was answered"
     assert 60 <= sum(waits) <= 180
     (asked,) = operator.raised
     assert asked.rule == "model.ask"

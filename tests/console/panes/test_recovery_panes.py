@@ -31,7 +31,7 @@ from tui_agent.console.panes import (
     TrendsPane,
 )
 from tui_agent.console.panes.confidence import confidence_role
-from tui_agent.console.panes.glyphs import SPARKS, pips
+from tui_agent.console.panes.glyphs import OUTCOMES, SPARKS, pips
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.incident import LOUD
 from tui_agent.console.panes.status import mode_of
@@ -666,6 +666,12 @@ async def test_the_strip_is_one_calm_line_when_all_is_well() -> None:
         getattr(story, outcome)(call, PYTEST).judge()
     text = await text_at(IncidentStrip, story, (120, 40))
     assert text.startswith("✓ RECOVERED bash pytest -q · 1 failure, 1 recovered · next step ")
+
+
+@pytest.mark.parametrize("outcome", events.Outcome)
+async def test_each_outcome_has_its_sign_in_the_timeline(outcome: events.Outcome) -> None:
+    story = Story().run("Go.").add(events.RunFinished(outcome=outcome))
+    assert f"{OUTCOMES[outcome].glyph} outcome" in await text_at(TimelinePane, story, (80, 8))
 
 
 async def test_after_the_run_the_strip_says_how_it_ended() -> None:

@@ -278,7 +278,7 @@ def _sign(line: TimelineLine) -> Sign:
     if line.level is not None:
         return LEVELS.get(str(line.level), LEVELS["continue"])
     if line.kind == "outcome":
-        sign = OUTCOMES.get(line.text.partition(":")[0])
+        sign = OUTCOMES.get(line.text.partition(":")[0].replace(" ", "_"))
         return Sign(sign.glyph, "outcome", sign.role) if sign else TIMELINE["outcome"]
     return TIMELINE.get(line.kind, TIMELINE["notice"])
 

@@ -130,7 +130,7 @@ def _after_fault_question(state: RunState, fault: events.ModelFaulted) -> Step:
         return Record((asked,))
     if answer.choice not in {"retry", "answer", "edit"}:
         reason = fault.reason or model_faults.fault_words(fault.fault)
-        rule = Rule.OPERATOR_STOP if answer.by == "operator" else Rule.MODEL_ASK
+        rule = answer.rule or Rule.OPERATOR_STOP if answer.by == "operator" else Rule.MODEL_ASK
         return Record((events.StopRequested(reason=reason, outcome=events.Outcome.MODEL_FAILED, rule=rule),))
     named = answer.text.strip()
     if named and choice_of(answer) != "retry" and named != run.model:
