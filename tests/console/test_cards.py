@@ -171,10 +171,10 @@ async def test_a_broken_draft_is_not_where_the_next_opening_begins() -> None:
         assert "content" in console.shown()
         console.card.query("TextArea").last().load_text("{")
         await console.press("ctrl+s")
-        assert "mode: Not JSON" in console.shown()
+        await console.until(lambda: "mode: Not JSON" in console.shown())
         await console.press("escape", "e")
-        await console.until(lambda: console.card.query("TextArea").last().text == "3")
-        assert "Not JSON" not in console.shown()
+        await console.until(lambda: [area.text for area in console.card.query("TextArea")] == texts)
+        await console.until(lambda: "Not JSON" not in console.shown())
 
 
 async def test_a_text_in_which_something_hides_is_edited_as_json() -> None:
