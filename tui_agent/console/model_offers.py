@@ -36,7 +36,8 @@ def offers(found: Discovery) -> Iterator[Row]:
             yield Row(served.name, about, Offer(served.name, server.api_base))
     for provider in found.providers:
         for model in provider.models:
-            yield Row(model.name, f"{provider.variable} is set · {_facts(model)}", Offer(model.name))
+            about = " · ".join(filter(None, (_facts(model), f"{provider.variable} is set")))
+            yield Row(model.name, about, Offer(model.name))
 
 
 def remember_model(settings: Settings) -> None:
