@@ -99,6 +99,16 @@ async def test_an_own_command_is_run_shown_once_and_goes_with_the_next_message(t
         assert tasks[-1].messages[0]["content"] == "And now?"
 
 
+async def test_a_long_own_command_leaves_its_time_and_its_key_on_its_line(tmp_path: Path) -> None:
+    async with real_live(tmp_path, [FINISH], size=(80, 24)) as console:
+        await console.say("!sleep 300; echo " + "word " * 30)
+        await console.until(lambda: "$ sleep 300" in console.shown())
+        [line] = [line for line in console.shown().splitlines() if "$ sleep 300" in line]
+        assert line.rstrip().endswith("s  Esc interrupt")
+        await console.press("escape")
+        await console.until(lambda: "Esc interrupt" not in console.shown())
+
+
 async def test_an_own_command_shows_what_it_prints_while_it_runs_and_esc_interrupts_it(
     tmp_path: Path,
 ) -> None:

@@ -37,16 +37,15 @@ class OwnOutput(Static):
         if run is None:
             return
         turning = None if self.app.animation_level == "none" else monotonic()
-        head = (
-            f"{spinner(turning)} $ {revealed_line(run.command, 60)}  {whole_seconds(monotonic() - run.began)}"
-        )
-        interrupt = key_line((shown_key("interrupt"), "interrupt"))
         lines = [line for line in sanitize(run.printed).split("\n") if line.strip()][-SHOWN:]
         width = max(1, self.content_region.width or self.app.size.width - 2)
+        sign, since = f"{spinner(turning)} $ ", f"  {whole_seconds(monotonic() - run.began)}"
+        interrupt = Content("  ") + key_line((shown_key("interrupt"), "interrupt"))
+        command = revealed_line(run.command, max(8, width - len(sign + since) - interrupt.cell_length - 1))
         self.update(
             Content("\n").join(
                 [
-                    Content.assemble((head, "$text-accent"), "  ", interrupt),
+                    Content.assemble((f"{sign}{command}{since}", "$text-accent"), interrupt),
                     *(Content(line).truncate(width, ellipsis=True) for line in lines),
                 ]
             )
