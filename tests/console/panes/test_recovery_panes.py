@@ -545,6 +545,27 @@ async def test_the_strip_tells_the_open_incident_as_one_story() -> None:
     assert rows[2].endswith("if it fails again: you are asked")
 
 
+@pytest.mark.parametrize(
+    ("width", "often"),
+    [
+        (150, "the same error 2 times · 1 other problem open"),
+        (122, "the same error 2 times · +1 open"),
+        (101, "2× · +1 open"),
+    ],
+)
+async def test_how_often_it_failed_takes_no_room_from_what_failed(width: int, often: str) -> None:
+    story = Story().run("Go.")
+    for command in ("make", "python3 -m unittest", "python3 -m unittest"):
+        story.ask_model()
+        (call,) = story.reply("", ("bash", {"command": command}))
+        story.fail(call, PYTEST).judge()
+    first = (await text_at(IncidentStrip, story, (width, 40))).split("\n")[0]
+    assert first.startswith(
+        "✗ bash python3 -m unittest  ModuleNotFoundError: No module named 'statistics_helpers'  "
+    )
+    assert first.endswith(f"  {often}")
+
+
 async def test_the_ladder_has_the_rungs_of_the_policy_alone() -> None:
     story = Story("funnelcanary").run("Go.")
     story.ask_model()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from rich.cells import cell_len
+
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.confidence import next_step
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, STRATEGIES
@@ -184,26 +186,31 @@ def incident_name(incident: Incident) -> str:
 
 
 def _what(state: RunState, incident: Incident, width: int) -> Line:
-    """The call, why it fails, and how often it failed so."""
-    often = "" if incident.same < 2 else f"the same error {incident.same} times"
-    others = len(state.metrics.incidents.open) - 1
-    more = f"{counted(others, 'other problem')} open" if others else ""
-    if width < _WIDE:
-        often = f"{incident.times}×" if incident.times > 1 else ""
-        more = f"+{others} open" if others else ""
-    elif incident.times > incident.same:
-        often = f"{often}, {incident.times} in all" if often else f"{incident.times} failures in all"
-    right = tuple(
-        Span(text, "warn") for text in (" · ".join(part for part in (often, more) if part),) if text
-    )
-    room = max(8, width - width_of(right) - 3)
-    name = fit_middle(incident_name(incident), max(8, room * 2 // 5))
+    """The call, why it fails, and how often it failed so, in words where they take no room from what fails."""
+    said = headline(incident.newest.message)
+    name = incident_name(incident)
+    forms = _how_often(state, incident)[0 if width >= _WIDE else -1 :]
+    taken = cell_len(name) + cell_len(said) + 7
+    right = next((form for form in forms if taken + cell_len(form) <= width), forms[-1])
+    room = max(8, width - cell_len(right) - 3)
     left = (
         Span("✗ ", "error bold"),
-        Span(f"{name}  ", "bold"),
-        Span(headline(incident.newest.message), "error"),
+        Span(f"{fit_middle(name, max(8, room * 2 // 5))}  ", "bold"),
+        Span(said, "error"),
     )
-    return justified(left, right, width, 2)
+    return justified(left, (Span(right, "warn"),) if right else (), width, 2)
+
+
+def _how_often(state: RunState, incident: Incident) -> list[str]:
+    """How often it failed and what else is open: in words, shorter, and in signs."""
+    words = f"the same error {incident.same} times" if incident.same > 1 else ""
+    if incident.times > incident.same:
+        words = f"{words}, {incident.times} in all" if words else f"{incident.times} failures in all"
+    sign = f"{incident.times}×" if incident.times > 1 else ""
+    others = len(state.metrics.incidents.open) - 1
+    named, signed = (f"{counted(others, 'other problem')} open", f"+{others} open") if others else ("", "")
+    forms = ((words, named), (words, signed), (sign, signed))
+    return [" · ".join(part for part in form if part) for form in forms]
 
 
 def _course(state: RunState, incident: Incident, width: int) -> Line:
