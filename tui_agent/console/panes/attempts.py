@@ -65,9 +65,10 @@ class AttemptsPane(LinePane):
         self.redraw()
 
     def subject(self) -> Asked | None:
-        """The newest failure of the call that failed last."""
+        """The newest failure of the call that failed last, or of the one that was recovered last."""
         newest = self._entries[0] if self._entries else None
         incident = None if newest is None else self._open.get(newest.key)
+        incident = incident or next(reversed(self._recovered.values()), None)
         return None if incident is None else Asked(incident.newest.seq)
 
     def draw(self, width: int, height: int) -> list[Line]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from tests.console.panes.stage import Stage
 from tests.console.panes.stories import Story
+from tui_agent.console.panes.attempts import AttemptsPane
+from tui_agent.console.panes.pane import Asked
 from tui_agent.core.projections.entries import CallEntry, CallState
 from tui_agent.store.replay import Replay, Stop
 
@@ -36,3 +41,16 @@ def test_a_search_that_found_nothing_has_failed_nowhere() -> None:
     (mark,) = replay.marks().errors
     assert replay.next(0, Stop.ERROR) == mark
     assert replay.state_at(mark).run.iteration == 2
+
+
+async def test_why_on_attempts_that_were_all_recovered_is_about_the_newest_of_them() -> None:
+    story = Story().run("task")
+    for outcome in ("fail", "succeed"):
+        story.ask_model()
+        (call,) = story.reply("", ("bash", {"command": "make"}))
+        getattr(story, outcome)(call, "no rule").judge()
+    (failed,) = (event for event in story.events if event.type == "tool_failed")
+    async with Stage(AttemptsPane).run_test(size=(60, 8)) as pilot:
+        app: Any = pilot.app
+        app.show(story.state, story.now)
+        assert app.query_one(AttemptsPane).subject() == Asked(failed.seq)
