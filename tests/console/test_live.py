@@ -591,6 +591,22 @@ async def test_a_text_is_found_in_the_conversation_and_gone_to() -> None:
         await console.until(lambda: "needle 3" in console.shown() and "Reply" not in console.shown())
         await console.press("enter")
         await console.until(lambda: "Find in this" not in console.shown() and "needle 3" in console.shown())
+        calls = [ToolCall(id=f"p{number}", name="read_file", arguments="") for number in range(9)]
+        read = [
+            ToolSucceeded(
+                call_id=call.id,
+                tool="read_file",
+                input={},
+                content="\n".join([*"abcdefgh", f"thread {number}"]),
+            )
+            for number, call in enumerate(calls)
+        ]
+        console.session.record(ReplyFinished(text="All.", model="m", calls=tuple(calls)), *read)
+        console.session.record(IterationFinished(iteration=12), IterationStarted(iteration=13))
+        await console.say("/find thread 4")
+        await console.until(lambda: "thread 4" in console.shown() and "All." not in console.shown())
+        await console.press("enter")
+        await console.until(lambda: "│ thread 4" in console.shown() and "Find in this" not in console.shown())
         await console.say("/find KETTLE")
         await console.until(
             lambda: "make the kettle whistle" in console.shown() and " you " in console.shown()

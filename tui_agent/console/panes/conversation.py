@@ -358,6 +358,7 @@ class ConversationPane(LinePane):
             return
         line = 0
         if words:
+            index = self._transcript.with_words(index, words)
             self._transcript.open(index)
             texts = [
                 text_of(self._transcript.line(index, number)).lower()

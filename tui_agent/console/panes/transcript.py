@@ -393,6 +393,16 @@ class Transcript:
         if entry is not None and _key(entry) not in self._expanded:
             self.toggle(index)
 
+    def with_words(self, index: int, words: Sequence[str]) -> int:
+        """This block, or one that began with the same event (calls of one reply) and has more of the words."""
+        first = last = index
+        while first and self._log[first - 1].seq == self._log[index].seq:
+            first -= 1
+        while last + 1 < len(self._log) and self._log[last + 1].seq == self._log[index].seq:
+            last += 1
+        texts = {place: repr(self._log[place]).lower() for place in range(first, last + 1)}
+        return max(texts, key=lambda place: (sum(word in texts[place] for word in words), place == index))
+
     def find(self, seq: int) -> int | None:
         """The block of the event `seq`: the newest that began with it or before it, a failed call first."""
         low, high = 0, len(self._log)
