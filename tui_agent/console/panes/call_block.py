@@ -24,7 +24,6 @@ from tui_agent.console.panes.styled_line import (
     width_of,
     wrap,
 )
-from tui_agent.core.projections.conversation import PROGRESS_TAIL
 from tui_agent.core.projections.plan import UPDATE_PLAN
 from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize
@@ -197,6 +196,8 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
     if state in ("requested", "waiting"):
         return []
     if state in ("running", "denied", "blocked", "cancelled"):
+        from tui_agent.core.projections.conversation import PROGRESS_TAIL
+
         written = draw_text(
             entry.progress,
             width,
