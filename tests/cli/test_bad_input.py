@@ -82,7 +82,7 @@ def test_a_state_folder_that_cannot_be_made_is_reported(cli: CommandLine, refuse
     ("text", "parts"),
     [
         ("polcy = 'hpd'", ["config.toml: polcy", "the nearest is policy"]),
-        ("max_iterations = 'many'", ["config.toml: max_iterations", "must be a valid integer"]),
+        ("max_iterations = 'many'", ["config.toml: max_iterations", "must be a whole number"]),
         ("[recovery", ["config.toml: it is not valid TOML"]),
     ],
 )

@@ -29,6 +29,19 @@ async def test_background_commands_are_counted_listed_and_stopped() -> None:
         await console.until(lambda: "⚙" not in text_of(console.screen.query_one(StatusLine)._lines[0]))
 
 
+async def test_many_long_commands_leave_the_choices_in_sight() -> None:
+    async with live((60, 20)) as console:
+        console.session.record(
+            *(BackgroundStarted(id=f"b{n}", command=f"server {n} {'--option ' * 20}") for n in range(1, 5))
+        )
+        await console.say("/background")
+        await console.opens(BackgroundScreen)
+        await console.until(lambda: "4 stop b4" in console.shown() and "PgDn read on" in console.shown())
+        assert "⚙ b4" not in console.shown()
+        await console.press("pagedown", "pagedown")
+        await console.until(lambda: "⚙ b4" in console.shown())
+
+
 async def test_the_plan_appears_opens_by_its_key_and_leaves_the_prompt_alone() -> None:
     async with live((60, 24)) as console:
         console.session.start()

@@ -49,7 +49,9 @@ def weak(console: LiveSession) -> Iterator[str]:
     ground = Color.parse(console.app.current_theme.background or "black").rich_color
     strips = console.app.screen._compositor.render_strips()
     if console.app.screen.is_modal:
-        region = next(iter(console.app.screen.query("ReportPane, FramedScreen > Vertical"))).region
+        region = next(
+            iter(console.app.screen.query("ReportPane, FramedScreen > Vertical, CommandPalette > Vertical"))
+        ).region
         strips = [strip.crop(region.x, region.right) for strip in strips[region.y : region.bottom]]
     for strip in strips:
         for text, style, _ in strip:
@@ -94,7 +96,12 @@ async def test_a_list_to_pick_from_and_fields_are_legible_on_their_real_ground()
             await console.app.push_screen(screen)
             shown += await faint(console, type(screen).__name__)
             await console.press("escape")
-        assert shown == []
+        await console.press("ctrl+p")
+        await console.until(lambda: "Keys, commands" in console.shown())
+        shown += await faint(console, "palette")
+        await console.type("zzz")
+        await console.until(lambda: "No matches" in console.shown())
+        assert [*shown, *await faint(console, "empty palette")] == []
 
 
 @pytest.mark.parametrize("kind", ["ask", "escalate", "gate"])

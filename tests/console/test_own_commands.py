@@ -96,6 +96,9 @@ async def test_a_command_is_offered_agreed_to_once_and_sent_as_text(
         assert "(of this checkout)" in console.shown()
         assert [one.name for one in entries(console.screen)][-2:] == ["mine", "team:evil"]
         console.screen.prompt.put("")
+        await console.press("ctrl+p", *"evil")
+        await console.until(lambda: "[/bold]" in console.shown())
+        await console.press("escape")
         await sends("/team:evil now")
         await console.opens(AskScreen)
         assert "!touch evil && rm -rf . # [bold]$1[/bold]" in console.shown()

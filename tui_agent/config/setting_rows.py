@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from tui_agent.config.field_notes import field_notes
 from tui_agent.config.profiles import FallbackSettings, ModelParameters
 from tui_agent.config.sections import EnvironmentSettings, RecoverySection, SandboxSettings, WebSettings
-from tui_agent.config.settings import Settings
+from tui_agent.config.settings import Settings, in_words
 from tui_agent.core.names import BUDGET_KEYS
 from tui_agent.core.recovery.policy import RecoveryPolicy, preset
 from tui_agent.secret_names import named_like_a_secret
@@ -142,9 +142,8 @@ def toml_value(key: str, text: str) -> Any:
     try:
         settings = Settings.model_validate({section: {name: value}} if section else {name: value})
     except ValidationError as error:
-        said = error.errors(include_url=False, include_context=False)[0]["msg"]
-        says = said.removeprefix("Value error, ").replace("Input should be", "must be", 1)
-        raise SettingError(f"{key} {says}.") from error
+        finding = error.errors(include_url=False, include_context=False)[0]
+        raise SettingError(f"{key} {in_words(finding)}.") from error
     table = getattr(settings, section) if section else settings
     fields = {field.alias or each: each for each, field in type(table).model_fields.items()}
     return _plain(getattr(table, fields[name]))

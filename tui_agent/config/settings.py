@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from platformdirs import user_config_path, user_state_path
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator
@@ -63,6 +63,9 @@ from tui_agent.core.events import Approval
 from tui_agent.core.names import BUDGET_KEYS, Decision, OnEscalation, OutputForm, PolicyName, ToolCallForm
 from tui_agent.core.recovery.policy import RecoveryPolicy
 from tui_agent.permissions.rules import Rule, parse_rule
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 APP = "agent-tui"
 
@@ -452,6 +455,20 @@ def _origins(layers: list[Layer]) -> dict[str, str]:
     return origins
 
 
+_PLAIN = {
+    "int_parsing": "must be a whole number",
+    "float_parsing": "must be a number",
+    "bool_parsing": "must be true or false",
+}
+"""Findings of pydantic that name its types, in words of people."""
+
+
+def in_words(finding: ErrorDetails) -> str:
+    """What is wrong with a value, to stand behind its name."""
+    said = finding["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
+    return _PLAIN.get(finding["type"], said)
+
+
 def _problems_of(error: ValidationError, layers: list[Layer]) -> list[Problem]:
     """Pydantic's findings, each with the place that set the value."""
     problems = []
@@ -461,7 +478,7 @@ def _problems_of(error: ValidationError, layers: list[Layer]) -> list[Problem]:
         if detail["type"] == "extra_forbidden" and layer is not None:
             problems.append(_unknown_within(layer, path, detail["input"]))
             continue
-        says = detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
+        says = in_words(detail)
         if layer is not None and isinstance(detail["input"], str | int | float) and not _may_be_secret(path):
             given = str(detail["input"])
             says += f"; it is {given[:60]!r}" if given else "; it is empty"

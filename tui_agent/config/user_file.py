@@ -219,7 +219,8 @@ def _only(path: Sequence[str], text: str) -> Any:
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"at line (\d+)", str(error))
         line = int(place[1]) if place else text.rstrip().count("\n") + 1
-        raise TableError(f"This is no TOML: {error}.", line) from error
+        says = re.sub(r" \(at [^()]*\)$", "", str(error))
+        raise TableError(f"This is no TOML: {says}.", line) from error
     if not table:
         return None
     for depth, part in enumerate(path):

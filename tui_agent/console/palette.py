@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.markup import escape
 
 from tui_agent.console import commands
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
@@ -35,8 +36,9 @@ def entries(screen: DashboardScreen) -> Iterator[Entry]:
         key = f"  {commands.key_label(command.pressed)}" if command.pressed else ""
         label = command.usage.removeprefix("/") + key
         yield Entry(label, command.help, command.name, "", not command.needs_argument)
+        # What the command does is said once, of the command alone.
         for value in screen.values_of(command):
-            yield Entry(f"{command.name} {value}", command.help, command.name, value, True)
+            yield Entry(f"{command.name} {value}", "", command.name, value, True)
     for own in (
         screen.own_commands.commands if isinstance(screen, SessionScreen) and screen.own_commands else ()
     ):
@@ -62,16 +64,21 @@ class CommandProvider(Provider):
         """Offer the commands alone before anything is typed."""
         for entry in self._entries():
             if not entry.argument:
-                yield DiscoveryHit(Content(entry.label), partial(self._run, entry), help=entry.help)
+                yield DiscoveryHit(Content(entry.label), partial(self._run, entry), help=escape(entry.help))
 
     async def search(self, query: str) -> Hits:
         """Offer every entry that matches what is typed."""
         matcher = self.matcher(query)
         for entry in self._entries():
-            score = max(matcher.match(entry.label), 0.6 * matcher.match(entry.help))
+            # Letters that are strewn over a sentence say nothing.
+            helps = 0.6 * matcher.match(entry.help) if query.lower() in entry.help.lower() else 0.0
+            score = max(matcher.match(entry.label), helps)
             if score > 0:
                 yield Hit(
-                    score, _highlighted(matcher, entry.label), partial(self._run, entry), help=entry.help
+                    score,
+                    _highlighted(matcher, entry.label),
+                    partial(self._run, entry),
+                    help=escape(entry.help),
                 )
 
 

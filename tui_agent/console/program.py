@@ -79,7 +79,24 @@ class ConsoleApp(SessionApp):
     LinePane:focus:nocolor, Prompt:focus:nocolor, PromptOutline:nocolor, ConversationFrame:focus-within:nocolor,
     Card:focus-within:nocolor { border: heavy $accent; }
     ConversationPane:focus:nocolor, FilePane:focus:nocolor, CardBody:nocolor { border: none; }
-    CommandPalette:ansi > .command-palette--help-text { text-style: not bold; }
+    CommandPalette {
+        & > Vertical {
+            width: 100; max-width: 96%; height: auto; max-height: 90%; margin-top: 1; padding: 0 1;
+            visibility: visible; background: $surface; border: round $accent;
+        }
+        & > .command-palette--help-text { color: $text-muted; text-style: not bold; }
+        & #--input, & #--input.--list-visible { border: none; height: 2; }
+        & SearchIcon, & LoadingIndicator { display: none; }
+        & CommandInput, & CommandInput:focus { border: none; padding: 0; height: 1; }
+        & CommandInput > .input--placeholder { color: $text-muted; }
+        & #--results { overlay: none; height: auto; max-height: 1fr; }
+        & CommandList, & CommandList:focus { border: none; max-height: 100%; }
+        & CommandList > .option-list--option { padding: 0; }
+        & CommandList > .option-list--option-disabled { color: $text-muted; }
+        & CommandList > .option-list--option-highlighted {
+            color: $foreground; background: $cursor-background; text-style: $cursor-background-text-style;
+        }
+    }
     """
     )
 

@@ -36,7 +36,7 @@ def status_lines(state: RunState, width: int, next_model: str = "", next_policy:
             if run.number
             else "no run yet",
         ),
-        ("failures", f"{metrics.failures}, {metrics.recoveries} recovered"),
+        ("failures", f"{metrics.failures}, {metrics.recoveries} recovered" if metrics.failures else "none"),
         ("files changed", ", ".join(map(escaped_line, metrics.files_changed)) or "none"),
         ("checkpoints", str(len(state.checkpoints))),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -11,31 +11,17 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_agent.console.cards.choices import Choice, Choices
-from tui_agent.console.screens.framed import FramedScreen
-
-if TYPE_CHECKING:
-    from textual import events
-
-AROUND = 11
-"""Rows of the terminal that the frame and the choices need beside the text."""
+from tui_agent.console.screens.reading import ReadingScreen
 
 
-class AskScreen(FramedScreen[bool]):
+class AskScreen(ReadingScreen[bool]):
     """Dismissed with True for `yes`. Choices are a key and what it does; Esc says no. Enter takes the first one."""
 
     DEFAULT_CSS = """
-    AskScreen {
-        & > Vertical { width: 72; padding: 1 2; border: round $warning; border-title-color: $warning; }
-        & VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
-        & Choices { margin-top: 1; }
-    }
+    AskScreen > Vertical { width: 72; border: round $warning; border-title-color: $warning; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(False)", "No", show=False),
-        Binding("pageup", "read(-1)", "Read back", show=False, priority=True),
-        Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(False)", "No", show=False)]
 
     def __init__(
         self, title: str, text: str, yes: tuple[str, str], no: tuple[str, str], *, no_first: bool = False
@@ -45,23 +31,11 @@ class AskScreen(FramedScreen[bool]):
         choices = [Choice(*yes, "yes"), Choice(*no, "no")]
         self._choices = choices[::-1] if no_first else choices
 
-    def inside(self) -> ComposeResult:
-        with VerticalScroll(can_focus=False):
-            yield Static(Content(self._text))
-        yield Choices(self._choices, beside_text=False)
+    def text(self) -> ComposeResult:
+        yield Static(Content(self._text))
 
-    def on_mount(self) -> None:
-        """The choice has the keys."""
-        self.query_one(Choices).focus()
-
-    def on_resize(self, event: events.Resize) -> None:
-        """The choices stay on the screen; the text scrolls."""
-        self.query_one(VerticalScroll).styles.max_height = max(1, event.size.height - AROUND)
-
-    def action_read(self, pages: int) -> None:
-        """Scroll a long text."""
-        text = self.query_one(VerticalScroll)
-        text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)
+    def choices(self) -> list[Choice]:
+        return self._choices
 
     def on_choices_picked(self, event: Choices.Picked) -> None:
         """Take the answer; nothing is agreed to whose end has not been on the screen."""

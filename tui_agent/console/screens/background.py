@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_agent.console.cards.choices import Choice, Choices
-from tui_agent.console.screens.framed import FramedScreen
+from tui_agent.console.screens.reading import ReadingScreen
 from tui_agent.quantities import seconds
 from tui_agent.terminal_text import revealed_line
 
@@ -20,14 +20,11 @@ if TYPE_CHECKING:
     from tui_agent.core.events import BackgroundStarted
 
 
-class BackgroundScreen(FramedScreen[str]):
+class BackgroundScreen(ReadingScreen[str]):
     """Dismissed with the id of the command to stop; empty: none."""
 
     DEFAULT_CSS = """
-    BackgroundScreen {
-        & > Vertical { width: 90; padding: 1 2; overflow-y: auto; }
-        & Choices { margin-top: 1; }
-    }
+    BackgroundScreen > Vertical { width: 110; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss('')", "Back", show=False)]
@@ -38,7 +35,7 @@ class BackgroundScreen(FramedScreen[str]):
         self._commands = running
         self._now = now
 
-    def inside(self) -> ComposeResult:
+    def text(self) -> ComposeResult:
         for one in self._commands:
             line = Content.assemble(
                 (f"⚙ {one.id} ", "$accent"),
@@ -46,12 +43,10 @@ class BackgroundScreen(FramedScreen[str]):
                 revealed_line(one.command, 400),
             )
             yield Static(line)
-        stops = [Choice(str(n), f"stop {one.id}", one.id) for n, one in enumerate(self._commands, start=1)]
-        yield Choices([Choice("c", "close", ""), *stops], beside_text=False)
 
-    def on_mount(self) -> None:
-        """The choice has the keys."""
-        self.query_one(Choices).focus()
+    def choices(self) -> list[Choice]:
+        stops = [Choice(str(n), f"stop {one.id}", one.id) for n, one in enumerate(self._commands, start=1)]
+        return [Choice("c", "close", ""), *stops]
 
     def on_choices_picked(self, event: Choices.Picked) -> None:
         self.dismiss(event.value)

@@ -83,6 +83,8 @@ class Catalog(FramedScreen[Result], Generic[Row, Result]):
     def put(self, rows: Sequence[Row], cursor: int | None = None) -> None:
         """List these; the cursor stays where it is, as far as it can."""
         self.list.rows = rows
+        self.set_class(not rows, "-empty")
+        self.query_one(KeyHints).show([hint for hint in self._hints if rows or hint.key in self.of_no_row])
         wanted = self.list.cursor if cursor is None else cursor
         self.list.cursor = max(0, min(len(rows) - 1, wanted))
         self.list.redraw()
@@ -93,9 +95,6 @@ class Catalog(FramedScreen[Result], Generic[Row, Result]):
         """Say what is known of the row under the cursor."""
         chosen = self.list.chosen
         self.known.update(Content(self.nothing) if chosen is None else self.about(chosen))
-        able = [hint for hint in self._hints if chosen is not None or hint.key in self.of_no_row]
-        self.query_one(KeyHints).show(able)
-        self.set_class(chosen is None, "-empty")
         # A longer text leaves the list fewer lines.
         self.call_after_refresh(self.list.follow)
 

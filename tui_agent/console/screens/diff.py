@@ -46,7 +46,7 @@ class FileList(CursorList[FileDiff]):
         return len(self.rows)
 
     def draw_row(self, row: FileDiff, width: int, *, current: bool) -> Line:
-        added, removed = f"+{row.added}", f" −{row.removed} "
+        added, removed = f" +{row.added}", f" −{row.removed} "
         room = max(1, width - len(added) - len(removed))
         name = pad(fit_middle(one_line(row.name, 300), room), room)
         return (
@@ -152,7 +152,7 @@ class DiffScreen(FramedScreen[None]):
         self._pane = FilePane(files[0])
         added, removed = sum(file.added for file in files), sum(file.removed for file in files)
         about = one_line(files[0].name, 80) if len(files) == 1 else counted(len(files), "file")
-        self.frame.border_subtitle = Content(f"{about}  +{added} −{removed}")
+        self.frame.border_subtitle = Content(f"{about}  +{added} −{removed}" if added or removed else about)
 
     def inside(self) -> ComposeResult:
         yield self._list

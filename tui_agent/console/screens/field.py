@@ -43,7 +43,7 @@ class FieldScreen(FramedScreen[bool]):
         & > Vertical { width: 84; }
         & Input { margin: 1 0; }
         & Label { color: $text-muted; }
-        & OptionRow { margin-bottom: 1; }
+        & OptionRow { margin: 1 0; }
         & .field--about { color: $text-muted; }
     }
     """

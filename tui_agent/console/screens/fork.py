@@ -79,7 +79,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
     DEFAULT_CSS = """
     ForkScreen {
         & > Vertical { width: 100; background: $background; }
-        & VerticalScroll { height: auto; max-height: 100%; scrollbar-size-vertical: 1; }
+        & VerticalScroll { height: auto; max-height: 80vh; scrollbar-size-vertical: 1; }
         & .fork--label { color: $accent; text-style: bold; margin-top: 1; }
         & .fork--hint { color: $text-muted; }
         & Input { background: $surface; }

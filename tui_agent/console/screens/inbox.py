@@ -31,7 +31,7 @@ class InboxList(CursorList[Item]):
     """Two lines an item: how long it waits, what kind it is and where; then what it asks."""
 
     DEFAULT_CSS = """
-    InboxList { height: auto; max-height: 1fr; min-height: 1; background: $surface; }
+    InboxList { height: auto; max-height: 60vh; min-height: 1; background: $surface; }
     """
 
     now = 0.0
@@ -77,7 +77,7 @@ class InboxScreen(FramedScreen["Item | None"]):
 
     DEFAULT_CSS = """
     InboxScreen {
-        & > Vertical { width: 100; border: round $warning; border-title-color: $warning; }
+        & > Vertical { width: 130; border: round $warning; border-title-color: $warning; }
         & KeyHints { margin-top: 1; }
     }
     """

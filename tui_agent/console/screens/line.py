@@ -16,7 +16,7 @@ class LineScreen(FramedScreen[str]):
     """Dismissed with the line; empty: nothing is to change."""
 
     DEFAULT_CSS = """
-    LineScreen > Vertical { width: 72; }
+    LineScreen > Vertical { width: 100; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [

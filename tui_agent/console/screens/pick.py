@@ -19,9 +19,6 @@ from tui_agent.terminal_text import one_line
 if TYPE_CHECKING:
     from textual.geometry import Size
 
-WIDEST_NAME = 40
-"""Columns up to which what is said about the rows stands in one column."""
-
 GAP = "  "
 SIGN = 2
 """Cells of what marks the row under the cursor."""
@@ -39,7 +36,7 @@ class PickList(CursorList[Row]):
     """A name a line, and what is said about it: behind it, or below it where a line is too short for one of them."""
 
     DEFAULT_CSS = """
-    PickList { height: auto; max-height: 1fr; min-height: 1; background: $surface; }
+    PickList { height: auto; max-height: 60vh; min-height: 1; background: $surface; }
     """
 
     _names = 0
@@ -47,7 +44,7 @@ class PickList(CursorList[Row]):
     def put(self, rows: Sequence[Row]) -> None:
         """List these, with the cursor on the first."""
         self.rows, self.cursor = rows, 0
-        self._names = min(WIDEST_NAME, max((len(row.text) for row in rows if row.about), default=0))
+        self._names = max((len(row.text) for row in rows if row.about), default=0)
         self._fit(self.content_width)
         self.refresh(layout=True)
         self.redraw()

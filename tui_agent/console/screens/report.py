@@ -48,7 +48,7 @@ class ReportPane(LinePane):
 
 
 class ReportScreen(ModalScreen[None]):
-    """`lines` makes them for a width in cells; `keys` stand at the lower edge, with those that scroll where they do."""
+    """`lines` makes them for a width in cells; the lower edge names the keys that scroll where they do."""
 
     DEFAULT_CSS = """
     ReportScreen { align: center middle; }
@@ -58,11 +58,10 @@ class ReportScreen(ModalScreen[None]):
         Binding("escape,q,enter", "dismiss(None)", "Back", show=False, priority=True),
     ]
 
-    def __init__(self, title: str, lines: Callable[[int], Iterable[Line]], *keys: tuple[str, str]) -> None:
+    def __init__(self, title: str, lines: Callable[[int], Iterable[Line]]) -> None:
         super().__init__()
         self.pane = ReportPane(lines)
         self.pane.border_title = Content(title)
-        self._keys = ("Esc", "close"), *keys
 
     def compose(self) -> ComposeResult:
         yield self.pane
@@ -73,4 +72,4 @@ class ReportScreen(ModalScreen[None]):
         self.watch(self.pane, "show_vertical_scrollbar", self._name_keys)
 
     def _name_keys(self, scrolls: bool) -> None:
-        self.pane.border_subtitle = key_line(*self._keys, *([("↑↓", "scroll")] if scrolls else []))
+        self.pane.border_subtitle = key_line(("Esc", "close"), *([("↑↓", "scroll")] if scrolls else []))

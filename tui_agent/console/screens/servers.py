@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 _ROLES = {"connected": "ok", "failed": "error", "given up for now": "error", "not trusted": "warn"}
 _MARKS = {"connected": "●", "failed": "✗", "given up for now": "✗", "not trusted": "?", "disabled": "○"}
+_DOES = {
+    "failed": "/mcp reconnect {} tries again now.",
+    "given up for now": "/mcp reconnect {} tries again now.",
+    "not trusted": "/mcp trust {} starts it.",
+}
+"""What the operator can do about it."""
 
 NONE = (
     "No MCP server is configured. Name some in .mcp.json of the workspace or in mcp.json of your own configuration "
@@ -47,6 +53,8 @@ def paragraph(row: Row, width: int) -> list[Line]:
     if row.why:
         later = f"; tried again in {row.retry_in:.0f} s" if row.retry_in else ""
         facts.append((reveal(row.why) + later, "error" if role == "error" else "warn"))
+    if does := _DOES.get(status):
+        facts.append((does.format(one_line(row.name, 64)), "muted"))
     offers = [
         counted(len(items), word)
         for items, word in ((row.tools, "tool"), (row.resources, "resource"), (row.prompts, "prompt"))
@@ -70,8 +78,7 @@ class ServersScreen(ReportScreen):
     """
 
     def __init__(self, rows: Callable[[], Sequence[Row]]) -> None:
-        keys = ("/mcp trust NAME", "start it"), ("/mcp reconnect NAME", "try again")
-        super().__init__("MCP servers", lambda width: server_lines(rows(), width), *(keys if rows() else ()))
+        super().__init__("MCP servers", lambda width: server_lines(rows(), width))
 
     def on_mount(self) -> None:
         self.set_interval(1.0, self._again)

@@ -92,7 +92,7 @@ class SessionList(CursorList[Entry]):
             recovered = f"{session.recoveries}/{session.failures} recovered" if session.failures else ""
             right.append(Span(pad_left(recovered, 16), "muted"))
         if width >= 94:
-            cost = "cost ?" if session.cost is None else f"${session.cost:.2f}"
+            cost = "cost ?" if session.cost is None else f"${session.cost:.2f}" if session.events else ""
             right.append(Span(pad_left(cost, 9), "muted"))
         if width >= 118:
             right.append(Span("  " + pad(one_line(session.model), 24), "model"))
@@ -166,10 +166,10 @@ def about(row: SessionRow, parent: str, lines: int) -> str:
     ]
     third = [f"fork of {parent} after event {row.parent_seq}"] if row.parent else []
     if row.problem:
-        second = [one_line(row.problem)]
+        second = [row.problem]
     if lines == 1:
         first, second, third = [row.id, *second, *third], [], []
-    parts = (" · ".join(one_line(part, 120) for part in line if part) for line in (first, second, third))
+    parts = (" · ".join(one_line(part, 400) for part in line if part) for line in (first, second, third))
     return "\n".join(filter(None, parts))
 
 
@@ -226,7 +226,7 @@ class SessionsScreen(Catalog[Entry, "Chosen | None"]):
 
     async def _read(self) -> None:
         self._rows = [row for row in await _in_thread(self._store.rows) if row.is_worth_listing]
-        self.nothing = "○ no session fits" if self._rows else "No session is saved yet."
+        self.nothing = "No session fits." if self._rows else "No session is saved yet."
         await self._search(self.query_one(Input).value, 0.0)
 
     def _progressed(self, done: int, of: int) -> None:

@@ -1,0 +1,65 @@
+"""The frame of screens with choices below a text: the choices stay in sight, and the text scrolls by keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+
+from tui_agent.console.cards.choices import Choice, Choices
+from tui_agent.console.hints import key_line
+from tui_agent.console.screens.framed import FramedScreen, Result
+
+if TYPE_CHECKING:
+    from textual import events
+
+AROUND = 11
+"""Rows of the terminal that the frame and the choices need beside the text."""
+
+
+class ReadingScreen(FramedScreen[Result]):
+    """What `text` makes, above `choices`."""
+
+    DEFAULT_CSS = """
+    ReadingScreen {
+        & > Vertical { padding: 1 2; }
+        & VerticalScroll { height: auto; scrollbar-size: 0 1; scrollbar-gutter: stable; }
+        & Choices { margin-top: 1; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pageup", "read(-1)", "Read back", show=False, priority=True),
+        Binding("pagedown", "read(1)", "Read on", show=False, priority=True),
+    ]
+
+    def inside(self) -> ComposeResult:
+        with VerticalScroll(can_focus=False):
+            yield from self.text()
+        yield Choices(self.choices(), beside_text=False)
+
+    def text(self) -> ComposeResult:
+        """The widgets that scroll."""
+        raise NotImplementedError
+
+    def choices(self) -> list[Choice]:
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """The choices have the keys."""
+        self.query_one(Choices).focus()
+        self.watch(self.query_one(VerticalScroll), "show_vertical_scrollbar", self._name_keys)
+
+    def _name_keys(self, scrolls: bool) -> None:
+        self.frame.border_subtitle = key_line(("PgDn", "read on")) if scrolls else None
+
+    def on_resize(self, event: events.Resize) -> None:
+        """The choices stay on the screen; the text scrolls."""
+        self.query_one(VerticalScroll).styles.max_height = max(1, event.size.height - AROUND)
+
+    def action_read(self, pages: int) -> None:
+        """Scroll a long text."""
+        text = self.query_one(VerticalScroll)
+        text.scroll_relative(y=pages * max(1, text.size.height - 1), animate=False)
