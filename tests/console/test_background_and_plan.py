@@ -7,6 +7,7 @@ from typing import Any
 from tests.console.live_harness import live
 from tui_agent.console.panes import PlanLine, StatusLine
 from tui_agent.console.panes.styled_line import text_of
+from tui_agent.console.screens.ask import AskScreen
 from tui_agent.console.screens.background import BackgroundScreen
 from tui_agent.core.events import BackgroundStarted, ToolSucceeded
 
@@ -40,6 +41,19 @@ async def test_many_long_commands_leave_the_choices_in_sight() -> None:
         assert "⚙ b4" not in console.shown()
         await console.press("pagedown", "pagedown")
         await console.until(lambda: "⚙ b4" in console.shown())
+
+
+async def test_a_long_question_is_read_to_its_end_in_a_terminal_of_any_size() -> None:
+    text = f"{'Some words that are wrapped somewhere else. ' * 40}\n\nIts end."
+    async with live((80, 24)) as console:
+        await console.app.push_screen(AskScreen("Really?", text, ("y", "yes"), ("n", "no")))
+        await console.until(lambda: "PgDn read on" in console.shown())
+        await console.pilot.resize_terminal(200, 60)
+        await console.until(lambda: "Its end." in console.shown() and "PgDn" not in console.shown())
+        await console.pilot.resize_terminal(80, 24)
+        await console.until(lambda: "PgDn read on" in console.shown())
+        await console.press(*["pagedown"] * 4)
+        await console.until(lambda: "Its end." in console.shown())
 
 
 async def test_the_plan_appears_opens_by_its_key_and_leaves_the_prompt_alone() -> None:

@@ -6,12 +6,11 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
 from tui_agent.console.cards.choices import Choice, Choices
-from tui_agent.console.screens.reading import ReadingScreen
+from tui_agent.console.screens.reading import ReadingScreen, Scrolled
 
 
 class AskScreen(ReadingScreen[bool]):
@@ -39,7 +38,7 @@ class AskScreen(ReadingScreen[bool]):
 
     def on_choices_picked(self, event: Choices.Picked) -> None:
         """Take the answer; nothing is agreed to whose end has not been on the screen."""
-        text = self.query_one(VerticalScroll)
+        text = self.query_one(Scrolled)
         if event.value == "yes" and text.scroll_offset.y < text.max_scroll_y:
             self.action_read(1)
             self.notify("There is more to read first: PgDn.", markup=False)

@@ -40,6 +40,9 @@ HINTS = (
 AROUND, AROUND_LOW = 24, 17
 """Rows of the terminal that everything but the question and the note needs, with and without its empty lines."""
 
+BELOW = 4
+"""Rows of the frame around the fields, with the keys."""
+
 
 class Field(TextField):
     """A text of up to four lines in sight. Enter is the screen's."""
@@ -79,7 +82,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
     DEFAULT_CSS = """
     ForkScreen {
         & > Vertical { width: 100; background: $background; }
-        & VerticalScroll { height: auto; max-height: 80vh; scrollbar-size-vertical: 1; }
+        & VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
         & .fork--label { color: $accent; text-style: bold; margin-top: 1; }
         & .fork--hint { color: $text-muted; }
         & Input { background: $surface; }
@@ -144,6 +147,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
     def on_resize(self, event: events.Resize) -> None:
         """The question and the note have the rows that are left, three at least."""
         height = event.size.height
+        self.query_one(VerticalScroll).styles.max_height = height * 96 // 100 - BELOW
         room = height - (AROUND_LOW if height < self.low else AROUND)
         bodies = self.query(CardBody)
         for body in bodies:

@@ -21,7 +21,12 @@ from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.quantities import counted, whole_seconds
 
 if TYPE_CHECKING:
+    from textual import events
+
     from tui_agent.console.session_app import SessionApp
+
+AROUND = 6
+"""Rows of the terminal that the frame and the keys need."""
 
 CLOSE = Hint("Esc", "close", "escape")
 HINTS = (Hint("Enter", "go to its card", "enter"), CLOSE, Hint("↑↓", "choose", "down"))
@@ -31,7 +36,7 @@ class InboxList(CursorList[Item]):
     """Two lines an item: how long it waits, what kind it is and where; then what it asks."""
 
     DEFAULT_CSS = """
-    InboxList { height: auto; max-height: 60vh; min-height: 1; background: $surface; }
+    InboxList { height: auto; min-height: 1; background: $surface; }
     """
 
     now = 0.0
@@ -104,6 +109,10 @@ class InboxScreen(FramedScreen["Item | None"]):
         """Show what waits, and what comes and goes meanwhile."""
         self._look()
         self.set_interval(0.5, self._look)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """The keys stay in sight; the list scrolls."""
+        self._list.styles.max_height = max(2, event.size.height - AROUND)
 
     def _look(self) -> None:
         items = self._items()

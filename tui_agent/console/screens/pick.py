@@ -17,7 +17,14 @@ from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
+    from textual import events
     from textual.geometry import Size
+
+AROUND = 6
+"""Rows of the terminal that the frame and the search field need."""
+
+MOST_OF_REMARK = 6
+"""Rows that a remark takes at most."""
 
 GAP = "  "
 SIGN = 2
@@ -36,7 +43,7 @@ class PickList(CursorList[Row]):
     """A name a line, and what is said about it: behind it, or below it where a line is too short for one of them."""
 
     DEFAULT_CSS = """
-    PickList { height: auto; max-height: 60vh; min-height: 1; background: $surface; }
+    PickList { height: auto; min-height: 1; background: $surface; }
     """
 
     _names = 0
@@ -117,6 +124,11 @@ class PickScreen(FramedScreen[Any]):
         """Everything is offered at first."""
         self._search("")
         self.query_one(Input).focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """What stands above the list stays in sight."""
+        around = AROUND + (MOST_OF_REMARK if self._remark else 0)
+        self._list.styles.max_height = max(2, event.size.height - around)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._search(event.value)
