@@ -40,7 +40,7 @@ HINTS = (
 AROUND, AROUND_LOW = 24, 17
 """Rows of the terminal that everything but the question and the note needs, with and without its empty lines."""
 
-BELOW = 4
+BELOW = 3
 """Rows of the frame around the fields, with the keys."""
 
 
@@ -147,7 +147,8 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
     def on_resize(self, event: events.Resize) -> None:
         """The question and the note have the rows that are left, three at least."""
         height = event.size.height
-        self.query_one(VerticalScroll).styles.max_height = height * 96 // 100 - BELOW
+        beside = BELOW if height < self.low else BELOW + 1
+        self.query_one(VerticalScroll).styles.max_height = height * 96 // 100 - beside
         room = height - (AROUND_LOW if height < self.low else AROUND)
         bodies = self.query(CardBody)
         for body in bodies:
