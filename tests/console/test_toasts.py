@@ -104,3 +104,12 @@ async def test_a_remark_stands_once_however_many_screens_there_are() -> None:
             await console.until(lambda title=title: title in console.shown() and on_top_alone())
         console.app.pop_screen()
         await console.until(lambda: "A screen" in console.shown() and on_top_alone())
+
+
+async def test_a_remark_that_is_repeated_stands_there_once_as_the_newest() -> None:
+    async with live() as console:
+        for text in ("One.", "Two.", "One.", "One."):
+            console.app.notify(text, markup=False)
+            await console.pilot.pause()
+        await console.until(lambda: console.remarks() == "Two.\nOne.")
+        await console.until(lambda: (console.shown().count("One."), console.shown().count("Two.")) == (1, 1))

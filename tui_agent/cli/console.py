@@ -86,7 +86,8 @@ def require_terminal() -> None:
     ]
     if missing:
         raise UsageError(
-            f"the console needs a terminal, and standard {' and '.join(missing)} is none (a pipe? a file?).\n"
+            f"the console needs a terminal; standard {' and '.join(missing)} {'are' if missing[1:] else 'is'} none "
+            "(a pipe? a file?).\n"
             "Start it in a terminal, or in lines, which need none: agent-tui --plain\n"
             'Without anybody who answers: agent-tui run "TASK"; for a saved session: agent-tui replay --print'
         )

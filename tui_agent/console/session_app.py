@@ -23,6 +23,8 @@ from tui_agent.console.timers import once
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from textual.notifications import Notify
+
     from tui_agent.config.settings import Settings
     from tui_agent.config.user_file import UserFile
     from tui_agent.console.arguments import ConsoleArguments
@@ -206,6 +208,12 @@ class SessionApp(ThemedApp):
         """Say how the tabs stand also to an operator who looks elsewhere."""
 
     # --- remembering and copying ----------------------------------------------------------------------------
+
+    def on_notify(self, event: Notify) -> None:
+        """A remark that is repeated stands there once, as the newest."""
+        said = event.notification.message
+        for shown in [remark for remark in self._notifications if remark.message == said]:
+            self._unnotify(shown, refresh=False)
 
     def remember(self, **values: str) -> None:
         """Keep values for the next start, in the background."""
