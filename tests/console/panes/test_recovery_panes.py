@@ -935,3 +935,19 @@ async def test_nobody_reads_the_note_that_a_policy_would_have_sent_in_a_recordin
         (line,) = pilot.app.query_one(StatusLine).draw(state, 0.0, 120)
         assert " model ? " in text_of(line)
         assert "approve all" not in text_of(line), "nobody is asked"
+
+
+async def test_the_newest_messages_take_the_rows_that_are_left() -> None:
+    story = Story().run("Go.")
+    for name in ("a", "b"):
+        story.ask_model()
+        (call,) = story.reply("", ("read_file", {"path": name}))
+        story.fail(
+            call, f"There is no file '{name}' in the workspace, and none that is called alike."
+        ).judge()
+    rows = (await text_at(AttemptsPane, story, (50, 7))).split("\n")
+    assert [row.strip() for row in rows[1:3]] == [
+        "There is no file 'b' in the workspace, and",
+        "none that is called alike.",
+    ]
+    assert [row.strip()[-1] for row in rows[4:5]] == ["…"]

@@ -72,7 +72,7 @@ class AttemptsPane(LinePane):
         return None if incident is None else Asked(incident.newest.seq)
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """Each entry with its message, whole or cut to a line, as all of them fit so; a line each otherwise."""
+        """Each entry with its message where all of them have a row for it; a line each otherwise."""
         entries = self._entries
         lines: list[Line] = [
             self._recovered_row(incident, width) for incident in reversed(self._recovered.values())
@@ -122,12 +122,17 @@ class AttemptsPane(LinePane):
 
 
 def _messages(entries: Sequence[AttemptEntry], width: int, rows: int) -> list[list[str]]:
-    """What each entry's newest failure says, in `rows` for all: whole, cut to a line, or nothing."""
+    """What each entry's newest failure says, in `rows` for all: a line each, more for the newest; or nothing."""
     if width < 1 or rows < len(entries):
         return [[] for _ in entries]
-    said = [headline(entry.last_message) for entry in entries]
-    whole = [wrap(text, width) for text in said]
-    return whole if sum(map(len, whole)) <= rows else [[fit(text, width)] for text in said]
+    messages = []
+    spare = rows - len(entries)
+    for entry in entries:
+        whole = wrap(headline(entry.last_message), width)
+        more = min(spare, len(whole) - 1)
+        spare -= more
+        messages.append([*whole[:more], fit(" ".join(whole[more:]), width)])
+    return messages
 
 
 def _lately_recovered(state: RunState) -> tuple[dict[str, Incident], tuple[str, ...]]:
