@@ -496,6 +496,7 @@ async def test_the_last_line_shows_the_keys_that_matter_now() -> None:
         console.tasks[-1].cancel()
         await console.until(lambda: "Esc interrupt" in keys())
         await console.say("And then this.")
+        await console.until(lambda: "↑ choose" in console.shown())
         await console.press("up")
         await console.until(lambda: "Esc interrupt" not in keys())
         await console.press("escape")
