@@ -125,6 +125,14 @@ async def test_what_is_chosen_stands_out_where_no_ground_shows_it(
             }
             assert (found["chosen"], found["other"]) == (True, False), screen
             await console.press("escape")
+        await console.press("ctrl+p")
+        await console.until(lambda: "Go on by itself" in console.shown())
+        found = {
+            segment.text.strip(): bool(segment.style and getattr(segment.style, shows))
+            for strip in console.app.screen._compositor.render_strips()
+            for segment in strip
+        }
+        assert (found["help  F1"], found["auto  F5"]) == (True, False)
 
 
 def test_a_run_is_drawn_in_ascii_without_colour_and_without_motion(start: Callable[..., Terminal]) -> None:

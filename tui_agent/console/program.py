@@ -96,6 +96,7 @@ class ConsoleApp(SessionApp):
         & CommandList > .option-list--option-highlighted {
             color: $foreground; background: $cursor-background; text-style: $cursor-background-text-style;
         }
+        & CommandList:nocolor > .option-list--option-highlighted { background: $primary; text-style: reverse; }
     }
     """
     )
