@@ -115,8 +115,10 @@ def test_a_person_works_in_lines(terminal: Terminal) -> None:
 
 
 def test_two_ctrl_c_leave_and_a_line_typed_before_a_question_does_not_answer_it(
-    command: list[str], env: dict[str, str]
+    command: list[str], env: dict[str, str], tmp_path: Path
 ) -> None:
+    slowly = SCENARIO.replace("[[turns]]", "[[turns]]\npace = { pause = 3.0 }", 1)
+    (tmp_path / "lines.toml").write_text(slowly)
     terminal = Terminal(command, {**env, "TERM": "xterm"}, (120, 40))
     try:
         said(terminal, "Type a task", "> ")
