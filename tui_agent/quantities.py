@@ -26,11 +26,13 @@ def whole_seconds(value: float) -> str:
 
 
 def compact(number: int) -> str:
-    """A count in few cells: 950, 12.3k, 1.2M."""
+    """A count in few cells: 950, 12.3k, 128k, 1.2M."""
     if number < 1000:
         return str(number)
-    if number < 999_950:
+    if number < 99_950:
         return f"{number / 1000:.1f}k"
+    if number < 999_500:
+        return f"{number / 1000:.0f}k"
     return f"{number / 1_000_000:.1f}M"
 
 

@@ -58,7 +58,7 @@ async def test_a_server_of_this_machine_is_offered_and_used_with_its_address(
     async with first_start(SOMETHING, tmp_path, monkeypatch) as (app, pilot):
         shown = picture(app)
         assert "Ollama on this machine · window 32.8k" in shown
-        assert "openai/gpt-5  window 400.0k · $1.25 in, $10 out · OPENAI_API_KEY is set" in shown
+        assert "openai/gpt-5  window 400k · $1.25 in, $10 out · OPENAI_API_KEY is set" in shown
         await pilot.press("q", "w", "e", "n", "enter")
         await until(pilot, lambda: app.opened is not None)
         assert app.opened is not None
@@ -76,9 +76,9 @@ async def test_what_is_known_of_a_model_stands_below_it_where_a_line_is_too_shor
         await until(pilot, lambda: "▌ openai/qwen3 " in picture(app))
         rows = [line.strip("│ ") for line in picture(app).splitlines()]
         place = rows.index("openai/gpt-5")
-        assert rows[place + 1] == "window 400.0k · $1.25 in, $10 out · OPENAI_API_KEY is set"
+        assert rows[place + 1] == "window 400k · $1.25 in, $10 out · OPENAI_API_KEY is set"
         await pilot.resize_terminal(110, 34)
-        await until(pilot, lambda: "openai/gpt-5  window 400.0k" in picture(app))
+        await until(pilot, lambda: "openai/gpt-5  window 400k" in picture(app))
 
 
 async def test_a_model_that_is_written_is_taken_with_the_address_behind_it(

@@ -123,9 +123,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("theme", "Change the colours; alone: look at all themes and keep one", "[NAME]", replay=True),
     Command(
         "panes",
-        "Recovery panes: strip (a line), side (beside the conversation), full (the whole screen); F2: the next form",
+        "Recovery panes: strip (a line), side (beside the conversation; 45%: so wide), full (the whole screen), reset "
+        "(their own sizes); F2: the next form",
         "[FORM]",
-        ("strip", "side", "full"),
+        ("strip", "side", "full", "reset"),
         key="f2",
         replay=True,
     ),

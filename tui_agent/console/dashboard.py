@@ -16,14 +16,16 @@ from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 
-from tui_agent.console import panes
+from tui_agent.console import pane_sizes, panes
 from tui_agent.console.cards.card_host import LOW
+from tui_agent.console.pane_sizes import Layout, PaneSizes
 from tui_agent.console.splash import LOW_HEIGHT, TINY_HEIGHT, UNFOLDED_HEIGHT, UNFOLDED_WIDTH, WIDE_WIDTH
 from tui_agent.core.evolve import evolve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from textual import events
     from textual.geometry import Size
 
     from tui_agent.console.cards.card_host import CardHost
@@ -98,6 +100,12 @@ class RecoveryColumn(Container):
     }
     """
 
+    class Resized(Message):
+        """The column has another size."""
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
+
 
 class Dashboard(Vertical):
     """All panes; `show` gives each its state."""
@@ -107,6 +115,9 @@ class Dashboard(Vertical):
     Dashboard #body { height: 1fr; }
     Dashboard ConversationFrame.-behind { display: none; }
     """
+
+    class Sized(Message):
+        """The operator gave the panes at the side other sizes."""
 
     def __init__(self, size: Size) -> None:
         super().__init__(id="dashboard")
@@ -121,6 +132,12 @@ class Dashboard(Vertical):
         self._came_from = 0
         self.chosen = self._before = Form.SIDE
         """The form that the operator wants; `form` is the one that is shown."""
+        self.sizes = PaneSizes()
+        """What the operator made of the panes at the side."""
+        self._given: tuple[Layout, int | None, tuple[int, ...]] = ("column", None, ())
+        """The layout, the cells of the side and the rows that the panes have of it."""
+        self._dragged: int | None = None
+        """The edge that the mouse moves: of the row of panes at this place, or of the side (-1)."""
         self._room = size
         self.fit(size)
 
@@ -289,6 +306,9 @@ class Dashboard(Vertical):
     def on_card_host_resized(self) -> None:
         self._close_up()
 
+    def on_recovery_column_resized(self) -> None:
+        self._give_sizes(self.app.size)
+
     @property
     def asking(self) -> bool:
         """A card is on the screen, or about to be."""
@@ -308,6 +328,120 @@ class Dashboard(Vertical):
         self._frame.set_class(size.height < TINY_HEIGHT, "-bare")
         if self._strip is not None:
             self._strip.display = size.height >= LOW_HEIGHT
+        self._give_sizes(size)
+
+    # --- the sizes of the panes at the side -----------------------------------------------------------------
+
+    @property
+    def _layout(self) -> Layout:
+        return "grid" if self._column.has_class("-wide") else "column"
+
+    def _panes_by_row(self) -> list[list[LinePane]]:
+        """The panes at the side, those beside each other together."""
+        ids = (
+            (("ring", "confidence"), ("attempts", "note"), ("timeline",))
+            if self._layout == "grid"
+            else (("ring",), ("confidence",), ("attempts",), ("note",), ("timeline",))
+        )
+        by_id = {pane.id: pane for pane in self._panes}
+        return [[by_id[name] for name in row if name in by_id] for row in ids]
+
+    def _give_sizes(self, size: Size) -> None:
+        """Lay the side out as the operator wants it, or as its form has it."""
+        side, share = self.form is Form.SIDE, self.sizes.share
+        width = pane_sizes.cells(share, size.width) if side and share is not None else None
+        rows = self._panes_by_row()
+        chosen = self.sizes.rows(self._layout) if side and all(rows) else ()
+        chosen = pane_sizes.fitted(chosen, self._column.size.height) if len(chosen) == len(rows) - 1 else ()
+        wanted = (self._layout, width, chosen)
+        if wanted == self._given:
+            return
+        self._given = wanted
+        styles = self._column.styles
+        for rule in ("width", "min_width", "max_width", "grid_rows"):
+            styles.clear_rule(rule)
+        if width is not None:
+            styles.width = styles.min_width = styles.max_width = width
+        for pane in self._panes:
+            pane.styles.clear_rule("height")
+        if self._layout == "grid" and chosen:
+            styles.grid_rows = " ".join([*map(str, chosen), "1fr"])
+        elif chosen:
+            for (pane,), height in zip(rows[:-1], chosen, strict=True):
+                pane.styles.height = height
+        self._column.refresh(layout=True)  # a rule that is cleared lays nothing out
+
+    def use_sizes(self, sizes: PaneSizes) -> None:
+        """Give the panes at the side these sizes from now on."""
+        if sizes != self.sizes:
+            self.sizes = sizes
+            self._give_sizes(self.app.size)
+            self.post_message(self.Sized())
+
+    def widen_side(self, by: int) -> None:
+        """Give the side so many hundredths of the width more (fewer, below 0)."""
+        if self.form is Form.SIDE:
+            share = round(100 * self._column.size.width / max(1, self.app.size.width)) + by
+            share = min(max(share, pane_sizes.NARROWEST), pane_sizes.WIDEST)
+            self.use_sizes(evolve(self.sizes, share=share))
+
+    def heighten(self, name: str, by: int) -> None:
+        """Give the row of the pane with this id more rows (fewer, below 0); the last one takes them from that above."""
+        rows = self._panes_by_row()
+        place = next((at for at, row in enumerate(rows) if any(pane.id == name for pane in row)), None)
+        if place is not None:
+            last = place == len(rows) - 1
+            self._move_edge(place - last, -by if last else by)
+
+    def _move_edge(self, place: int, by: int) -> None:
+        """Move the edge below a row of panes down by `by` rows."""
+        rows = self._panes_by_row()
+        if self.form is Form.SIDE and all(rows):
+            now = [row[0].outer_size.height for row in rows[:-1]]
+            moved = pane_sizes.moved(now, place, by, self._column.size.height)
+            sizes = (
+                evolve(self.sizes, column=moved)
+                if self._layout == "column"
+                else evolve(self.sizes, grid=moved)
+            )
+            self.use_sizes(sizes)
+
+    def edge_at(self, x: int, y: int) -> int | None:
+        """The edge that the mouse can take there: of the side (-1), or below the row of panes at a place."""
+        column = self._column.region
+        if self.form is not Form.SIDE or not column.y <= y < column.bottom:
+            return None
+        if x in (column.x - 1, column.x):
+            return -1
+        for place, row in enumerate(self._panes_by_row()[1:]):
+            if any(pane.region.y == y and pane.region.x <= x < pane.region.right for pane in row):
+                return place
+        return None
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Take an edge."""
+        self._dragged = self.edge_at(event.screen_x, event.screen_y)
+        if self._dragged is not None:
+            event.stop()
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Draw the edge along."""
+        if self._dragged is None:
+            return
+        if self._dragged < 0:
+            width = self.app.size.width
+            share = round(100 * (width - event.screen_x) / max(1, width))
+            self.use_sizes(evolve(self.sizes, share=min(max(share, pane_sizes.NARROWEST), pane_sizes.WIDEST)))
+        else:
+            below = self._panes_by_row()[self._dragged + 1][0]
+            self._move_edge(self._dragged, event.screen_y - below.region.y)
+
+    def on_mouse_up(self) -> None:
+        """Let the edge go."""
+        if self._dragged is not None:
+            self._dragged = None
+            self.release_mouse()
 
     def _fit_card_host(self) -> None:
         room = self._frame.content_region

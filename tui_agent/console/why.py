@@ -341,7 +341,7 @@ def _counts(
         RING: f"{recovery.ring.identical if recovery.ring.filled else 0} of 5 identical in a row, "
         f"{recovery.ring.filled} of 5 slots full",
         STREAK: _of(recovery.streak.count, recovery.streak.limit, "failing steps in a row"),
-        COGNITION: f"{cognition.stall} of {policy.stall_threshold} steps without progress, "
+        COGNITION: f"{_of(cognition.stall, policy.stall_threshold, 'steps without progress')}, "
         f"{len(cognition.uncertainties)} of {policy.uncertainty_limit} unresolved",
         FORM: f"{recovery.form.count} of {policy.form_limit} replies in a row that broke the form",
     }

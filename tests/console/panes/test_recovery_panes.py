@@ -801,12 +801,13 @@ def test_money_is_told_as_exactly_as_it_matters() -> None:
 
 
 def test_counts_and_pips_are_short() -> None:
-    assert [compact(number) for number in (0, 999, 1_000, 12_345, 999_949, 999_950, 1_234_567)] == [
+    assert [compact(number) for number in (0, 999, 1_000, 12_345, 128_000, 999_499, 999_500, 1_234_567)] == [
         "0",
         "999",
         "1.0k",
         "12.3k",
-        "999.9k",
+        "128k",
+        "999k",
         "1.0M",
         "1.2M",
     ]

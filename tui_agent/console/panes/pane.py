@@ -47,7 +47,13 @@ class Asked(Message):
 class LinePane(ScrollView, can_focus=True):
     """A bordered, scrollable pane over lines that `draw` makes."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("w", "why", "Why?", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("w", "why", "Why?", show=False),
+        Binding("less_than_sign", "screen.widen_side(4)", "More room at the side", show=False),
+        Binding("greater_than_sign", "screen.widen_side(-4)", "More room for the conversation", show=False),
+        Binding("plus", "screen.heighten(1)", "More rows", show=False),
+        Binding("minus", "screen.heighten(-1)", "Fewer rows", show=False),
+    ]
 
     ALLOW_SELECT: ClassVar[bool] = True
 

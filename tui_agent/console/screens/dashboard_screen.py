@@ -20,9 +20,10 @@ from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.redraw import Redraw
 from tui_agent.console.splash import LOW_HEIGHT, PANE_NAMES, TINY_HEIGHT, Splash
 from tui_agent.console.tab import Tab
+from tui_agent.core.evolve import evolve
 
 if TYPE_CHECKING:
-    from textual.geometry import Size
+    from textual.geometry import Offset, Size
     from textual.screen import Screen
     from textual.widget import Widget
 
@@ -402,17 +403,44 @@ class DashboardScreen(Tab):
     def action_panes(self, form: str = "") -> None:
         """Show the recovery panes in this form or the next one; the focus never stays in what is hidden."""
         from tui_agent.console.dashboard import Form
+        from tui_agent.console.pane_sizes import NARROWEST, WIDEST, PaneSizes, share_of
 
         if self.dashboard is None:
             return
+        if form == "reset" or share_of(form) is not None:
+            sizes = self.dashboard.sizes
+            self.dashboard.use_sizes(PaneSizes() if form == "reset" else evolve(sizes, share=share_of(form)))
+            form = Form.SIDE
         if form and form not in list(Form):
-            self.say(f"There is no form {form}. There are {', '.join(Form)}.", "warning")
+            said = f"a share of the width from {NARROWEST}% to {WIDEST}%"
+            self.say(f"There is no form {form}. There are {', '.join(Form)}, {said}, and reset.", "warning")
             return
         self.dashboard.choose(Form(form) if form else self.dashboard.next_form())
         if self.dashboard.asking and self.dashboard.chosen is Form.FULL:
             self.say("The panes are shown once the question is answered.")
         self.app.remember(panes=str(self.dashboard.lasting))
         self.call_after_refresh(self.refocus)
+
+    def action_widen_side(self, by: int) -> None:
+        """Move the edge between the conversation and the panes at its side."""
+        if self.dashboard is not None:
+            self.dashboard.widen_side(by)
+
+    def action_heighten(self, by: int) -> None:
+        """Give the focused pane more rows, or fewer."""
+        if self.dashboard is not None and self.focused is not None:
+            self.dashboard.heighten(self.focused.id or "", by)
+
+    def on_dashboard_sized(self) -> None:
+        """Keep the sizes for the next start."""
+        if self.dashboard is not None:
+            self.app.remember(**self.dashboard.sizes.words())
+
+    def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
+        """As in Textual, where a selection of text begins; an edge that the mouse moves begins none."""
+        if self.dashboard is not None and self.dashboard.edge_at(x, y) is not None:
+            return None, None
+        return super().get_widget_and_offset_at(x, y)
 
     def action_why(self) -> None:
         """Explain what the focused pane shows, else what is wrong now."""

@@ -92,6 +92,17 @@ TAB_KEYS: Rows = (
     ("●", "The session needs you. Runs go on in tabs that are not shown"),
     ("/close", "Close this tab; ^Q closes all and prints how to resume each"),
 )
+PANE_KEYS: Rows = (
+    (
+        "< >",
+        "More room for the panes at the side, for the conversation; dragging the edge between them does the same",
+    ),
+    (
+        "+ -",
+        "More rows for the recovery pane that has the keys, fewer; dragging its upper edge does the same",
+    ),
+    ("/panes 45%", "This much of the width for the side; /panes reset takes all sizes back"),
+)
 PANES: dict[str, tuple[str, str]] = {
     "conversation": (
         "Conversation",
@@ -180,6 +191,7 @@ def sections(focused: str = "", *, replay: bool = False) -> list[tuple[str, Rows
         *([("This pane", (here,))] if here else []),
         *(keys + commands if replay else commands + prompt),
         ("Tabs", TAB_KEYS),
+        ("Room for the panes", PANE_KEYS),
         ("Panes", others),
         ("The strip and its ladder", STRIP),
         ("Strategies", STRATEGIES),

@@ -127,10 +127,14 @@ class LiveScreen(SettingsCommands):
     def use(self, remembered: Mapping[str, str]) -> None:
         """Take up what was remembered of earlier starts."""
         from tui_agent.console.dashboard import Form
+        from tui_agent.console.pane_sizes import PaneSizes
 
+        if self.dashboard is None:
+            return
         form = remembered.get("panes", "")
-        if self.dashboard is not None and form in {Form.STRIP, Form.SIDE}:
+        if form in {Form.STRIP, Form.SIDE}:
             self.dashboard.choose(Form(form))
+        self.dashboard.use_sizes(PaneSizes.of(remembered))
 
     def load_history(self, path: Path) -> None:
         """Load earlier prompts from their file."""
