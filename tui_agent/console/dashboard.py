@@ -381,8 +381,8 @@ class Dashboard(Vertical):
     def widen_side(self, by: int) -> None:
         """Give the side so many hundredths of the width more (fewer, below 0)."""
         if self.form is Form.SIDE:
-            share = round(100 * self._column.size.width / max(1, self.app.size.width)) + by
-            share = min(max(share, pane_sizes.NARROWEST), pane_sizes.WIDEST)
+            share = self.sizes.share or round(100 * self._column.size.width / max(1, self.app.size.width))
+            share = min(max(share + by, pane_sizes.NARROWEST), pane_sizes.WIDEST)
             self.use_sizes(evolve(self.sizes, share=share))
 
     def heighten(self, name: str, by: int) -> None:
@@ -397,7 +397,8 @@ class Dashboard(Vertical):
         """Move the edge below a row of panes down by `by` rows."""
         rows = self._panes_by_row()
         if self.form is Form.SIDE and all(rows):
-            now = [row[0].outer_size.height for row in rows[:-1]]
+            # Keys come faster than layouts: what was given counts before what is on the screen.
+            now = self._given[2] or [row[0].outer_size.height for row in rows[:-1]]
             moved = pane_sizes.moved(now, place, by, self._column.size.height)
             sizes = (
                 evolve(self.sizes, column=moved)
