@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tui_agent.terminal_text import escaped_line
 from tui_agent.tools import workspace as walls
 from tui_agent.tools.errors import ToolError
-from tui_agent.tools.workspace import WallError, Workspace, os_failure, visible
+from tui_agent.tools.workspace import WallError, Workspace, os_failure
 
 
 def make_world(tmp_path: Path) -> Path:
@@ -270,7 +271,7 @@ def test_a_fault_of_the_disk_is_told_from_a_mistake_of_the_model(number: int, tr
     ],
 )
 def test_a_name_is_shown_on_one_line_without_control_characters(name: str, shown: str) -> None:
-    assert visible(name) == shown
+    assert escaped_line(name) == shown
 
 
 PARTS = st.sampled_from(
