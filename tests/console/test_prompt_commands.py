@@ -9,6 +9,7 @@ import pytest
 from tests.console.live_harness import live
 from tests.console.real_session import real_live
 from tui_agent.console.commands import COMMANDS
+from tui_agent.console.completion import Completions
 from tui_agent.console.editor import EditorError, edit
 from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.screens.pick import PickScreen
@@ -184,3 +185,17 @@ async def test_a_model_that_sees_no_images_is_named_while_the_message_is_written
         await console.press(*"no picture", "enter")
         await console.until(lambda: console.session.state.run.number == 1)
         assert all("pic.png" in text for text in asked)
+
+
+async def test_a_key_with_the_list_closed_lays_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with live() as console:
+        completions = console.screen.query_one(Completions)
+        asked: list[bool] = []
+
+        def refresh(*_: object, layout: bool = False, **__: object) -> Completions:
+            asked.append(layout)
+            return completions
+
+        monkeypatch.setattr(completions, "refresh", refresh)
+        await console.type("hello")
+        assert not any(asked)

@@ -84,8 +84,9 @@ class Completions(Widget):
 
     def _choose(self, place: int) -> None:
         self._chosen = place
-        self.set_class(bool(self._suggestions), "-open")
-        self.refresh(layout=True)
+        self.set_class(self.choice is not None, "-open")
+        if self.choice is not None:  # a closed list lays nothing out: it is asked at every key
+            self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._lines(width))
