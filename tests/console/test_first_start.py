@@ -81,6 +81,12 @@ async def test_what_is_known_of_a_model_stands_below_it_where_a_line_is_too_shor
         await until(pilot, lambda: "openai/gpt-5  window 400k" in picture(app))
 
 
+async def _opens_with(app: ConsoleApp, pilot: Any, model: str, address: str) -> None:
+    await until(pilot, lambda: app.opened is not None)
+    assert app.opened is not None
+    assert (app.opened.settings.model, app.opened.settings.api_base) == (model, address)
+
+
 async def test_a_model_that_is_written_is_taken_with_the_address_behind_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,12 +94,7 @@ async def test_a_model_that_is_written_is_taken_with_the_address_behind_it(
         await pilot.press(*"openai/mine http://127.0.0.1:9/v1")
         await until(pilot, lambda: "as you wrote it · http://127.0.0.1:9/v1" in picture(app))
         await pilot.press("enter")
-        await until(pilot, lambda: app.opened is not None)
-        assert app.opened is not None
-        assert (app.opened.settings.model, app.opened.settings.api_base) == (
-            "openai/mine",
-            "http://127.0.0.1:9/v1",
-        )
+        await _opens_with(app, pilot, "openai/mine", "http://127.0.0.1:9/v1")
 
 
 async def test_a_model_that_was_chosen_once_is_offered_first_at_the_next_start(
@@ -105,12 +106,7 @@ async def test_a_model_that_was_chosen_once_is_offered_first_at_the_next_start(
     async with first_start(SOMETHING, tmp_path, monkeypatch) as (app, pilot):
         await until(pilot, lambda: "▌ openai/mine   chosen last time · http://127.0.0.1:9/v1" in picture(app))
         await pilot.press("enter")
-        await until(pilot, lambda: app.opened is not None)
-        assert app.opened is not None
-        assert (app.opened.settings.model, app.opened.settings.api_base) == (
-            "openai/mine",
-            "http://127.0.0.1:9/v1",
-        )
+        await _opens_with(app, pilot, "openai/mine", "http://127.0.0.1:9/v1")
 
 
 async def test_where_nothing_is_found_it_says_what_to_do_and_offers_the_demo(
