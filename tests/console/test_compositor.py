@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual._compositor import Compositor, visible_screen_stack
 from textual.geometry import Region
 from textual.strip import Strip
@@ -148,3 +150,52 @@ async def test_a_tab_that_was_hidden_while_the_terminal_was_resized_has_the_form
         console.app.show_tab(first)
         await console.until(lambda: console.app.shown is first and first.has_class("-low"))
         assert not first.query_one(RecoveryColumn).display
+
+
+def painted_regions(screen: Any, monkeypatch: pytest.MonkeyPatch) -> list[set[Region]]:
+    """What each paint from now on paints."""
+    painted: list[set[Region]] = []
+
+    def noted(**_: Any) -> None:
+        painted.append(screen._compositor._dirty_regions.copy())
+        screen._compositor._dirty_regions.clear()
+
+    monkeypatch.setattr(screen._compositor, "render_update", noted)
+    return painted
+
+
+async def test_what_was_typed_is_painted_before_a_whole_screen_that_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with real_live(tmp_path, [], size=(120, 40)) as console:
+        screen = console.screen
+        painted = painted_regions(screen, monkeypatch)
+        prompt, whole = screen.focused.region, screen.size.region
+        screen.key_came()
+        screen.refresh()
+        screen._repaint_required = True
+        screen._on_timer_update()
+        assert painted == [{prompt}]
+        await console.until(lambda: len(painted) > 1)
+        assert any(region.contains_region(whole) for region in painted[1])
+        # Without a key it is one frame.
+        painted.clear()
+        screen.refresh()
+        screen._repaint_required = True
+        screen._on_timer_update()
+        assert any(region.contains_region(whole) for region in painted[0])
+
+
+async def test_a_key_does_not_wait_for_the_timer_of_the_frames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with real_live(tmp_path, []) as console:
+        screen = console.screen
+        monkeypatch.setattr(screen._update_timer, "resume", lambda: None)
+        screen._update_timer.pause()
+        painted = painted_regions(screen, monkeypatch)
+        screen._frame_began = 0.0
+        console.app.post_message(events.Key("a", "a"))
+        async with asyncio.timeout(5.0):  # the driven console's own waiting is a frame too
+            while not any(screen.focused.region in regions for regions in painted):
+                await asyncio.sleep(0.001)

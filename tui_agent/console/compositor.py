@@ -1,9 +1,10 @@
 """Painting a screen without what nobody sees: lines of a container that are covered by what it contains, and a frame
-that the next one of the same change replaces.
+that the next one of the same change replaces. What was typed is seen before all else that has changed.
 """
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,10 +15,18 @@ from textual.screen import Screen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from textual import events
     from textual._compositor import CompositorMap
     from textual.geometry import Size
     from textual.strip import Strip
     from textual.widget import Widget
+
+
+LARGE = 0.25
+"""The part of the screen from which on painting it takes so long that a key is shown before it."""
+
+BREATH = 0.008
+"""Seconds from the beginning of a frame until the next may follow for the sake of a key."""
 
 
 class SparingCompositor(Compositor):
@@ -79,7 +88,7 @@ def _rendered(
 
 
 class SparingScreen(Screen[None]):
-    """Lays out once for a size, and paints once a frame."""
+    """Lays out once for a size, and paints once a frame; where that is much, first of all what a key was typed into."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -87,6 +96,24 @@ class SparingScreen(Screen[None]):
         self._laying_out = False
         self._paint_due = False
         self._fitted: Size | None = None
+        self._typed = False
+        self._frame_began = 0.0
+
+    def key_came(self) -> None:
+        """What it changes is painted as soon as it is known, and before all else."""
+        self._typed = True
+
+    async def _on_idle(self, event: events.Idle) -> None:
+        """Ask for a frame; Textual's timer has it up to two periods after the end of the last one, a key cannot wait
+        for that.
+        """
+        await super()._on_idle(event)
+        if (
+            self._typed
+            and self.focused in self._dirty_widgets
+            and self._frame_began + BREATH < time.monotonic()
+        ):
+            self._on_timer_update()
 
     def _screen_resized(self, size: Size) -> None:
         """Lay out for another size; Textual tells a screen of each twice."""
@@ -114,11 +141,29 @@ class SparingScreen(Screen[None]):
     def _compositor_refresh(self) -> None:
         """Paint what has changed; right after a layout only say that there is something."""
         self._paint_due = self._laying_out
-        if not self._laying_out:
-            super()._compositor_refresh()
+        if self._laying_out:
+            return
+        rest = self._all_but_what_was_typed() if self._typed and self.is_current else set()
+        self._typed = False
+        super()._compositor_refresh()
+        if rest:
+            self._compositor._dirty_regions |= rest
+            self.call_later(self._compositor_refresh)
+
+    def _all_but_what_was_typed(self) -> set[Region]:
+        """Leave of what is to be painted only the widget with the focus, where the others are large: the others."""
+        place = self._compositor.visible_widgets.get(self.focused) if self.focused else None
+        dirty = self._compositor._dirty_regions
+        if place is None or sum(region.area for region in dirty) < LARGE * self.size.area:
+            return set()
+        rest = dirty.copy()
+        dirty.clear()
+        dirty.add(place[0].intersection(place[1]))
+        return rest
 
     def _on_timer_update(self) -> None:
         """A frame: lay out and paint, each once at most."""
+        self._frame_began = time.monotonic()
         super()._on_timer_update()
         if self._paint_due and self.is_current:
             self._compositor_refresh()

@@ -104,6 +104,7 @@ class SessionApp(ThemedApp):
         """Let input wait until there is somewhere for it to go, and garbage until nobody types."""
         if isinstance(event, events.Key):
             self._garbage.key_came()
+            self.shown.key_came()
             if not event.is_printable and not event.is_forwarded and isinstance(self.screen, ModalScreen):
                 await self._after_typing()
         if self._early is not None and isinstance(event, events.InputEvent | events.Paste):
