@@ -211,6 +211,8 @@ async def test_messages_that_wait_are_edited_dropped_and_sent_at_once() -> None:
         assert console.prompt == "now"
         await console.press("enter", "up")
         await console.until(lambda: "Enter edit  s send all now  d drop  Esc back" in console.shown())
+        signs = [line for line in console.shown().splitlines() if "▌" in line]
+        assert [line.split("  ")[0] for line in signs] == ["▌✕ queued now"]
         await console.press("up", "d")
         await console.until(
             lambda: [one.text for one in console.session.state.queue] == ["and then this", "now"]
@@ -227,6 +229,19 @@ async def test_messages_that_wait_are_edited_dropped_and_sent_at_once() -> None:
         assert console.prompt == ""
         await console.press("q", "escape")
         assert console.prompt == "q"
+
+
+async def test_the_empty_prompt_says_what_typing_does_now() -> None:
+    async with live() as console:
+        assert "Give the agent a task" in console.shown()
+        console.session.start()
+        await console.until(lambda: "Message for the next step" in console.shown())
+        await console.press("escape")
+        await console.until(lambda: "Say how to go on" in console.shown())
+        await console.say("like this")
+        await console.until(lambda: "Message for the next step" in console.shown())
+        await console.session.stop()
+        await console.until(lambda: "Give the agent a task" in console.shown())
 
 
 async def test_a_message_after_an_interrupt_goes_at_once_and_after_a_pause_it_waits() -> None:

@@ -35,6 +35,10 @@ PASTED = (12, 2_000)
 RECALLED = (400, 20_000)
 """The same for an earlier text: a text area lays out every line of what it holds."""
 
+IN_A_RUN = "Message for the next step, or type / for commands"
+AFTER_INTERRUPT = "Say how to go on, or type / for commands"
+"""What typing does while a run is under way: the message is queued; once the run was interrupted it goes on with it."""
+
 BLINKING = 10.0
 """Seconds without a key after which the cursor stands still: a screen on which nothing happens draws nothing."""
 

@@ -17,6 +17,9 @@ from tui_agent.terminal_text import one_line
 
 SHOWN = 4
 
+MARGIN = " "
+"""Before each line; the sign of the message under the cursor takes its place."""
+
 DROP = "✕ "
 """What a click on drops the message; a click beside it goes to the list."""
 
@@ -32,7 +35,7 @@ class QueuedMessages(Static, can_focus=True):
     """One line a message, the oldest first; with the focus, one of them is under the cursor."""
 
     DEFAULT_CSS = """
-    QueuedMessages { display: none; height: auto; padding: 0 1; background: $panel; }
+    QueuedMessages { display: none; height: auto; padding: 0 1 0 0; background: $panel; }
     QueuedMessages.-some { display: block; }
     """
 
@@ -85,7 +88,7 @@ class QueuedMessages(Static, can_focus=True):
 
     def _lines(self) -> Content:
         shown = self.waiting[self._first : self._first + SHOWN]
-        width = max(20, self.size.width - 2)
+        width = max(20, self.size.width - 2 - len(MARGIN))
         hint = self._keys
         lines = []
         for place, message in enumerate(shown, self._first):
@@ -97,12 +100,13 @@ class QueuedMessages(Static, can_focus=True):
                 ("queued ", "$muted"),
                 (one_line(message.text, 400), "bold $accent" if current else ""),
             ).truncate(room, ellipsis=True, pad=last and room < width)
-            lines.append(Content.assemble(line, "  ", hint) if room < width else line)
+            sign = Content.styled("▌" if current else MARGIN, "$accent")
+            lines.append(Content.assemble(sign, line, "  ", hint) if room < width else sign + line)
         rest = len(self.waiting) - len(shown)
         if rest:
-            lines.append(Content.styled(f"  and {rest} more", "$muted"))
+            lines.append(Content.styled(f"{MARGIN}  and {rest} more", "$muted"))
         if shown and width <= 2 * hint.cell_length:
-            lines.append(Content.assemble("  ", hint).truncate(width, ellipsis=True))
+            lines.append(Content.assemble(MARGIN, "  ", hint).truncate(width, ellipsis=True))
         return Content("\n").join(lines)
 
     def on_resize(self) -> None:

@@ -24,7 +24,7 @@ from tui_agent.console.completion import Completions, Suggestion
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.screens.dashboard_screen import command_bindings, key_hints
 from tui_agent.console.screens.settings_commands import SettingsCommands
-from tui_agent.console.splash import PromptOutline
+from tui_agent.console.splash import PLACEHOLDER, PromptOutline
 from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
@@ -240,6 +240,7 @@ class LiveScreen(SettingsCommands):
             self._queued.show(self.queue)
             self.prompt.queue_above = bool(self._queued.waiting)
             self.prompt.typed_always = WAIT_KEYS if self._waits_for_model else frozenset()
+            self.prompt.placeholder = self._placeholder
         state = self.state
         if self.dashboard is not None and self.end_seen is not None:
             self.dashboard.show_end(self.end_seen)
@@ -263,6 +264,15 @@ class LiveScreen(SettingsCommands):
             self._own_output.show(self.own_run)
         self.redrawing.tick(self.running or state.compacting is not None or self.own_run is not None)
         self._draw_cards(state)
+
+    @property
+    def _placeholder(self) -> str:
+        """What a text in the prompt would do now."""
+        from tui_agent.console.prompt import AFTER_INTERRUPT, IN_A_RUN
+
+        if not self.running:
+            return PLACEHOLDER
+        return AFTER_INTERRUPT if self.interrupted else IN_A_RUN
 
     def _draw_cards(self, state: RunState) -> None:
         card_host = self.card_host

@@ -142,6 +142,11 @@ class SessionScreen(DashboardScreen):
         """A run is under way."""
         return self.session is not None and self.session.running
 
+    @property
+    def interrupted(self) -> bool:
+        """The operator interrupted the run: a message lets it go on at once."""
+        return bool(self._interrupted_in)
+
     def _goes_by_itself(self) -> bool:
         return self.state is None or str(self.state.session.mode) == "AUTO"
 
@@ -216,7 +221,7 @@ class SessionScreen(DashboardScreen):
             self._unsent.append((text, typed))
         elif not await self._submit(self.session, text, typed, model):
             self.put_in_prompt(text if line is None else line)
-        elif self._interrupted_in and self.running:
+        elif self.interrupted and self.running:
             # What was cut short was cut short to say this.
             self._go(self._interrupted_in, self.session)
         self.redraw()
@@ -349,7 +354,7 @@ class SessionScreen(DashboardScreen):
     def _set_mode(self, mode: str, session: Session) -> None:
         from tui_agent.core.events import Mode
 
-        if self._interrupted_in and not self.hidden:
+        if self.interrupted and not self.hidden:
             # The remark on how to go on has been followed.
             self.app.clear_notifications()
         self._interrupted_in = ""
