@@ -151,14 +151,18 @@ class SparingScreen(Screen[None]):
             self.call_later(self._compositor_refresh)
 
     def _all_but_what_was_typed(self) -> set[Region]:
-        """Leave of what is to be painted only the widget with the focus, where the others are large: the others."""
+        """Leave of much that is to be painted only a small widget with the focus: the rest."""
         place = self._compositor.visible_widgets.get(self.focused) if self.focused else None
-        dirty = self._compositor._dirty_regions
-        if place is None or sum(region.area for region in dirty) < LARGE * self.size.area:
+        if place is None:
             return set()
-        rest = dirty.copy()
+        dirty = self._compositor._dirty_regions
+        typed = place[0].intersection(place[1])
+        large = LARGE * self.size.area
+        if typed.area >= large or sum(region.area for region in dirty) < large:
+            return set()
+        rest = {region for region in dirty if not typed.contains_region(region)}
         dirty.clear()
-        dirty.add(place[0].intersection(place[1]))
+        dirty.add(typed)
         return rest
 
     def _on_timer_update(self) -> None:
