@@ -35,6 +35,7 @@ from tui_agent.core.events import (
     ReplyFinished,
     RunStarted,
     ToolCall,
+    ToolProgress,
     ToolStarted,
     ToolSucceeded,
 )
@@ -630,6 +631,39 @@ async def test_a_text_is_found_in_the_conversation_and_gone_to() -> None:
         await console.press("enter")
         await console.until(lambda: "» make the kettle whistle" in console.shown())
         assert console.screen.focused is console.screen.prompt
+
+
+async def test_a_text_is_found_in_the_step_that_still_runs() -> None:
+    async with live((80, 24)) as console:
+        console.session.start()
+        calls = [ToolCall(id=f"c{number}", name="bash", arguments="") for number in range(2)]
+        console.session.record(ReplyFinished(text="I wait.", model="m", calls=tuple(calls)))
+        for call in calls:
+            console.session.record(
+                ToolStarted(call_id=call.id, tool="bash", input={"command": f"watch {call.id}"}),
+                ToolProgress(
+                    call_id=call.id, text="\n".join([*"abc", f"zebra in {call.id}", *"defghijklmnopqrstuv"])
+                ),
+            )
+        await console.until(lambda: "watch c1" in console.shown())
+        assert "zebra" not in console.shown()
+        await console.say("/find zebra in c0")
+        await console.until(lambda: "step 1 · call" in console.shown())
+        await console.press("enter")
+        await console.until(lambda: "Find in this" not in console.shown())
+        await console.until(lambda: "│ zebra in c0" in console.shown())
+        console.session.record(
+            *(ToolSucceeded(call_id=call.id, tool="bash", input={}, content="seen") for call in calls),
+            IterationFinished(iteration=1),
+            IterationStarted(iteration=2),
+            ReplyDelta(text="\n\n".join(["The okapi came first.", *"abcdefghijklmnopqrstuv"])),
+        )
+        await console.press("end")
+        await console.until(lambda: "okapi" not in console.shown())
+        await console.say("/find okapi")
+        await console.until(lambda: "step 2 · the model" in console.shown())
+        await console.press("enter")
+        await console.until(lambda: "▌◆ The okapi came first." in console.shown())
 
 
 async def test_folding_follows_the_terminals_size() -> None:

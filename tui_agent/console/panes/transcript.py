@@ -6,6 +6,7 @@ heights are estimates. What is open (the reply that streams, the calls that run,
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -94,6 +95,8 @@ class Transcript:
         self._before_reply: tuple[Entry, ...] = ()
         self._after_reply: tuple[Entry, ...] = ()
         self._reply: OpenReply | None = None
+        self._open: tuple[Entry | OpenReply, ...] = ()
+        """What the tail shows."""
         self._iteration = 0
         self._tail: list[Drawn | OpenReplyBlock] = []
         self._waiting = False
@@ -144,6 +147,8 @@ class Transcript:
         self._before_reply = tuple(entry for entry in (note, conversation.fault) if entry is not None)
         self._after_reply = (*conversation.calls, *(() if question is None else (question,)))
         self._reply, self._iteration = conversation.reply, conversation.iteration
+        reply = () if self._reply is None else (self._reply,)
+        self._open = (*self._before_reply, *reply, *self._after_reply)
         return len(log) - before
 
     def advance(self, now: float, frame: str) -> None:
@@ -361,15 +366,9 @@ class Transcript:
     # --- keys and mouse --------------------------------------------------------------------------------------
 
     def entry(self, index: int) -> Entry | None:
-        """The entry of a block; None for the open reply."""
-        closed = len(self._log)
-        if index < closed:
-            return self._log[index]
-        number = index - closed
-        if number < len(self._before_reply):
-            return self._before_reply[number]
-        number -= len(self._before_reply) + (self._reply is not None)
-        return self._after_reply[number] if 0 <= number < len(self._after_reply) else None
+        """The entry of a block; None for the open reply, and beyond the end."""
+        said = self._said(index)
+        return None if said is self._reply else cast("Entry | None", said)
 
     def toggle(self, index: int) -> bool:
         """Open or fold a block. Returns whether it is one that can be."""
@@ -395,33 +394,41 @@ class Transcript:
 
     def with_words(self, index: int, words: Sequence[str]) -> int:
         """This block, or one that began with the same event (calls of one reply) and has more of the words."""
-        first = last = index
-        while first and self._log[first - 1].seq == self._log[index].seq:
-            first -= 1
-        while last + 1 < len(self._log) and self._log[last + 1].seq == self._log[index].seq:
+        first = self._first_of_event(index)
+        last = index
+        while (after := self._said(last + 1)) is not None and after.seq == self._seq(index):
             last += 1
-        texts = {place: repr(self._log[place]).lower() for place in range(first, last + 1)}
+        texts = {place: repr(self._said(place)).lower() for place in range(first, last + 1)}
         return max(texts, key=lambda place: (sum(word in texts[place] for word in words), place == index))
 
     def find(self, seq: int) -> int | None:
         """The block of the event `seq`: the newest that began with it or before it, a failed call first."""
-        low, high = 0, len(self._log)
-        while low < high:
-            middle = (low + high) // 2
-            if self._log[middle].seq <= seq:
-                low = middle + 1
-            else:
-                high = middle
-        if not low:
-            return 0 if len(self._log) else None
-        found = low - 1
-        first = found
-        while first and self._log[first - 1].seq == self._log[found].seq:
-            first -= 1
-        for index in range(first, found + 1):
-            if str(getattr(self._log[index], "state", "")) in ("failed", "blocked", "denied"):
+        began = bisect_right(self._log, seq, key=lambda entry: entry.seq)
+        began += sum(said.seq <= seq for said in self._open)
+        if not began:
+            return 0 if self._said(0) is not None else None
+        found = began - 1
+        for index in range(self._first_of_event(found), found + 1):
+            if str(getattr(self._said(index), "state", "")) in ("failed", "blocked", "denied"):
                 return index
         return found
+
+    def _first_of_event(self, index: int) -> int:
+        """The first block that began with the same event as this one."""
+        while index and self._seq(index - 1) == self._seq(index):
+            index -= 1
+        return index
+
+    def _seq(self, index: int) -> int:
+        said = self._said(index)
+        return 0 if said is None else said.seq
+
+    def _said(self, index: int) -> Entry | OpenReply | None:
+        """What a block shows, closed or open; None beyond the end."""
+        closed = len(self._log)
+        if index < closed:
+            return self._log[index]
+        return self._open[index - closed] if index - closed < len(self._open) else None
 
 
 def _key(entry: Entry) -> tuple[int, str]:

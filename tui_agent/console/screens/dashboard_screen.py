@@ -366,7 +366,8 @@ class DashboardScreen(Tab):
         from tui_agent.console.screens.find import FindScreen
 
         if self.conversation is not None:
-            chosen = await self.ask(FindScreen(self.conversation.entries, text or self._sought))
+            said = *self.conversation.entries, *self.conversation.unclosed
+            chosen = await self.ask(FindScreen(said, text or self._sought))
             if chosen is not None:
                 seq, self._sought = chosen
                 # Where a line is wrapped within the text, the row that has most of its words.

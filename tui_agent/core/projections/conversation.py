@@ -100,6 +100,16 @@ class Conversation:
             asked.seq, asked.at, self.iteration, asked.question, asked.source, rule=asked.rule
         )
 
+    @property
+    def unclosed(self) -> tuple[AnyEntry, ...]:
+        """What is said and done right now, as far as it has come: note, fault, reply, calls, question."""
+        note = self.note if self.note_sent else None
+        reply = None
+        if (come := self.reply) is not None:
+            reply = ReplyEntry(come.seq, come.at, self.iteration, come.text, come.reasoning)
+        found: tuple[AnyEntry | None, ...] = (note, self.fault, reply, *self.calls, self.question)
+        return tuple(entry for entry in found if entry is not None)
+
     def call(self, call_id: str) -> CallEntry | None:
         """An open call by its id."""
         return next((call for call in self.calls if call.call_id == call_id), None)
