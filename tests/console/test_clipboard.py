@@ -13,6 +13,7 @@ from tests.console.panes.stage import Stage, rows_of
 from tests.console.panes.stories import Story, answered
 from tui_agent.console.clipboard import TERMINAL_LIMIT, copied, copy_by_tool
 from tui_agent.console.panes import ConversationPane
+from tui_agent.core.events import ReplyFinished, ToolCall, ToolProgress, ToolStarted
 
 
 async def test_a_selection_holds_no_rules_bars_signs_or_folds() -> None:
@@ -68,3 +69,19 @@ async def test_the_newest_reply_is_copied_whole_and_safe(monkeypatch: pytest.Mon
         await console.say("/copy")
         await console.until(lambda: "Copied" in console.remarks())
         assert console.app.clipboard == "answer  here\n\n| a | b |\n|---|---|\n| 1 | 2 |"
+
+
+async def test_what_a_running_call_wrote_so_far_is_copied() -> None:
+    async with live() as console:
+        console.session.start()
+        call = ToolCall(id="c1", name="bash", arguments="")
+        console.session.record(
+            ReplyFinished(text="", model="m", calls=(call,)),
+            ToolStarted(call_id="c1", tool="bash", input={"command": "make"}),
+            ToolProgress(call_id="c1", text="half of it"),
+        )
+        await console.until(lambda: "half of it" in console.shown())
+        pane = console.screen.query_one(ConversationPane)
+        pane.focus()
+        await console.press("up", "c")
+        await console.until(lambda: console.app.clipboard == "half of it")

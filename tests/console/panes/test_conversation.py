@@ -194,6 +194,38 @@ async def test_enter_opens_a_block_to_its_whole_input_and_output_and_folds_it_ag
         assert "out 0" in text_of_pane(pane)
 
 
+async def test_of_a_result_that_was_cut_no_number_is_claimed_and_its_file_is_named() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    cut, long = story.reply("", ("bash", {"command": "seq 12000"}), ("bash", {"command": "seq 4000"}))
+    ends = "\n".join([*map(str, range(1, 3000)), "[... left out ...]", *map(str, range(9000, 12001))])
+    story.add(
+        events.ToolSucceeded(
+            call_id=cut,
+            tool="bash",
+            input={"command": "seq 12000"},
+            content=ends,
+            output_file="/kept/whole.txt",
+        )
+    )
+    story.succeed(long, "\n".join(map(str, range(4000)))).judge()
+    async with Stage(ConversationPane).run_test(size=(70, 40)) as pilot:
+        pane = await shown(pilot, story)
+        rows = [row.strip(" │") for row in rows_of(pane)]
+        assert [row for row in rows if row.startswith("…")] == [
+            "… earlier (Enter or click)",
+            "… 3,994 earlier lines (Enter or click)",
+        ]
+        pane.focus()
+        await pilot.press("up", "up", "enter")
+        opened = [text_of(line).strip(" │") for line in all_lines(pane)]
+        assert "whole output: /kept/whole.txt" in opened
+        assert "… earlier (all of it is in the file above)" in opened
+        await pilot.press("enter", "end", "up", "enter")
+        opened = [text_of(line).strip(" │") for line in all_lines(pane)]
+        assert "… 2,000 earlier lines (c copies all of it)" in opened
+
+
 @pytest.mark.parametrize(
     ("message", "first"),
     [

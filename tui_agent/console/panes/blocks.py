@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.call_names import short_input
-from tui_agent.console.panes.call_block import FOLDED, OPENED, draw_call, draw_text, fold_line, with_rule
+from tui_agent.console.panes.call_block import (
+    FOLD,
+    FOLDED,
+    OPENED,
+    draw_call,
+    draw_text,
+    fold_line,
+    with_rule,
+)
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.prose import Prose
@@ -232,7 +240,7 @@ def _fault(entry: entries.FaultEntry, width: int, context: BlockContext) -> list
     elif entry.earlier:
         count = counted(len(entry.earlier), "earlier try") if len(entry.earlier) == 1 else ""
         count = count or f"{len(entry.earlier)} earlier tries"
-        shown.append(clip((Span(f"  … {count} ", "muted bold"), Span("(Enter or click)", "muted")), width))
+        shown.append(clip((Span(f"  … {count} ", "muted bold"), Span(FOLD, "muted")), width))
     if entry.fault.advice and (final or entry.action == "ask" or context.expanded):
         shown.extend(
             (Span("  → ", "note") if not number else Span("    "), Span(text))
@@ -367,7 +375,7 @@ def _escalation(entry: entries.EscalationEntry, width: int, context: BlockContex
     )
     if not context.expanded and len(asked) > 6:
         left = len(asked) - 5
-        asked = [*asked[:5], (Span(f"… {counted(left, 'more line')} (Enter or click)", "muted"),)]
+        asked = [*asked[:5], (Span(f"… {counted(left, 'more line')} {FOLD}", "muted"),)]
     lines = [head, *prefixed(asked, Span("  "), Span("  "))]
     back = "on:operator-background"
     answer = wrap(sanitize(entry.answer).strip("\n"), width - 3) or [""]
@@ -396,7 +404,7 @@ def _summary(entry: entries.SummaryEntry, width: int, context: BlockContext) -> 
     if context.expanded:
         return [*lines, *prefixed(Prose(width - 2).finish(entry.summary), *_INDENT)]
     first = one_line(entry.summary, 4 * width)
-    more = Span("  (Enter or click)", "muted")
+    more = Span(f"  {FOLD}", "muted")
     shown = clip((Span(first, "muted italic"),), max(1, width - 2 - len(more.text)))
     return [*lines, clip((Span("  "), *shown, more), width)]
 

@@ -44,7 +44,11 @@ _READABLE = 24
 _FOLDED_FAILURE = 6
 _FOLDED_PROGRESS = 5
 OPENED = 2_000
-"""Lines of an opened block; the rest is in the session's files."""
+"""Lines of an opened block."""
+FOLD = "(Enter or click)"
+BEYOND = "(c copies all of it)"
+IN_FILE = "(all of it is in the file above)"
+"""How the lines that are not shown are reached: of a folded block, of an opened one, of a result that was cut."""
 _ASKS = "ask_operator"
 """The tool that waits for the operator while it runs."""
 
@@ -178,10 +182,11 @@ def _wrong_call(entry: CallEntry) -> str:
 
 
 def _input(entry: CallEntry, width: int) -> list[Line]:
-    """The whole input, nothing hidden."""
+    """The whole input, nothing hidden, and the file with the whole output where the result is cut."""
     lines: list[Line] = []
     given = entry.input or ({"arguments": entry.arguments} if entry.arguments not in ("", "{}") else {})
-    for key, value in given.items():
+    kept = [("whole output", entry.output_file)] if entry.output_file else []
+    for key, value in (*given.items(), *kept):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         label = f"  {one_line(str(key))}: "
         for number, piece in enumerate(wrap(reveal(text), max(4, width - len(label)))[:OPENED]):
@@ -193,6 +198,7 @@ def _input(entry: CallEntry, width: int) -> list[Line]:
 
 def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> list[Line]:
     tool = entry.tool
+    beyond = IN_FILE if entry.output_file else BEYOND
     if state in ("requested", "waiting"):
         return []
     if state in ("running", "denied", "blocked", "cancelled"):
@@ -215,7 +221,16 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
         message = entry.content or (entry.failure.message if entry.failure else "")
         style = "" if _loud(entry, context) else "muted"
         at_end = tool == "bash"
-        lines = draw_text(message, width, _FOLDED_FAILURE, context.expanded, at_end=at_end, style=style)
+        lines = draw_text(
+            message,
+            width,
+            _FOLDED_FAILURE,
+            context.expanded,
+            at_end=at_end,
+            whole=not entry.output_file,
+            beyond=beyond,
+            style=style,
+        )
         folded = bool(lines) and text_of(lines[0 if at_end else -1]).startswith("… ")
         cause = headline(message) if folded and not context.expanded else ""
         if not cause or any(cause[:_READABLE] in text_of(line) for line in lines):
@@ -237,6 +252,8 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
         FOLDED.get(tool, _FOLDED_OTHER),
         context.expanded,
         at_end=tool == "bash",
+        whole=not entry.output_file,
+        beyond=beyond,
         style="muted",
     )
 
@@ -249,11 +266,13 @@ def draw_text(
     *,
     at_end: bool = False,
     whole: bool = True,
+    beyond: str = BEYOND,
     style: str = "",
 ) -> list[Line]:
     """Output, folded to `limit` source lines from its beginning or its end; only what is shown is looked at.
 
-    Not `whole`: there were more lines before these.
+    Not `whole`: there were more lines than these, and how many are hidden is not known. `beyond` says how those are
+    reached that an opened block leaves out.
     """
     text = text.strip("\n")
     if not text.strip():
@@ -285,7 +304,8 @@ def draw_text(
     hidden = total - len(kept)
     if not hidden and not cut:
         return lines
-    fold = fold_line(hidden if whole else 0, width, "earlier" if at_end else "more")
+    what = "earlier" if at_end else "more"
+    fold = fold_line(hidden if whole else 0, width, what, beyond if expanded else FOLD)
     return [fold, *lines] if at_end else [*lines, fold]
 
 
@@ -299,7 +319,7 @@ def with_rule(lines: list[Line], rule: str, width: int) -> list[Line]:
     return [*lines, clip((span,), width)]
 
 
-def fold_line(count: int, width: int, what: str = "more") -> Line:
+def fold_line(count: int, width: int, what: str = "more", hint: str = FOLD) -> Line:
     """The line that stands for what is folded away; `count` source lines, 0: of no known number."""
     lines = counted(count, f"{what} line") if count else what
-    return clip((Span(f"… {lines} ", "muted bold"), Span("(Enter or click)", "muted")), width)
+    return clip((Span(f"… {lines} ", "muted bold"), Span(hint, "muted")), width)

@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
+from tui_agent.console.panes.call_block import BEYOND, FOLD, IN_FILE
 from tui_agent.console.panes.glyphs import SPINNER
 from tui_agent.console.panes.pane import Asked, LinePane, highlighted
 from tui_agent.console.panes.styled_line import Line, Palette, Span, clip, text_of, to_strip
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 _BARS = frozenset("│┊▎▏")
 _SIGNS = frozenset({"  ", "◆ ", "» ", "∴ ", "→ ", "i ", "! ", "✗ ", "≈ "})
-_DRAWN = re.compile(r"[\s─━┈┼┄╌▌]*|.*\(Enter or click\)\s*|[\s▌]*── (?:step )?\d+ ─*\s*")
+_HINTS = "|".join(map(re.escape, (FOLD, BEYOND, IN_FILE)))
+_DRAWN = re.compile(rf"[\s─━┈┼┄╌▌]*|.*({_HINTS})\s*|[\s▌]*── (?:step )?\d+ ─*\s*")
 
 _FRAME_SECONDS = 0.1
 _MARGIN = 1
@@ -446,7 +448,7 @@ class ConversationPane(LinePane):
             self.post_message(self.WaitEnded(skip=False))
         if entry is None or self._phase == "backoff":
             return
-        names = ("text", "content", "question", "answer", "reason")
+        names = ("text", "content", "printed", "progress", "question", "answer", "reason")
         text = next((value for name in names if (value := getattr(entry, name, ""))), "")
         self.post_message(self.Copied(text))
 
@@ -491,7 +493,7 @@ class ConversationPane(LinePane):
         if place is None:
             return
         text = text_of(self._transcript.line(*place))
-        if "(Enter or click)" in text or not text.startswith("  "):
+        if FOLD in text or not text.startswith("  "):
             self._toggle(place[0])
             if not self.has_focus:
                 self._cursor = None
