@@ -249,6 +249,36 @@ async def test_a_folded_failure_begins_with_its_cause_where_that_would_be_hidden
     assert "\n".join(rows).count("KeyError") == 1
 
 
+@pytest.mark.parametrize(
+    ("result", "rows"),
+    [
+        ("<tool_use_error>File has not\nbeen read yet.</tool_use_error>", ["File has not", "been read yet."]),
+        ("<returncode>1</returncode>\n<output>\ncat: x\n</output>", ["exit code 1", "cat: x"]),
+        ("<returncode>0</returncode>\n<output>\n</output>", []),
+        ("a page that says <tool_use_error>", ["a page that says <tool_use_error>"]),
+        ("<tool_use_error> is what it says", ["<tool_use_error> is what it says"]),
+        ("<returncode>is it?</returncode>", ["<returncode>is it?</returncode>"]),
+    ],
+)
+@pytest.mark.parametrize("failed", [False, True])
+async def test_what_another_agent_put_around_a_result_is_not_shown(
+    result: str, rows: list[str], failed: bool
+) -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("Look", {"path": "x"}))
+    if failed:
+        story.fail(call, result)
+    else:
+        story.succeed(call, result)
+    async with Stage(ConversationPane).run_test(size=(70, 30)) as pilot:
+        pane = await shown(pilot, story)
+        body = [row.strip(" ").removeprefix("│ ") for row in rows_of(pane) if row.startswith("   │ ")]
+    assert [row for row in body if row] == rows or (failed and not rows)
+    entry = (*story.state.conversation.entries, *story.state.conversation.calls)[-1]
+    assert result in (entry.content, entry.failure.message if entry.failure else "")
+
+
 async def test_an_open_block_stays_open_when_its_call_ends() -> None:
     story = Story().run("Go.")
     story.ask_model()

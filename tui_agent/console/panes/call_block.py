@@ -24,6 +24,7 @@ from tui_agent.console.panes.styled_line import (
     width_of,
     wrap,
 )
+from tui_agent.console.panes.wrappings import unwrapped
 from tui_agent.core.projections.plan import UPDATE_PLAN
 from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize
@@ -215,10 +216,10 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
         )
         if state == "running":
             return written
-        lines = draw_text(entry.reason or entry.content, width, 3, context.expanded, style="muted")
+        lines = draw_text(entry.reason or unwrapped(entry.content), width, 3, context.expanded, style="muted")
         return [*written, *with_rule(lines, entry.rule, width)]
     if state == "failed":
-        message = entry.content or (entry.failure.message if entry.failure else "")
+        message = unwrapped(entry.content) or (entry.failure.message if entry.failure else "")
         style = "" if _loud(entry, context) else "muted"
         at_end = tool == "bash"
         lines = draw_text(
@@ -247,7 +248,7 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
     if tool in _QUIET_TOOLS and not context.expanded:
         return []
     return draw_text(
-        entry.content,
+        unwrapped(entry.content),
         width,
         FOLDED.get(tool, _FOLDED_OTHER),
         context.expanded,
