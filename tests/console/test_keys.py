@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,13 +11,15 @@ import pytest
 from textual.widget import Widget
 from textual.widgets import Input
 
+from tests.console.live_harness import live
 from tests.console.real_session import real_live
 from tui_agent.config.errors import ConfigError
 from tui_agent.config.keys import key_problem, written
-from tui_agent.config.settings import load_settings, user_config_file
+from tui_agent.config.settings import Settings, load_settings, user_config_file
 from tui_agent.console import panes
-from tui_agent.console.commands import BINDABLE, BY_NAME, shown_key, use_keys
-from tui_agent.console.screens.help import HelpScreen, command_rows
+from tui_agent.console.commands import BINDABLE, BY_NAME, key_label, shown_key, use_keys
+from tui_agent.console.screens.ask import LeaveScreen
+from tui_agent.console.screens.help import HelpScreen, command_rows, sections
 from tui_agent.console.screens.keys import KeyCapture, KeysScreen
 from tui_agent.console.screens.report import ReportScreen
 
@@ -65,6 +68,28 @@ def test_chosen_keys_outweigh_defaults_and_what_is_wrong_is_said() -> None:
     pressed = [command.key for command in BINDABLE if command.key]
     assert len(pressed) == len(set(pressed))
     assert all(not key_problem(command.key, command.name) for command in BINDABLE if command.key)
+
+
+def test_the_help_names_no_key_that_an_action_had_by_default() -> None:
+    moved = [command for command in BINDABLE if command.key[:1] == "f" or command.key.startswith("ctrl+")]
+    use_keys({command.name: f"alt+shift+f{place}" for place, command in enumerate(moved, 1)})
+    said = [f"{left} {right}" for title, rows in sections() if title != "Vim keys" for left, right in rows]
+    words = set(re.findall(r"\^[A-Z]\b|\bF\d+\b", "\n".join(said)))
+    assert not words & {key_label(command.key) for command in moved}
+    assert any(BY_NAME["note"].pressed in row and "edits it" in row for row in said)
+
+
+async def test_the_key_that_asks_before_leaving_leaves_when_it_is_pressed_again() -> None:
+    async with live() as console:
+        console.app.use_keys(Settings(keys={"quit": "f11"}))
+        console.session.start()
+        await console.until(lambda: "Message for the next step" in console.shown())
+        await console.press("f11")
+        asked = await console.opens(LeaveScreen)
+        left: list[bool | None] = []
+        asked.dismiss = left.append  # type: ignore[method-assign, assignment]
+        await console.press("ctrl+q", "f11")
+        assert left == [True]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +164,8 @@ async def test_an_action_gets_another_key_by_pressing_it(
         assert console.app.screen is console.screen
         await console.press("f5")
         await console.opens(HelpScreen)
-        await console.press("escape")
+        await console.press("f5")
+        assert console.app.screen is console.screen
 
         # The default again, also for what had lost it.
         await console.say("/keys")

@@ -124,7 +124,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "panes",
         "Recovery panes: strip (a line), side (beside the conversation; 45%: so wide), full (the whole screen), reset "
-        "(their own sizes); F2: the next form",
+        "(their own sizes); alone: the next form",
         "[FORM]",
         ("strip", "side", "full", "reset"),
         key="f2",

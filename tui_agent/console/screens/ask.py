@@ -50,7 +50,7 @@ class LeaveScreen(AskScreen):
     """Asked before a run is closed; True: leave."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+q", "dismiss(True)", "Leave", show=False, priority=True),
+        Binding("ctrl+q", "dismiss(True)", "Leave", show=False, priority=True, id="quit"),
     ]
 
     def __init__(self, runs: int, what: str = "Leaving") -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 
-from tui_agent.console.commands import COMMANDS, REPLAY_ACTIONS, key_label
+from tui_agent.console.commands import COMMANDS, REPLAY_ACTIONS, key_label, shown_key
 from tui_agent.console.panes.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
 from tui_agent.console.panes.incident import LADDER, MODEL_LADDER
 from tui_agent.console.panes.styled_line import Line, Span, fit, pad, width_of, wrap
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 Rows = Sequence[tuple[str, str]]
 
+_NAMED = re.compile(r"\{([a-z-]+)\}")
+
 READABLE = 76
 """Cells in which a section can be read well; where there is room for two, they stand side by side."""
 
@@ -27,6 +30,7 @@ GAP = " " * 3
 WIDE = 170
 """Columns of the terminal from which on the frame has that room."""
 
+# `{name}` stands for the key of the command of that name, as it is in force.
 PROMPT_KEYS: Rows = (
     ("Enter", "Send; while a run goes on the message is queued"),
     ("Shift+Enter ^J Alt+Enter", "New line"),
@@ -53,7 +57,7 @@ PROMPT_KEYS: Rows = (
 )
 VIM_KEYS: Rows = (
     ("/vim", "Vim keys in the prompt; `vim = true` in config.toml keeps them"),
-    ("Esc", "Normal mode; in normal mode as without Vim: interrupt"),
+    ("Esc", "Normal mode; in normal mode what it does without Vim"),
     ("i a I A o O", "Insert mode; / : ! @ in an empty prompt begin a command or a name"),
     (
         "h j k l w b e W B E 0 ^ $ gg G f F t T ; ,",
@@ -86,11 +90,11 @@ CARD_KEYS: Rows = (
     ("^S ^E Esc", "Edited arguments: take them, all as JSON, leave them as they were"),
 )
 TAB_KEYS: Rows = (
-    ("^T", "A session in a tab of its own, with its own run; /new TASK begins at once"),
-    ("^N ^PgDn ^PgUp", "The next tab, the one before; Alt+1 to Alt+9 or a click: that one"),
-    ("^L", "The inbox: everything that waits for you in any tab; Enter goes to its card"),
+    ("{new}", "A session in a tab of its own, with its own run; /new TASK begins at once"),
+    ("{next-tab} ^PgDn ^PgUp", "The next tab, the one before; Alt+1 to Alt+9 or a click: that one"),
+    ("{inbox}", "The inbox: everything that waits for you in any tab; Enter goes to its card"),
     ("●", "The session needs you. Runs go on in tabs that are not shown"),
-    ("/close", "Close this tab; ^Q closes all and prints how to resume each"),
+    ("/close", "Close this tab; {quit} closes all and prints how to resume each"),
 )
 PANE_KEYS: Rows = (
     (
@@ -132,7 +136,7 @@ PANES: dict[str, tuple[str, str]] = {
     ),
     "note": (
         "Recovery note",
-        "What the model reads next, word for word, and only then. F4 edits it while it waits.",
+        "What the model reads next, word for word, and only then. {note} edits it while it waits.",
     ),
     "timeline": (
         "Timeline",
@@ -144,7 +148,7 @@ PANES: dict[str, tuple[str, str]] = {
     ),
     "plan": (
         "Plan",
-        "How far the model is in the plan that it keeps, in one line; F7 or a click opens the list.",
+        "How far the model is in the plan that it keeps, in one line; {plan} or a click opens the list.",
     ),
 }
 """By the pane's id: its title and what it shows."""
@@ -187,7 +191,7 @@ def sections(focused: str = "", *, replay: bool = False) -> list[tuple[str, Rows
     keys: list[tuple[str, Rows]] = [("Replay", replay_rows())]
     commands: list[tuple[str, Rows]] = [("Commands and their keys", command_rows(replay=replay))]
     prompt: list[tuple[str, Rows]] = [("Prompt", PROMPT_KEYS), ("Vim keys", VIM_KEYS), ("Cards", CARD_KEYS)]
-    return [
+    shown = [
         *([("This pane", (here,))] if here else []),
         *(keys + commands if replay else commands + prompt),
         ("Tabs", TAB_KEYS),
@@ -198,6 +202,12 @@ def sections(focused: str = "", *, replay: bool = False) -> list[tuple[str, Rows
         ("Signs", SIGNS),
         *([] if replay else keys),
     ]
+    return [(title, [(_keyed(left), _keyed(right)) for left, right in rows]) for title, rows in shown]
+
+
+def _keyed(text: str) -> str:
+    """The text with the keys that are in force."""
+    return _NAMED.sub(lambda named: shown_key(named[1]), text)
 
 
 def help_lines(shown: Sequence[tuple[str, Rows]], width: int) -> list[Line]:
@@ -233,7 +243,7 @@ def section_lines(shown: Sequence[tuple[str, Rows]], width: int) -> list[Line]:
 
 
 class HelpScreen(ReportScreen):
-    """Closed by F1 too."""
+    """Closed by its own key too."""
 
     DEFAULT_CSS = """
     HelpScreen {
@@ -243,7 +253,7 @@ class HelpScreen(ReportScreen):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1", "dismiss(None)", "Back", show=False, priority=True),
+        Binding("f1", "dismiss(None)", "Back", show=False, priority=True, id="help"),
     ]
 
     def __init__(self, focused: str = "", *, replay: bool = False) -> None:

@@ -612,7 +612,7 @@ class LiveScreen(SettingsCommands):
         on = self.prompt.vim is None if not wanted else wanted == "on"
         self.prompt.use_vim(on)
         self.say(
-            "Vim keys: Esc leaves insert mode, and interrupts from normal mode."
+            "Vim keys: Esc leaves insert mode, and does in normal mode what it does without Vim."
             if on
             else "The prompt's own keys."
         )
