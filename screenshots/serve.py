@@ -1,8 +1,9 @@
 """Makes `serve.png`: the console of `agent-tui serve` in a headless Chromium, driven over its DevTools protocol.
 
-    python screenshots/serve.py [NAME.png]
+    python screenshots/serve.py [NAME.png [SECONDS]]
 
-The picture is taken from the real page: server, guard, websocket, console, browser.
+The picture is taken from the real page: server, guard, websocket, console, browser; it is taken so many seconds
+after it was opened.
 """
 
 from __future__ import annotations

@@ -67,6 +67,8 @@ async def test_nobody_gets_in_without_the_token(address: Address) -> None:
             assert answer.status == 200
             assert f"ws://{address.netloc}/ws" in page
             assert address.token not in page
+            assert "<title>agent-tui</title>" in page
+            assert "input.focus()" in page, "keys go to the console before it was clicked"
             assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
         async with browser.get("/static/js/textual.js") as answer:
             assert answer.status == 200

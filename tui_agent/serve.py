@@ -18,6 +18,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -30,6 +31,20 @@ PATIENCE = 15.0
 """Seconds that a console has to close its session when its tab or the server ends."""
 
 COOKIE_DAYS = 7
+
+_HEAD = """
+    <title>agent-tui</title>
+    <script>
+      new MutationObserver((_, observer) => {
+        const input = document.querySelector(".xterm-helper-textarea");
+        if (input) {
+          observer.disconnect();
+          input.focus();
+        }
+      }).observe(document, { childList: true, subtree: true });
+    </script>
+  </head>"""
+"""What textual-serve's page lacks: a title, and a terminal that takes keys before it has been clicked."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +89,13 @@ class ConsoleServer(Server):
         app = await self._make_app()
         app.middlewares.append(guard(self._address))
         return app
+
+    async def handle_index(self, request: web.Request) -> web.Response:
+        """The page, with `_HEAD`."""
+        # textual-serve declares the template's values; its decorator makes the response of them.
+        page = cast("web.Response", await super().handle_index(request))
+        page.text = (page.text or "").replace("</head>", _HEAD, 1)
+        return page
 
     async def on_startup(self, app: web.Application) -> None:
         """Nothing is printed here."""

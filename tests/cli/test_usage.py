@@ -54,6 +54,7 @@ def test_options_may_stand_before_the_command(
     [
         (["sesions"], ["did you mean `agent-tui sessions`", "agent-tui -- sesions"]),
         (["--model", "m", "rn"], ["did you mean `agent-tui run`"]),
+        (["import", "run.traj"], ["did you mean `agent-tui sessions import`", "agent-tui -- import"]),
         (["fix", "the", "tests"], ["one word too many", "in quotes"]),
         ([""], ["the task is empty"]),
         (["run"], ["there is no task", "agent-tui run -"]),

@@ -146,7 +146,7 @@ def test_a_run_is_drawn_in_ascii_without_colour_and_without_motion(start: Callab
     )
     console.shows("The agent asks", "partial answer")
     console.send(b"\x1bOP")  # F1
-    console.shows("Commands and their keys")
+    console.shows("Commands and their keys", "Up/Down scroll")
     console.send(b"\x11")
     console.shows("A run is under way")
     console.send(b"q")

@@ -105,8 +105,14 @@ def _takes_value(option: str) -> bool:
 
 
 def _refuse_misspelt_command(word: str) -> None:
-    """Raises `UsageError` for one word that is almost a command: as a task it would start a run that costs money."""
-    near = None if any(char.isspace() for char in word) else nearest(word, COMMANDS, 0.75)
+    """Raises `UsageError` for one word that is almost a command, or a verb of `sessions`: as a task it would start a
+    run that costs money.
+    """
+    if any(char.isspace() for char in word):
+        return
+    from tui_agent.cli.sessions import VERBS
+
+    near = f"sessions {word}" if word in VERBS else nearest(word, COMMANDS, 0.75)
     if near is not None:
         raise UsageError(
             f"agent-tui has no command {word!r}; did you mean `agent-tui {near}`?\n"

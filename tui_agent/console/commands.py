@@ -119,7 +119,7 @@ COMMANDS: tuple[Command, ...] = (
         "[trust|reconnect NAME]",
     ),
     Command("unqueue", "Take the newest queued message back into the prompt"),
-    Command("queue", "Messages that wait: edit, drop, or send now (↑ in an empty prompt)"),
+    Command("queue", "Messages that wait: edit, drop, or send now (Up in an empty prompt)"),
     Command("theme", "Change the colours; alone: look at all themes and keep one", "[NAME]", replay=True),
     Command(
         "panes",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.panes.pane import LinePane
-    from tui_agent.console.panes.styled_line import Line
+    from tui_agent.console.welcome import Welcome
     from tui_agent.core.state import RunState
 
 _logger = logging.getLogger(__name__)
@@ -173,10 +173,10 @@ class Dashboard(Vertical):
         await self.mount(self._strip, self.plan)
         self.fit(self.app.size)
 
-    def greet(self, lines: Sequence[Line]) -> None:
-        """Show these lines as long as nothing was said."""
+    def greet(self, welcome: Welcome) -> None:
+        """Show this as long as nothing was said."""
         if self._conversation is not None:
-            self._conversation.welcome = lines
+            self._conversation.welcome = welcome.lines
             self._conversation.refresh()
 
     @property

@@ -9,6 +9,24 @@ from textual import events
 from textual.content import Content
 from textual.widget import Widget
 
+_KEY_NAMES = {"↑↓": "Up/Down", "←→": "Left/Right", "↑": "Up", "⇧": "Shift+"}
+
+_in_force: dict[str, str] = {}
+"""Names of signs in the labels of keys. There is one console in a process."""
+
+
+def name_keys(*, wanted: bool) -> None:
+    """Write arrows and Shift by name, or not: as signs of ASCII, `^v` and `^Enter`, they would read as other keys."""
+    _in_force.clear()
+    if wanted:
+        _in_force.update(_KEY_NAMES)
+
+
+def _named(label: str) -> str:
+    for sign, name in _in_force.items():
+        label = label.replace(sign, name)
+    return label
+
 
 class Hint(NamedTuple):
     """A key, a word, and the key that a click presses."""
@@ -20,12 +38,12 @@ class Hint(NamedTuple):
     @property
     def width(self) -> int:
         """Cells that it takes."""
-        return len(self.label) + 1 + len(self.word)
+        return len(_named(self.label)) + 1 + len(self.word)
 
 
 def key_line(*hints: tuple[str, str]) -> Content:
     """Keys, each with its word, as they look wherever they are shown."""
-    parts = (Content.assemble((key, "bold $accent"), (f" {word}", "$muted")) for key, word in hints)
+    parts = (Content.assemble((_named(key), "bold $accent"), (f" {word}", "$muted")) for key, word in hints)
     return Content("  ").join(parts)
 
 

@@ -25,6 +25,7 @@ from tui_agent.console import garbage, toasts
 from tui_agent.console.arguments import in_browser, wanted_early
 from tui_agent.console.ascii_glyphs import ascii_glyphs
 from tui_agent.console.commands import BACKWARDS, BINDABLE, shown_key, use_keys, with_shift
+from tui_agent.console.hints import name_keys
 from tui_agent.console.screens.dashboard_screen import DashboardScreen, no_key
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.session_app import SessionApp
@@ -48,8 +49,8 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.attention import Attention
-    from tui_agent.console.panes.styled_line import Line
     from tui_agent.console.tab import Tab
+    from tui_agent.console.welcome import Welcome
     from tui_agent.core.state import RunState
 
 WRONG_USAGE = 2
@@ -115,6 +116,7 @@ class ConsoleApp(SessionApp):
     def _adapt(self, arguments: ConsoleArguments) -> None:
         """Do without what this terminal, or this operator, does without: glyphs, motion, colours."""
         self._glyphs = glyphs = ascii_glyphs(wanted_early("glyphs", arguments))
+        name_keys(wanted=glyphs is not None)
         if glyphs is not None:
             self.driver_class = terminal_driver(super().get_driver_class(), glyphs)
         if wanted_early("motion", arguments) == "reduced" or os.environ.get("NO_MOTION"):
@@ -419,8 +421,8 @@ class ConsoleApp(SessionApp):
         self._close_messages_no_wait()
 
 
-def _welcome(settings: Settings) -> list[Line]:
-    """The first lines of a new session. Reads the list of sessions."""
+def _welcome(settings: Settings) -> Welcome:
+    """What stands at the beginning of a new session. Reads the list of sessions."""
     from tui_agent.console.welcome import welcome
     from tui_agent.store.errors import SessionError
     from tui_agent.store.session_store import SessionStore

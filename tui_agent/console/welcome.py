@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.console.commands import BY_NAME, shown_key
 from tui_agent.console.panes.styled_line import Line, Span, pad
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.store.summary import SessionRow
 
-SHOWN = 5
-"""Earlier sessions."""
+SHOWN, SHOWN_LOW = 5, 3
+"""Earlier sessions; where there are few rows."""
 
 _TODO = (
     ("Enter", "sends a task to the agent"),
@@ -27,12 +27,39 @@ _TODO = (
     ("step", "step by step: each request waits for you"),
     ("help", "help: keys, commands, signs, strategies"),
 )
+_LEFT_OUT_FIRST = ("step", "!", "@")
+"""What can be done, which the help says too: where there are few rows."""
+
+
+class Welcome(NamedTuple):
+    """What is said, by subject: what is left out where there are few rows is decided when it is drawn."""
+
+    facts: Sequence[Line]
+    todo: Sequence[tuple[str, Line]]
+    """With the name by which it can be left out."""
+    earlier: Sequence[Line] = ()
+    """Earlier sessions, under a heading; none: no heading."""
+
+    def lines(self, height: int) -> list[Line]:
+        """At most `height` rows where that can be: with fewer sessions, then without empty rows, then with less of what
+        can be done.
+        """
+        few, todo = self.earlier[: 1 + SHOWN_LOW], list(self.todo)
+        for earlier in (self.earlier, few):
+            blocks = (self.facts, [line for _, line in todo], earlier)
+            airy = [line for block in blocks if block for line in ((), *block)]
+            if len(airy) <= height + 1:  # the first row is empty
+                return airy[-height:]
+        for name in _LEFT_OUT_FIRST:
+            if len(self.facts) + len(todo) + len(few) > height:
+                todo = [one for one in todo if one[0] != name]
+        return [*self.facts, *(line for _, line in todo), *few]
 
 
 def welcome(
     settings: Settings, sessions: Sequence[SessionRow], now: Callable[[], float] = time.time
-) -> list[Line]:
-    """The lines; `sessions` are the newest of this workspace. Reads the name of the branch
+) -> Welcome:
+    """What is said; `sessions` are the newest of this workspace. Reads the name of the branch
     and the right to write."""
     from tui_agent.config.settings import is_read_only
 
@@ -45,14 +72,12 @@ def welcome(
         ("approvals", settings.approve.words),
         ("policy", str(settings.policy)),
     ]
-    lines: list[Line] = [()]
-    lines += [_row(label, text) for label, text in facts]
-    todo = ((shown_key(key) if key in BY_NAME else key, text) for key, text in _TODO)
-    lines += [(), *(_row(key, text, "accent bold") for key, text in todo)]
-    if sessions:
-        lines += [(), (Span(" Earlier here · /sessions opens one", "muted"),)]
-        lines += [_session(row, now()) for row in sessions[:SHOWN]]
-    return lines
+    heading: Line = (Span(" Earlier here · /sessions opens one", "muted"),)
+    return Welcome(
+        [_row(label, text) for label, text in facts],
+        [(key, _row(shown_key(key) if key in BY_NAME else key, text, "accent bold")) for key, text in _TODO],
+        [heading, *(_session(row, now()) for row in sessions[:SHOWN])] if sessions else (),
+    )
 
 
 def _row(label: str, text: str, style: str = "muted") -> Line:

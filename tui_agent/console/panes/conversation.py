@@ -24,7 +24,7 @@ from tui_agent.console.panes.styled_line import Line, Palette, Span, clip, text_
 from tui_agent.console.panes.transcript import Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from textual.events import Click, Resize
     from textual.timer import Timer
@@ -40,6 +40,10 @@ _DRAWN = re.compile(rf"[\s─━┈┼┄╌▌]*|.*({_HINTS})\s*|[\s▌]*──
 _FRAME_SECONDS = 0.1
 _MARGIN = 1
 """Gutter in which the cursor stands, in cells."""
+
+
+def _nothing_said(_: int) -> Sequence[Line]:
+    return ((Span(" ○ nothing said yet", "muted"),),)
 
 
 class ConversationPane(LinePane):
@@ -81,8 +85,8 @@ class ConversationPane(LinePane):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.welcome: Sequence[Line] = ((Span(" ○ nothing said yet", "muted"),),)
-        """What stands here before anything was said."""
+        self.welcome: Callable[[int], Sequence[Line]] = _nothing_said
+        """What stands here before anything was said, in so many rows."""
         self._transcript = Transcript()
         self._conversation: Conversation | None = None
         self.still = False
@@ -285,8 +289,9 @@ class ConversationPane(LinePane):
         base = self.rich_style
         place = self._transcript.locate(row)
         if place is None:
-            if not len(self._transcript) and y < len(self.welcome):
-                return to_strip(clip(self.welcome[y], width), Palette.of(self.app), base, width)
+            welcome = () if len(self._transcript) else self.welcome(self.size.height)
+            if y < len(welcome):
+                return to_strip(clip(welcome[y], width), Palette.of(self.app), base, width)
             return Strip.blank(max(0, width), base)
         index, number = place
         selection = self.text_selection

@@ -34,11 +34,11 @@ WIDE = 170
 PROMPT_KEYS: Rows = (
     ("Enter", "Send; while a run goes on the message is queued"),
     ("Shift+Enter ^J Alt+Enter", "New line"),
-    ("↑ ↓", "Earlier texts, from the first or last line"),
+    ("Up Down", "Earlier texts, from the first or last line"),
     ("PgUp PgDn", "Read back and on in the conversation; End in an empty prompt goes to its end"),
-    ("Alt+↑", "Take the newest queued message back"),
+    ("Alt+Up", "Take the newest queued message back"),
     (
-        "↑",
+        "Up",
         "In an empty prompt while messages wait: go to them; Enter edits, s sends all now, d drops, Esc leaves",
     ),
     (
@@ -83,10 +83,10 @@ CARD_KEYS: Rows = (
     ),
     ("c", "Approval: what the lasting answers allow, from exactly this call to every call of the tool"),
     ("a shown key", "Escalation: takes its choice while no answer was begun; then everything is text"),
-    ("Enter, ↓ or Tab", "Escalation: send the answer; go to the choices"),
-    ("← → Enter", "Choose and take; a click does the same"),
+    ("Enter, Down or Tab", "Escalation: send the answer; go to the choices"),
+    ("Left Right Enter", "Choose and take; a click does the same"),
     ("PgUp PgDn End", "Read on in a long card: what was not on the screen is not accepted"),
-    ("^C", "Copy what is selected, else interrupt the run, else empty the prompt (↑ brings it back)"),
+    ("^C", "Copy what is selected, else interrupt the run, else empty the prompt (Up brings it back)"),
     ("^S ^E Esc", "Edited arguments: take them, all as JSON, leave them as they were"),
 )
 TAB_KEYS: Rows = (
@@ -173,8 +173,8 @@ SIGNS: Rows = tuple(
 def replay_rows() -> Rows:
     """The keys of the replay, those that are in force."""
     return [
-        ("← →", "One event back, on"),
-        ("Shift+← Shift+→", "One step back, on"),
+        ("Left Right", "One event back, on"),
+        ("Shift+Left Shift+Right", "One step back, on"),
         ("Home End", "Beginning, end"),
         *(
             (key_label(action.pressed), action.help.removeprefix("Replay: "))

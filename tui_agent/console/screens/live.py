@@ -318,7 +318,7 @@ class LiveScreen(SettingsCommands):
             self.interrupt()
         elif focused is self.prompt and self.prompt.text.strip():
             self.prompt.take()
-            self.say("The prompt is empty: ↑ brings back what was written.")
+            self.say("The prompt is empty: Up brings back what was written.")
         else:
             self.say(f"{commands.shown_key('quit')} leaves the console.")
 
