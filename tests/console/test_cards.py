@@ -516,6 +516,30 @@ async def test_a_card_offers_to_read_on_only_where_the_keys_for_it_are_its_own()
         await console.until(lambda: "PgDn" not in console.shown())
 
 
+async def test_a_question_has_its_cause_on_the_screen_where_rows_are_scarce() -> None:
+    missing = "ModuleNotFoundError: No module named 'shop'"
+    arguments = {"command": "make"}
+    async with live((60, 20)) as console:
+        console.session.start()
+        for number in range(3):
+            error = f"exit code 1\n{missing}\nRan 1 test in 0.00{number}s"
+            failure = Failure(kind=FailureKind.TOOL_EXECUTION, message=error, tool="bash", input=arguments)
+            call = ToolCall(id=f"c{number}", name="bash", arguments='{"command": "make"}')
+            console.session.record(
+                ReplyFinished(text="", calls=(call,), model="m"),
+                ToolFailed(call_id=call.id, tool="bash", input=arguments, content=error, failure=failure),
+                IterationFinished(iteration=number + 1),
+                IterationStarted(iteration=number + 2),
+            )
+        asked = {"id": "e1", "question": "bash has failed 3 times", "source": "attempts"}
+        console.session.record(EscalationRaised(**asked, tool="bash", input=arguments))
+        console.escalate(**asked, tool="bash", input=arguments)
+        await console.card_takes_keys()
+        shown = console.shown().partition("The agent needs you")[2].partition("Say what to do")[0]
+        assert "1–3. step 1, step 2, step 3: the same error" in shown
+        assert missing in shown
+
+
 @pytest.mark.parametrize("size", [(60, 20), (80, 24)])
 async def test_options_too_long_for_a_row_of_choices_are_shown_whole(size: tuple[int, int]) -> None:
     options = ("GB18030 for every list below the folder of that supplier, whatever its name", "UTF-8")
@@ -712,8 +736,7 @@ def test_what_was_tried_is_shown_by_the_line_that_says_what_is_wrong_and_the_las
         "Tried:",
         "1. step 1",
         "other trouble",
-        "2. step 2: the same error as the next",
-        "3. step 3",
+        "2–3. step 2, step 3: the same error",
         "ModuleNotFoundError: No module named 'shop'",
         f"{error}\nRan 1 test in 0.003s",
     ]

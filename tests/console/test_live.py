@@ -521,6 +521,41 @@ async def test_the_last_line_shows_the_keys_that_matter_now() -> None:
         await console.until(lambda: "/ commands" in keys())
 
 
+async def test_the_last_line_says_what_esc_does_before_it_interrupts() -> None:
+    async with live((80, 24)) as console:
+
+        def keys() -> str:
+            return console.shown().splitlines()[-1].strip()
+
+        assert "Esc" not in keys()
+        await console.press("/")
+        await console.until(lambda: "Esc close list" in keys())
+        await console.press("escape")
+        await console.until(lambda: "Esc" not in keys())
+        console.screen.prompt.put("")
+        console.session.start()
+        await console.until(lambda: "Esc interrupt" in keys())
+        await console.press("f2")
+        await console.until(lambda: "Esc back" in keys())
+        await console.press("escape")
+        await console.until(lambda: "Esc interrupt" in keys())
+        console.screen.run_command("vim", "on")
+        await console.until(lambda: "Esc normal mode" in keys())
+        await console.press("escape")
+        await console.until(lambda: "Esc interrupt" in keys())
+        await console.press("d")
+        await console.until(lambda: "Esc normal mode" in keys())
+        await console.press("escape", "v")
+        await console.until(lambda: "Esc normal mode" in keys())
+        assert ("interrupt",) not in console.session.done
+
+
+async def test_the_last_line_names_the_key_that_finds_a_text_where_it_has_room() -> None:
+    async with live((120, 40)) as console:
+        console.session.start()
+        await console.until(lambda: console.shown().rstrip().endswith("^O jump  ^F find"))
+
+
 async def test_a_click_on_a_hint_is_its_key_in_a_screen_above_too() -> None:
     async with live() as console:
         await console.press("ctrl+l")

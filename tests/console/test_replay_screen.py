@@ -13,8 +13,10 @@ from textual.pilot import Pilot
 
 from tests.console.waiting import goes_to, picture, until
 from tui_agent.config.settings import user_config_file
+from tui_agent.console import preferences
 from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.commands import use_keys
+from tui_agent.console.pane_sizes import PaneSizes
 from tui_agent.console.player import FRAME, SPEEDS, Player
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.fork import ForkScreen
@@ -450,6 +452,26 @@ async def test_the_keys_of_the_replay_are_the_operators(
             assert ("n", "Next error; with Shift the one before") in replay_rows()
     finally:
         use_keys({})
+
+
+async def test_a_replay_has_the_form_and_the_sizes_of_the_panes_that_the_last_start_had(
+    saved: Path, tmp_path: Path
+) -> None:
+    preferences.save(tmp_path / "state", panes="side", **PaneSizes(30, column=(9, 8, 7, 6)).words())
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        await until(pilot, lambda: screen.query_one("#recovery").region.width == 36)
+        await until(pilot, lambda: screen.query_one("#ring").region.height == 9)
+    preferences.save(tmp_path / "state", panes="strip")
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        await until(pilot, lambda: not screen.query_one("#recovery").region.width)
+
+
+async def test_the_last_line_names_every_key_of_the_replay_at_120_columns(
+    saved: Path, tmp_path: Path
+) -> None:
+    async with replaying(saved, tmp_path / "state") as (screen, pilot):
+        await until(pilot, lambda: "x question" in shown(screen))
+        assert shown(screen).rstrip().splitlines()[-1].rstrip().endswith("f fork  ^F find  F2 panes")
 
 
 async def test_a_text_of_the_whole_session_is_found_and_gone_to(saved: Path, tmp_path: Path) -> None:

@@ -51,6 +51,23 @@ def half_open(player: Player) -> None:
     assert phase(player) == "half_open"
 
 
+def test_a_refusal_says_how_the_tool_failed_and_nothing_that_did_not_happen() -> None:
+    player = Player()
+    broken(player)
+    said = player.permit("grep", {"pattern": "x"}).reason
+    assert "it failed 5 times in a row over different inputs. Work without it." in said
+    for _ in range(3):
+        player.batch(ok(f"{player.iteration}", "glob"))
+    player.batch(fail("probe", "grep"), ok("other", "glob"))
+    said = player.permit("grep", {"pattern": "x"}).reason
+    assert "over different inputs, and again when one call was tried. Work without it." in said
+
+    away = Player()
+    for _ in range(5):
+        away.batch(fail("same", "grep", transient=True), ok(f"{away.iteration}", "glob"))
+    assert "it failed 5 times in a row. Work" in away.permit("grep", {"pattern": "x"}).reason
+
+
 def test_half_open_lets_one_probe_through() -> None:
     player = Player()
     half_open(player)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ class Completions(Widget):
     }
     """
 
+    class Toggled(Message):
+        """The list was opened, or closed."""
+
     def __init__(self, suggest: Suggest) -> None:
         super().__init__(id="completions")
         self._suggest = suggest
@@ -84,7 +88,9 @@ class Completions(Widget):
 
     def _choose(self, place: int) -> None:
         self._chosen = place
-        self.set_class(self.choice is not None, "-open")
+        if self.has_class("-open") != (self.choice is not None):
+            self.toggle_class("-open")
+            self.post_message(self.Toggled())
         if self.choice is not None:  # a closed list lays nothing out: it is asked at every key
             self.refresh(layout=True)
 

@@ -296,6 +296,7 @@ class ConsoleApp(SessionApp):
         return replace(arguments, overrides=overrides)
 
     async def _open_replay(self, screen: Tab) -> None:
+        from tui_agent.console import preferences
         from tui_agent.console.screens.replay import ReplayScreen
         from tui_agent.console.startup import DASHBOARD_MODULES, load_modules, open_replay
 
@@ -305,6 +306,7 @@ class ConsoleApp(SessionApp):
             arguments = screen.arguments
             recorded = await open_replay(arguments)
             self.use_keys(recorded.settings)
+            screen.use(await asyncio.to_thread(preferences.load, recorded.settings.state_dir))
             screen.attach(recorded, arguments.replay_speed, arguments.at_event)
             screen.run_worker(screen.read_through(), group="reading")
 

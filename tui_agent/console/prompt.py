@@ -79,6 +79,9 @@ class Prompt(TextField):
     class Typed(Message):
         """A key went into the prompt, or a paste."""
 
+    class ModeShown(Message):
+        """Vim's mode, or what its keys wait for, is another one."""
+
     class QueueWanted(Message):
         """The messages that wait are wanted."""
 
@@ -172,6 +175,11 @@ class Prompt(TextField):
         return self.vim is not None and self.vim.mode != "INSERT"
 
     @property
+    def takes_escape(self) -> bool:
+        """Esc is one of Vim's keys here: it leads to normal mode, or forgets what was begun there."""
+        return self.vim is not None and (self.vim.mode != "NORMAL" or bool(self.vim.pending))
+
+    @property
     def selected_text(self) -> str:
         """What is selected; in Vim's visual mode with the character that the cursor covers."""
         return (self.vim.selected_text if self.vim is not None else "") or super().selected_text
@@ -184,6 +192,7 @@ class Prompt(TextField):
             if self.vim.mode.selects:
                 # The last character that is selected is shown by the cursor alone.
                 self._stand_still()
+        self.post_message(self.ModeShown())
 
     def on_focus(self) -> None:
         self._blink()

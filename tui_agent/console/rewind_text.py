@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.console.cards.card_body import Passage
+from tui_agent.console.cards.card_body import GAP, Passage
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
@@ -76,7 +76,7 @@ def preview(plan: RewindPlan, workspace: str) -> Iterable[Passage]:
             else ""
         )
         yield Passage(f"{counted(plan.entries, 'block')} {happens}{model}.", indent=2)
-    yield Passage("")
+    yield GAP
     yield Passage("Files", "bold")
     if plan.scope == "conversation":
         yield Passage("stay as they are.", "muted", indent=2)
@@ -89,7 +89,7 @@ def preview(plan: RewindPlan, workspace: str) -> Iterable[Passage]:
             # A line feed in a name must not look like another file.
             path = change.path.replace("\n", "␊")
             yield Passage(f"{mark} {change.action:<6}  {path}", role, verbatim=True, indent=2)
-    yield Passage("")
+    yield GAP
     if not plan.undoes:
         yield Passage("Nothing is lost: /redo takes it back until the next run begins.", "muted")
 

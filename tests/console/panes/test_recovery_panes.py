@@ -228,7 +228,7 @@ async def test_confidence_shows_the_chance_of_the_next_step_in_number_gauge_and_
     assert rows[0].count("╋") == 1
     assert rows[0].rstrip().endswith("CONTINUE")
     assert rows[1].split() == ["0.5"]
-    assert rows[2] == "no progress 0/3 · failing 0/3 · open 2/5"
+    assert rows[2] == "no progress 0/3 · failing 0/3 · unresolved 2/5"
     words = " ".join(rows[3:5])
     assert "8 in 10 next steps succeed" in words
     assert "recorded steps" in words
@@ -549,8 +549,8 @@ async def test_the_strip_tells_the_open_incident_as_one_story() -> None:
     ("width", "often"),
     [
         (150, "the same error 2 times · 1 other problem open"),
-        (122, "the same error 2 times · +1 open"),
-        (101, "2× · +1 open"),
+        (123, "the same error 2 times · +1 other"),
+        (102, "2× · +1 other"),
     ],
 )
 async def test_how_often_it_failed_takes_no_room_from_what_failed(width: int, often: str) -> None:
@@ -863,7 +863,19 @@ async def test_what_has_no_room_on_the_edge_of_a_pane_is_left_out_whole(width: i
 
 async def test_all_three_counters_stand_in_the_narrowest_pane() -> None:
     rows = (await text_at(ConfidencePane, troubled(), (30, 5))).split("\n")
-    assert "idle 0/3 fail 0/3 open 2/5" in [row.strip() for row in rows]
+    assert "idle 0/3 fail 0/3 ? 2/5" in [row.strip() for row in rows]
+
+
+async def test_a_tool_whose_failed_call_could_not_be_read_is_unresolved_in_plain_words() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("write_file", {"path": "a"}))
+    story.fail(call, "no JSON", kind=events.FailureKind.INVALID_TOOL_CALL).judge()
+    story.ask_model()
+    (call,) = story.reply("", ("read_file", {"path": "a"}))
+    story.succeed(call, "text").judge()
+    rows = (await text_at(ConfidencePane, story, (64, 12))).split("\n")
+    assert "? write_file failed and has not worked since" in [row.strip() for row in rows]
 
 
 async def test_a_value_has_one_colour_wherever_it_is_shown() -> None:

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Input
 
 from tui_agent.console.cards.card import Card
-from tui_agent.console.cards.card_body import CardBody, Passage, diff_passages, numbered
+from tui_agent.console.cards.card_body import GAP, CardBody, Passage, diff_passages, numbered
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.fields import LineField
@@ -170,7 +170,7 @@ def subject(preview: str, arguments: Mapping[str, Any]) -> Iterable[Passage]:
         yield from diff_passages(preview.rstrip("\n"))
     hidden = {name: value for name, value in arguments.items() if not _shown(value, preview)}
     if hidden and preview:
-        yield Passage("")
+        yield GAP
     for name, value in hidden.items():
         label = one_line(name, 60)
         text = (

@@ -42,6 +42,10 @@ class Passage(NamedTuple):
     squeezed: bool = False
 
 
+GAP = Passage("")
+"""An empty line between two parts of a text, given up where rows are scarce."""
+
+
 def numbered(text: str) -> Iterable[Passage]:
     """Text as it stands, its lines numbered where there are several."""
     lines = text.split("\n")
@@ -156,7 +160,7 @@ class CardBody(LinePane, can_focus=False):
         self._seen = False
 
     def space_out(self, spaced: bool) -> None:
-        """Set the remarks off from the subject by an empty line, or not."""
+        """Set the parts of the text off from each other by empty lines, or not."""
         if spaced != self._spaced:
             self._spaced, self._wrapped = spaced, None
             self.redraw()
@@ -203,7 +207,8 @@ class CardBody(LinePane, can_focus=False):
 
     def draw(self, width: int, height: int) -> list[Line]:
         if self._wrapped is None or self._wrapped[0] != width:
-            subject = list(_laid_out(self._passages, max(1, width)))
+            passages = [each for each in self._passages if self._spaced or each != GAP]
+            subject = list(_laid_out(passages, max(1, width)))
             remarks = list(_laid_out(self._remarks, max(1, width)))
             gap: list[Line] = [()] if self._spaced and remarks else []
             self._wrapped = (width, subject + gap + remarks, len(subject))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.cells import cell_len
@@ -18,7 +19,7 @@ from textual.widgets import Input
 from tui_agent.call_names import main_argument, short_input
 from tui_agent.console.cards.answer_field import AnswerField
 from tui_agent.console.cards.card import Card
-from tui_agent.console.cards.card_body import CardBody, Passage
+from tui_agent.console.cards.card_body import GAP, CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.commands import is_command
@@ -231,7 +232,7 @@ def subject(asked: EscalationRaised, attempts: Sequence[Attempt]) -> Iterable[Pa
     """The question; the call; the attempts, the last one with its whole error."""
     yield Passage(asked.question, "bold")
     if asked.tool and asked.source != "ask_operator":
-        yield Passage("")
+        yield GAP
         main = main_argument(asked.tool, asked.input)
         yield Passage(f"{asked.tool} {asked.input.get(main, '')}".rstrip(), "code", verbatim=True)
         for name, value in asked.input.items():
@@ -239,11 +240,11 @@ def subject(asked: EscalationRaised, attempts: Sequence[Attempt]) -> Iterable[Pa
                 said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
                 yield Passage(f"{name}: {said}", "code", indent=2, verbatim=True)
     if _long(asked.options):
-        yield Passage("")
+        yield GAP
         for place, option in enumerate(asked.options, 1):
             yield Passage(option, number=str(place))
     if attempts:
-        yield Passage("")
+        yield GAP
         yield from tried(attempts)
 
 
@@ -253,22 +254,24 @@ def _long(options: Sequence[str]) -> bool:
 
 
 def tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
-    """Each attempt with the line that says what is wrong, the last with its whole error; repetitions are left out."""
+    """The attempts with the line that says what is wrong, once for those in a row that failed in the same way; the last
+    with its whole error.
+    """
     yield Passage("Tried:", "muted")
-    last = len(attempts)
-    for number, attempt in enumerate(attempts, 1):
-        same = number < last and normalise(attempt.error) == normalise(attempts[number].error)
-        yield Passage(
-            f"{number}. {attempt.what}{': the same error as the next' if same else ''}", "muted", indent=1
-        )
-        if not same:
-            error = attempt.error.rstrip("\n")
-            if number == last and error.count("\n") < SHORT:
-                yield Passage(error, "error", indent=4, squeezed=True)
-                continue
-            yield Passage(headline(error), "error", indent=4)
-            if number == last:
-                yield Passage(error, "muted", indent=4, squeezed=True)
+    number, last = 0, len(attempts)
+    for _, group in groupby(attempts, key=lambda attempt: normalise(attempt.error)):
+        alike = list(group)
+        first, number = number + 1, number + len(alike)
+        which, how = (f"{first}–{number}", ": the same error") if len(alike) > 1 else (str(number), "")
+        what = ", ".join(dict.fromkeys(attempt.what for attempt in alike))
+        yield Passage(f"{which}. {what}{how}", "muted", indent=1)
+        error = alike[-1].error.rstrip("\n")
+        if number == last and error.count("\n") < SHORT:
+            yield Passage(error, "error", indent=4, squeezed=True)
+            continue
+        yield Passage(headline(error), "error", indent=4)
+        if number == last:
+            yield Passage(error, "muted", indent=4, squeezed=True)
 
 
 def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from tui_agent.console.cards.card import Card
-from tui_agent.console.cards.card_body import CardBody, Passage
+from tui_agent.console.cards.card_body import GAP, CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.fields import LineField
 from tui_agent.console.hints import key_line
@@ -155,11 +155,11 @@ def subject(asked: ServerAsked) -> Iterable[Passage]:
     yield Passage(f"The MCP server {asked.server} asks you:", "muted")
     yield Passage(asked.message, "bold")
     if asked.url:
-        yield Passage("")
+        yield GAP
         yield Passage("It wants you to open this address in your browser, if you trust it:", "muted")
         yield Passage(asked.url, "code", verbatim=True)
     if asked.fields:
-        yield Passage("")
+        yield GAP
     for name in asked.fields:
         yield Passage(f"{name}: {_kind(asked, name)}", "muted", indent=1)
 

@@ -32,12 +32,15 @@ _WIDEST, _HIGHEST = 3, 4
 """Cells that one point of the course may take, and rows of the whole."""
 
 _COUNTERS = (
-    (("no progress", "failing steps", "unresolved"), " of "),
-    (("no progress", "failing", "open"), "/"),
-    (("idle", "failing", "open"), "/"),
-    (("idle", "fail", "open"), "/"),
+    (("no progress", "failing steps", "unresolved"), " of ", " · "),
+    (("no progress", "failing", "unresolved"), "/", " · "),
+    (("no progress", "failing", "unresolved"), "/", " "),
+    (("idle", "failing", "unresolved"), "/", " "),
+    (("idle", "fail", "?"), "/", " "),
 )
-"""What the counters are called, and what stands before their limits: the first that has room."""
+"""What the counters are called, what stands before their limits and between them: the first that has room. What the
+last one counts is listed below, with its `?`.
+"""
 
 LOW, HIGH = 0.3, 0.7
 """FunnelCanary's thresholds, and the grades of every value: bad below LOW, good from HIGH on."""
@@ -74,7 +77,10 @@ def _unresolved(state: RunState) -> Iterator[str]:
     for line in state.recovery.cognition.uncertainties:
         tool = line.removeprefix("Tool execution failed: ")
         incident = causes.get(tool) if tool != line else None
-        yield line if incident is None else f"{tool} failed: {headline(incident.newest.message)}"
+        if incident is not None:
+            yield f"{tool} failed: {headline(incident.newest.message)}"
+        else:
+            yield line if tool == line else f"{tool} failed and has not worked since"
 
 
 def gauge(value: float, width: int, thresholds: tuple[float, ...]) -> Line:
@@ -216,9 +222,8 @@ def _counters(recovery: RecoveryState, unresolved: int, width: int) -> Line:
         (unresolved, policy.uncertainty_limit, "warn"),
     )
     spans: list[Span] = []
-    for labels, of in _COUNTERS:
+    for labels, of, between in _COUNTERS:
         spans = []
-        between = " " if labels is _COUNTERS[-1][0] else " · "
         for label, (count, limit, role) in zip(labels, counts, strict=True):
             spans.append(Span(f"{between if spans else ''}{label} ", "muted"))
             spans.append(Span(f"{count}{of}{limit}", role if count else ""))

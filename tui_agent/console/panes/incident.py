@@ -208,7 +208,8 @@ def _how_often(state: RunState, incident: Incident) -> list[str]:
         words = f"{words}, {incident.times} in all" if words else f"{incident.times} failures in all"
     sign = f"{incident.times}×" if incident.times > 1 else ""
     others = len(state.metrics.incidents.open) - 1
-    named, signed = (f"{counted(others, 'other problem')} open", f"+{others} open") if others else ("", "")
+    named = f"{counted(others, 'other problem')} open" if others else ""
+    signed = f"+{others} other{'s' if others > 1 else ''}" if others else ""
     forms = ((words, named), (words, signed), (sign, signed))
     return [" · ".join(part for part in form if part) for form in forms]
 

@@ -7,7 +7,7 @@ clock, its own widgets and its own commands.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
@@ -233,6 +233,18 @@ class DashboardScreen(Tab):
             await self.splash.remove()
         await dashboard.fill_column()
         await self.mount(self.status, before=self.query_one(KeyHints))
+
+    def use(self, remembered: Mapping[str, str]) -> None:
+        """Take up what was remembered of earlier starts."""
+        from tui_agent.console.dashboard import Form
+        from tui_agent.console.pane_sizes import PaneSizes
+
+        if self.dashboard is None:
+            return
+        form = remembered.get("panes", "")
+        if form in {Form.STRIP, Form.SIDE}:
+            self.dashboard.choose(Form(form))
+        self.dashboard.use_sizes(PaneSizes.of(remembered))
 
     # --- what commands and cards need -----------------------------------------------------------------------
 

@@ -130,8 +130,8 @@ PANES: dict[str, tuple[str, str]] = {
         "Confidence",
         (
             "The chance that the next step succeeds, estimated from recorded runs (or the policy's confidence), its "
-            "trend, the strategy, and what is unresolved. No progress: steps without a success. Failing steps: those "
-            "in a row in which all failed."
+            "trend, and the strategy. No progress (idle): steps without a success. Failing steps: those in a row in "
+            "which all failed. Unresolved (?): tools that have failed and not worked since, faults of the model."
         ),
     ),
     "note": (
@@ -153,7 +153,13 @@ PANES: dict[str, tuple[str, str]] = {
 }
 """By the pane's id: its title and what it shows."""
 STRIP: Rows = (
-    ("Incident strip", "What fails now: the call and why; each failure with its step; the ladder."),
+    (
+        "Incident strip",
+        (
+            "What fails now: the call and why; each failure with its step; the ladder. Others: further calls that "
+            "failed and were never recovered, though their tools may work for other calls."
+        ),
+    ),
     *dict.fromkeys((rung.word, rung.happens) for rung in (*LADDER.values(), *MODEL_LADDER.values())),
 )
 STRATEGIES: Rows = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -124,18 +124,6 @@ class LiveScreen(SettingsCommands):
         await self.raise_dashboard(self.card_host)
         await self.mount(self._own_output, self._queued, self._completions, before=self.prompt)
 
-    def use(self, remembered: Mapping[str, str]) -> None:
-        """Take up what was remembered of earlier starts."""
-        from tui_agent.console.dashboard import Form
-        from tui_agent.console.pane_sizes import PaneSizes
-
-        if self.dashboard is None:
-            return
-        form = remembered.get("panes", "")
-        if form in {Form.STRIP, Form.SIDE}:
-            self.dashboard.choose(Form(form))
-        self.dashboard.use_sizes(PaneSizes.of(remembered))
-
     def load_history(self, path: Path) -> None:
         """Load earlier prompts from their file."""
         self.prompt.recall.load(path)
@@ -151,21 +139,35 @@ class LiveScreen(SettingsCommands):
 
     def usual_hints(self) -> Sequence[Hint]:
         """What can be done with the run, or how one is begun; then what can always be done."""
-        interrupt = key_hints("interrupt") if self._interruptible else []
+        leads_out = self._leads_out
         if self.state is None or not self.state.running:
-            now = [Hint("/", "commands", "/"), Hint("@", "files", "@")]
+            now = [*leads_out, Hint("/", "commands", "/"), Hint("@", "files", "@")]
         elif self._goes_by_itself() and self.running:
-            now = [*interrupt, *key_hints("pause", "step")]
+            now = [*leads_out, *key_hints("pause", "step")]
         else:
-            now = [*key_hints("auto", "step"), *interrupt]
+            now = [*key_hints("auto", "step"), *leads_out]
         palette = Hint("^P", "palette", "ctrl+p")
-        return [*key_hints("help"), *now, *key_hints("panes", "quit"), palette, *key_hints("jump")]
+        return [*key_hints("help"), *now, *key_hints("panes", "quit"), palette, *key_hints("jump", "find")]
 
     @property
-    def _interruptible(self) -> bool:
-        """Whether Esc interrupts: it withdraws no question, and leads out of the messages that wait."""
-        queue = self._queued is not None and self._queued.has_focus
-        return self.running and not self.operator.questions and not queue
+    def _leads_out(self) -> list[Hint]:
+        """What Esc does now: the first of all that it would do; none where the focus has an Esc of its own, or there
+        is nothing to leave.
+        """
+        # A prompt that is not there yet is not made for this.
+        in_prompt = "prompt" in vars(self) and self.prompt.has_focus
+        if in_prompt and self.prompt.takes_escape:
+            return [Hint("Esc", "normal mode", "escape")]
+        idle = not self.running or bool(self.operator.questions)
+        if self._queued is not None and self._queued.has_focus:
+            word = ""
+        elif self._completions.choice is not None:
+            word = "close list"
+        elif self.dashboard is not None and self.dashboard.covers_conversation:
+            word = "back"
+        else:
+            word = "" if idle and self.own_run is None else "interrupt"
+        return [hint._replace(word=word) for hint in key_hints("interrupt") if word]
 
     def came_to_front(self) -> None:
         super().came_to_front()
@@ -194,6 +196,7 @@ class LiveScreen(SettingsCommands):
         if widget is None and self.app.app_focus and self.prompt.is_attached:
             widget = self.prompt
         super().set_focus(widget, scroll_visible, from_app_focus)
+        self._say_keys()
 
     def get_focusable_widget_at(self, x: int, y: int) -> Widget | None:
         """What takes the keys when it is clicked: a card or a field. A click in a pane acts there and takes none."""
@@ -256,10 +259,7 @@ class LiveScreen(SettingsCommands):
         with self.app.batch_update():
             self.dashboard.show(state, now, still=still)
             self.status.show(state, now)
-        hinted = state.running, self.running, self._interruptible, state.session.mode
-        if hinted != self._hinted:
-            self._hinted = hinted
-            self.show_hints()
+        self._say_keys()
         if self._own_output is not None:
             self._own_output.show(self.own_run)
         self.redrawing.tick(self.running or state.compacting is not None or self.own_run is not None)
@@ -273,6 +273,16 @@ class LiveScreen(SettingsCommands):
         if not self.running:
             return PLACEHOLDER
         return AFTER_INTERRUPT if self.interrupted else IN_A_RUN
+
+    def _say_keys(self) -> None:
+        """Show the keys that matter now, where they are others than before."""
+        state = self.state
+        if state is None:
+            return
+        hinted = state.running, self.running, self._leads_out, state.session.mode
+        if hinted != self._hinted:
+            self._hinted = hinted
+            self.show_hints()
 
     def _draw_cards(self, state: RunState) -> None:
         card_host = self.card_host
@@ -395,6 +405,12 @@ class LiveScreen(SettingsCommands):
             self.send_own_command(line, str(error))
         else:
             self.run_command(invocation.command.name, invocation.argument)
+
+    def on_prompt_mode_shown(self) -> None:
+        self._say_keys()
+
+    def on_completions_toggled(self) -> None:
+        self._say_keys()
 
     def on_prompt_typed(self, event: Prompt.Typed) -> None:
         """Keep cards from taking the focus while somebody types; look at a letter that stays alone."""

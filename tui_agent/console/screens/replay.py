@@ -36,6 +36,10 @@ READ_WAIT = 0.05
 """Seconds after which a player that ran ahead of the reading looks again."""
 
 
+STOP_WORDS = {"error": "error", "verdict": "verdict", "escalation": "question"}
+"""What can be gone to by a key, and how it is called."""
+
+
 def own_hints() -> list[Hint]:
     """The replay's own keys, those that are in force."""
     keys = {action.name.removeprefix(REPLAY): action.pressed for action in REPLAY_ACTIONS}
@@ -44,7 +48,7 @@ def own_hints() -> list[Hint]:
         Hint(key_label(keys["play"]), "play", keys["play"]),
         Hint("←→", "event", "right"),
         Hint("⇧←→", "step", "shift+right"),
-        *(Hint(key_label(keys[name]), name, keys[name]) for name in ("error", "verdict", "escalation")),
+        *(Hint(key_label(keys[name]), word, keys[name]) for name, word in STOP_WORDS.items()),
         Hint(speed, "speed", keys["faster"] or keys["slower"]),
         Hint(key_label(keys["fork"]), "fork", keys["fork"]),
         *key_hints("find"),
@@ -333,8 +337,7 @@ class ReplayScreen(DashboardScreen):
             if stop == "iteration":
                 self.action_edge(0 if back else 1)
                 return
-            word = "question" if stop == "escalation" else stop
-            self.say(f"No {word} {'before' if back else 'after'} this.")
+            self.say(f"No {STOP_WORDS.get(stop, stop)} {'before' if back else 'after'} this.")
         self._plan(0.0)
 
     def usual_hints(self) -> Sequence[Hint]:

@@ -160,9 +160,13 @@ class RecoveryState:
         elif not self.policy.breaker:
             return None
         elif state.phase is BreakerPhase.OPEN:
+            inputs = " over different inputs" if len(state.keys) > 1 else ""
+            probed = (
+                ", and again when one call was tried" if state.span > self.policy.breaker_iterations else ""
+            )
             reason = (
-                f"{tool} is switched off until step {state.reopen_at}: it failed {state.failures} times in a row "
-                "over different inputs. Work without it."
+                f"{tool} is switched off until step {state.reopen_at}: it failed {state.failures} times in a row"
+                f"{inputs}{probed}. Work without it."
             )
         elif earlier.get(tool, 0):
             reason = f"{tool} failed too often: one call of it is tried first, this one was not executed."
