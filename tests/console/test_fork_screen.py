@@ -146,6 +146,8 @@ async def test_the_note_of_the_next_call_can_be_another_or_none(
     at = seq_of(events, NotePrepared, last=False)
     async with card_body_over(path, at) as (app, _, pilot):
         assert "Recovery note with the next model call" in picture(app)
+        assert "⇧Enter new line" in picture(app)
+        assert "PgDn" not in picture(app)
         await write(pilot, "#note", typed)
         forked_events, state = await forked(app, pilot, path)
     assert len(forked_events) == at + 2
@@ -162,6 +164,7 @@ async def test_a_long_note_can_be_read_to_its_end_in_a_small_terminal(tmp_path: 
         end = (longest.text or "").split()[-1]
         pane = card_body.query_one(".of-note", CardBody)
         assert pane.unseen
+        await until(pilot, lambda: "PgDn read on" in picture(app))
         for _ in range(10):
             await pilot.press("pagedown")
         assert pane.is_vertical_scroll_end

@@ -104,6 +104,8 @@ async def test_escape_leaves_everything_as_it_is(tmp_path: Path) -> None:
         before = live.session.state
         screen = await open_screen(live)
         await to_second_task(live, screen)
+        assert "↑↓ point  ←→ what" in live.shown()
+        assert "PgDn" not in live.shown()
         await live.press("escape")
         await live.until(lambda: isinstance(live.app.screen, LiveScreen))
         assert live.session.state is before
@@ -222,6 +224,7 @@ async def test_a_long_list_of_files_stays_in_its_place_and_can_be_read_to_its_en
         assert "Enter go back" in live.shown()
         preview = screen.query_one(Preview)
         assert preview.unseen
+        assert screen.size.width < 80 or "PgUp PgDn read on" in live.shown()
         for _ in range(60):
             await live.press("pagedown")
         assert "file_199.txt" in live.shown()

@@ -101,6 +101,11 @@ class FilePane(LinePane):
         """Old and new could stand side by side."""
         return self.content_width >= SIDES
 
+    @property
+    def has_lines(self) -> bool:
+        """The file is text, and lines of it were changed."""
+        return bool(self.file.added or self.file.removed)
+
     def show(self, state: RunState, now: float) -> None:
         """The screen shows the moment at which it was opened."""
 
@@ -173,7 +178,7 @@ class DiffScreen(FramedScreen[None]):
         hints = [Hint("Esc", "close", "escape"), Hint("↑↓", "read", "down")]
         if self._list.display:
             hints.insert(1, Hint("←→", "file", "right"))
-        if self._pane.has_room:
+        if self._pane.has_room and self._pane.has_lines:
             hints.append(Hint("v", "one column" if self._pane.beside else "side by side", "v"))
         self.query_one(KeyHints).show(hints)
 
@@ -185,9 +190,12 @@ class DiffScreen(FramedScreen[None]):
         """Show the file under the cursor."""
         if self._list.chosen is not None:
             self._pane.put(self._list.chosen)
+            self._name_keys()
 
     def action_turn(self) -> None:
         """Side by side, or one below the other."""
+        if not self._pane.has_lines:
+            return
         self._pane.sides = not self._pane.beside
         self._pane.redraw()
         self._name_keys()

@@ -32,10 +32,10 @@ HINTS = (
     Hint("Enter", "fork and go over", "enter"),
     Hint("Esc", "cancel", "escape"),
     Hint("Tab", "next field", "tab"),
-    Hint("←→", "policy", "right"),
-    Hint("⇧Enter", "new line", "shift+enter"),
-    Hint("PgDn", "read on", "pagedown"),
 )
+POLICY = Hint("←→", "policy", "right")
+NEW_LINE = Hint("⇧Enter", "new line", "shift+enter")
+SCROLLS = Hint("PgDn", "read on", "pagedown")
 
 AROUND, AROUND_LOW = 24, 17
 """Rows of the terminal that everything but the question and the note needs, with and without its empty lines."""
@@ -119,7 +119,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
             yield LineField(placeholder=one_line(point.model) or "as configured", compact=True, id="model")
             yield from self._answer_field()
             yield from self._note_field()
-        yield KeyHints(HINTS if point.open else HINTS[:-2])
+        yield KeyHints(self._hints)
 
     def _answer_field(self) -> ComposeResult:
         point = self._point
@@ -158,6 +158,17 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
         """Focus the first field; no remark covers it."""
         self.app.clear_notifications()
         self.query_one(OptionRow).focus()
+        for body in self.query(CardBody):
+            self.watch(body, "show_vertical_scrollbar", self._name_keys)
+
+    @property
+    def _hints(self) -> list[Hint]:
+        """Keys that do something here."""
+        scrolls = any(body.show_vertical_scrollbar for body in self.query(CardBody))
+        return [*HINTS, *([SCROLLS] if scrolls else []), POLICY, *([NEW_LINE] if self._point.open else [])]
+
+    def _name_keys(self) -> None:
+        self.query_one(KeyHints).show(self._hints)
 
     def _place(self) -> Content:
         point = self._point

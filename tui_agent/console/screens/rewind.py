@@ -30,8 +30,8 @@ HINTS = (
     Hint("Esc", "cancel", "escape"),
     Hint("↑↓", "point", "down"),
     Hint("←→", "what", "right"),
-    Hint("PgUp PgDn", "read on", "pagedown"),
 )
+SCROLLS = Hint("PgUp PgDn", "read on", "pagedown")
 SCOPES = (
     Option("both", "both", "b"),
     Option("conversation", "conversation", "c"),
@@ -126,7 +126,11 @@ class RewindScreen(FramedScreen["RewindPlan | None"]):
         """Look at what the first choice would change; no remark covers it."""
         self.app.clear_notifications()
         self.call_after_refresh(self._list.follow)
+        self.watch(self._preview, "show_vertical_scrollbar", self._name_keys)
         self._look()
+
+    def _name_keys(self, scrolls: bool) -> None:
+        self.query_one(KeyHints).show((*HINTS, SCROLLS) if scrolls else HINTS)
 
     @property
     def _point(self) -> RewindPoint | None:
