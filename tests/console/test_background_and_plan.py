@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from tests.console.live_harness import live
@@ -28,6 +29,27 @@ async def test_background_commands_are_counted_listed_and_stopped() -> None:
         await console.say("/background stop b1")
         await console.until(lambda: not console.session.state.background.running)
         await console.until(lambda: "⚙" not in text_of(console.screen.query_one(StatusLine)._lines[0]))
+
+
+async def test_what_a_command_printed_last_is_shown_as_it_comes(tmp_path: Path) -> None:
+    log = tmp_path / "background-b1.txt"
+    log.write_text("".join(f"line {n}\n" for n in range(3_000)) + "10%\r20%\x1b]0;title\x07\n")
+    async with live((80, 24)) as console:
+        console.session.record(
+            BackgroundStarted(id="b1", command="serve", output_file=str(log)),
+            BackgroundStarted(id="b2", command="quiet", output_file=str(tmp_path / "none.txt")),
+        )
+        await console.say("/background")
+        await console.opens(BackgroundScreen)
+        await console.until(
+            lambda: "line 2999" in console.shown() and "nothing printed yet" in console.shown()
+        )
+        assert "20%" in console.shown()
+        assert "10%" not in console.shown()
+        assert "title" not in console.shown()
+        with log.open("a") as file:
+            file.write("and one more\n")
+        await console.until(lambda: "and one more" in console.shown())
 
 
 async def test_many_long_commands_leave_the_choices_in_sight() -> None:

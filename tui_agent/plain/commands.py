@@ -343,7 +343,10 @@ class PlainCommands:
             await self._console.submit(f"Use the skill {name}.")
 
     async def background(self, argument: str) -> None:
+        from pathlib import Path
+
         from tui_agent.quantities import seconds
+        from tui_agent.tools.output import last_lines
 
         what, _, name = argument.partition(" ")
         if what == "stop" and name:
@@ -351,10 +354,11 @@ class PlainCommands:
             return
         running = self._state.background.running.values()
         now = time.time()
-        lines = [
-            f"{one.id}, {seconds(max(0.0, now - one.at))}: {revealed_line(one.command, 300)}"
-            for one in running
-        ]
+        lines = []
+        for one in running:
+            lines.append(f"{one.id}, {seconds(max(0.0, now - one.at))}: {revealed_line(one.command, 300)}")
+            printed = await asyncio.to_thread(last_lines, Path(one.output_file), 5)
+            lines += [f"  | {line}" for line in printed or ["nothing printed yet"]]
         self._paper.lines(lines or ["Nothing runs in the background."])
         if lines:
             self._say("/background stop ID ends one.")

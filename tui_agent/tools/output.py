@@ -14,6 +14,8 @@ import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
+from tui_agent.terminal_text import sanitize
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -23,6 +25,12 @@ DEFAULT_LIMIT = 30_000
 """Characters of a result that the model reads."""
 
 _WRITTEN_AT_ONCE = 1 << 18
+
+_LOOKED_AT = 1 << 14
+"""Bytes at the end of an output in which its last lines are looked for."""
+
+_WIDEST = 200
+"""Characters of such a line."""
 
 KEPT_BYTES = 50_000_000
 """Bytes of one output that are kept on disk; what comes after is counted, not kept."""
@@ -46,6 +54,19 @@ def join_cut(head: str, tail: str, total: int, whole: str = "") -> str:
 def decode_output(data: bytes) -> str:
     """Bytes of a program as text: what is not UTF-8 becomes U+FFFD, and line ends become `\\n`."""
     return data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def last_lines(file: Path, count: int) -> list[str]:
+    """The last lines of an output that is kept in `file`, each safe to show; none where it cannot be read."""
+    try:
+        with file.open("rb") as stream:
+            beginning = max(0, stream.seek(0, os.SEEK_END) - _LOOKED_AT)
+            stream.seek(beginning)
+            text = decode_output(stream.read())
+    except OSError:
+        return []
+    lines = sanitize(text).rstrip().split("\n")[1 if beginning and "\n" in text.rstrip() else 0 :]
+    return [line[:_WIDEST] for line in lines[-count:]] if any(lines) else []
 
 
 class Capture:

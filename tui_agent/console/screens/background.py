@@ -1,9 +1,11 @@
-"""The commands that run in the background: what each is, for how long, and a key that stops it."""
+"""The commands that run in the background: what each is, its age, what it printed last, a key that stops it."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -13,15 +15,22 @@ from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.screens.reading import ReadingScreen
 from tui_agent.quantities import seconds
 from tui_agent.terminal_text import revealed_line
+from tui_agent.tools.output import last_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tui_agent.core.events import BackgroundStarted
 
+LINES = 12
+"""Rows for what was printed, shared by the commands."""
+
+FEWEST = 3
+"""Lines of one command."""
+
 
 class BackgroundScreen(ReadingScreen[str]):
-    """Dismissed with the id of the command to stop; empty: none."""
+    """Dismissed with the id of the command to stop; empty: none. What is printed while it is open is shown."""
 
     DEFAULT_CSS = """
     BackgroundScreen > Vertical { width: 110; }
@@ -29,20 +38,40 @@ class BackgroundScreen(ReadingScreen[str]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss('')", "Back", show=False)]
 
-    def __init__(self, running: Sequence[BackgroundStarted], now: float) -> None:
-        """`now` in seconds since the epoch."""
+    def __init__(self, running: Sequence[BackgroundStarted], clock: Callable[[], float]) -> None:
+        """`clock` in seconds since the epoch."""
         super().__init__("In the background")
         self._commands = running
-        self._now = now
+        self._clock = clock
+        self._count = max(FEWEST, LINES // max(1, len(running)))
+        self._shown = [Static() for _ in running]
 
     def text(self) -> ComposeResult:
-        for one in self._commands:
-            line = Content.assemble(
+        self._show([[] for _ in self._commands])
+        yield from self._shown
+
+    def on_mount(self) -> None:
+        """What they printed is read in a thread: a disk may be slow."""
+        self._read()
+        self.set_interval(1.0, self._read)
+
+    @work(thread=True, exclusive=True)
+    def _read(self) -> None:
+        printed = [last_lines(Path(one.output_file), self._count) for one in self._commands]
+        self.app.call_from_thread(self._show, printed)
+
+    def _show(self, printed: Sequence[Sequence[str]]) -> None:
+        now = self._clock()
+        for one, shown, lines in zip(self._commands, self._shown, printed, strict=True):
+            heading = Content.assemble(
                 (f"⚙ {one.id} ", "$accent"),
-                (f"{seconds(max(0.0, self._now - one.at))}  ", "$muted"),
+                (f"{seconds(max(0.0, now - one.at))}  ", "$muted"),
                 revealed_line(one.command, 400),
             )
-            yield Static(line)
+            under = lines or ["nothing printed yet"]
+            shown.update(
+                Content("\n").join([heading, *(Content.styled(f"  │ {line}", "$muted") for line in under)])
+            )
 
     def choices(self) -> list[Choice]:
         stops = [Choice(str(n), f"stop {one.id}", one.id) for n, one in enumerate(self._commands, start=1)]

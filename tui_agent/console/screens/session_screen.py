@@ -425,7 +425,7 @@ class SessionScreen(DashboardScreen):
 
             from tui_agent.console.screens.background import BackgroundScreen
 
-            name = await self.ask(BackgroundScreen(running, time.time()))
+            name = await self.ask(BackgroundScreen(running, time.time))
         elif what != "stop" or not name:
             self.say("Write /background, or /background stop ID.", "warning")
             return
