@@ -38,3 +38,19 @@ async def test_the_cursor_in_a_line_is_seen_on_whatever_ground_the_terminal_has(
         cursor = console.card.query_one(Input).get_component_rich_style("input--cursor")
         assert cursor.reverse
         assert {colour.name for colour in (cursor.color, cursor.bgcolor) if colour} <= {"default"}
+
+
+@pytest.mark.parametrize("theme", ["terminal", "ansi-dark", "agent-dark"])
+async def test_a_placeholder_looks_unlike_a_text_in_every_theme(theme: str) -> None:
+    async with live() as console:
+        await console.until(lambda: theme in console.app.theme_names)
+        await wear(console.app, console.pilot, theme)
+
+        def look() -> str:
+            strips = console.app.screen._compositor.render_strips()
+            return next(str(part.style) for row in strips for part in row if "task, or type" in part.text)
+
+        empty = look()
+        await console.type("the task, or type")
+        await console.until(lambda: "the task, or type" in console.shown())
+        assert look() != empty

@@ -26,6 +26,7 @@ class TextField(KeysInOrder, TextArea):
 
     DEFAULT_CSS = """
     TextField .text-area--placeholder { color: $text-muted; }
+    TextField:ansi .text-area--placeholder { text-style: dim; }
     """
 
     def render_lines(self, crop: Region) -> list[Strip]:

@@ -71,6 +71,7 @@ class PromptOutline(Widget):
             background: $input-cursor-background;
             text-style: $input-cursor-text-style;
         }
+        &:ansi { text-style: dim; }
         &:ansi .cursor { text-style: reverse; }
         &:light .cursor { color: $text 90%; background: $foreground 70%; }
     }
