@@ -175,6 +175,11 @@ def test_hostile_markdown_costs_little_and_loses_no_word(unit: str) -> None:
     assert "end" in text_of(lines[-1])
 
 
+def test_marks_within_each_other_without_end_are_text() -> None:
+    nested = "*a " * 500 + "b*" + " b*" * 499
+    assert text_of(Prose(80).finish(nested)[0]).startswith("*a *a")
+
+
 def test_a_finished_fence_is_coloured_by_role_and_an_open_one_is_not() -> None:
     source = "```python\ndef f():\n    return 'x'\n"
     prose = Prose(40)

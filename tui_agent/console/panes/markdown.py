@@ -26,7 +26,8 @@ _EMPHASIS = {"strong": "bold", "em": "italic", "s": "strike"}
 _NARROWEST = 4
 
 DEEPEST = 100
-"""Blocks within each other. The parser leaves out what is deeper, so such a text is not drawn as Markdown."""
+"""Blocks, or marks, within each other. The parser leaves out blocks that are deeper, and drawing goes as deep as they
+are, so such a text is not drawn as Markdown."""
 
 BRACKETS = 500
 """Opening brackets up to which a block is parsed: the parser's work grows with their square."""
@@ -51,7 +52,7 @@ def draw_markdown(source: str, width: int) -> list[Line]:
     if source.count("[") > BRACKETS:
         return []
     tokens = _parser().parse(source)
-    if any(token.level >= DEEPEST - 2 for token in tokens):
+    if any(part.level >= DEEPEST - 2 for token in tokens for part in (token, *(token.children or ()))):
         return []
     lines = _blocks(SyntaxTreeNode(tokens).children, width, "", source.split("\n"))
     return [clip(line, width) for line in lines]
