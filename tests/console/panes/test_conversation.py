@@ -112,6 +112,24 @@ async def test_a_reply_looks_the_same_when_it_is_closed() -> None:
         assert [row.rstrip() for row in rows_of(pane)] == streamed
 
 
+async def test_a_reply_is_markdown_while_it_comes_in_followed_and_can_be_copied() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    answer = "words\n\n" * 30 + "| name | what |\n|---|---|\n| **one** | two |\n\nThe `last` **bo"
+    async with Stage(ConversationPane).run_test(size=(60, 20)) as pilot:
+        pane = await shown(pilot, story)
+        for start in range(0, len(answer), 9):
+            story.add(events.ReplyDelta(text=answer[start : start + 9]))
+            pane = await shown(pilot, story)
+            assert pane.virtual_size.height == max(1, pane._transcript.rows)
+            assert pane.scroll_offset.y == max(0, pane.virtual_size.height - pane.size.height)
+        rows = [row.strip() for row in rows_of(pane) if row.strip()]
+        assert rows[-4:] == ["name │ what", "─────┼─────", "one  │ two", "The last bo"]
+        whole = pane.get_selection(Selection(None, None))
+        assert whole is not None
+        assert whole[0].rstrip().endswith("name │ what\none  │ two\n\nThe last bo")
+
+
 async def test_the_end_is_followed_until_the_operator_scrolls_up_and_again_at_the_end() -> None:
     story = long_story(40)
     async with Stage(ConversationPane).run_test(size=(80, 24)) as pilot:

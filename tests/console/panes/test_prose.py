@@ -136,7 +136,7 @@ def test_a_paragraph_without_end_is_drawn_in_linear_work(monkeypatch: pytest.Mon
     "unit",
     ["a line of words\n", "- an item of a list\n", "| a | b |\n", "> said\n", "    code\n", "word\n\n"],
 )
-def test_every_source_line_is_wrapped_and_parsed_a_bounded_number_of_times(
+def test_every_source_line_is_wrapped_and_parsed_whole_a_bounded_number_of_times(
     unit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrapped = parsed = 0
@@ -147,10 +147,10 @@ def test_every_source_line_is_wrapped_and_parsed_a_bounded_number_of_times(
         wrapped += 1
         return wrap_spans(spans, width, later)
 
-    def counting_parse(source: str, width: int) -> list:
+    def counting_parse(source: str, width: int, *, growing: bool = False) -> list:
         nonlocal parsed
-        parsed += len(source)
-        return draw(source, width)
+        parsed += 0 if growing else len(source)
+        return draw(source, width, growing=growing)
 
     monkeypatch.setattr(prose_module, "wrap_spans", counting)
     monkeypatch.setattr(prose_module, "draw_markdown", counting_parse)
@@ -180,19 +180,17 @@ def test_marks_within_each_other_without_end_are_text() -> None:
     assert text_of(Prose(80).finish(nested)[0]).startswith("*a *a")
 
 
-def test_a_finished_fence_is_coloured_by_role_and_an_open_one_is_not() -> None:
-    source = "```python\ndef f():\n    return 'x'\n"
-    prose = Prose(40)
-    prose.feed(source)
-    assert {span.style for line in prose.lines for span in line} == {
-        "faint on:code-background",
-        "code on:code-background",
-        "on:code-background",
-    }
-    prose.feed(source + "```\n")
-    styles = {span.style for line in prose.lines for span in line}
-    assert {"syntax-keyword on:code-background", "syntax-string on:code-background"} <= styles
-    assert [text_of(line) for line in prose.lines] == ["▏ def f():", "▏     return 'x'"]
+def test_a_fence_is_coloured_by_role_while_it_is_open() -> None:
+    source = "```python\ndef f():\n    return 'x"
+    open_fence = Prose(40)
+    open_fence.feed(source)
+    coloured = {"syntax-keyword on:code-background", "syntax-string on:code-background"}
+    assert coloured <= {span.style for line in open_fence.lines for span in line}
+    open_fence.feed(f"{source}'\n")
+    before = open_fence.lines
+    open_fence.feed(f"{source}'\n```\n")
+    assert open_fence.lines == before
+    assert [text_of(line) for line in before] == ["▏ def f():", "▏     return 'x'"]
 
 
 @pytest.mark.parametrize(
@@ -277,9 +275,9 @@ def test_nothing_in_markdown_acts_or_hides(text: str, shown: str) -> None:
     assert [text_of(line) for line in Prose(60).finish(text)] == [shown]
 
 
-def test_the_parser_is_imported_when_the_first_block_closes() -> None:
+def test_the_parser_is_imported_when_the_first_text_comes_in() -> None:
     code = (
-        "import sys; from tui_agent.console.panes.prose import Prose; p = Prose(40); p.feed('# a')\n"
-        "assert 'markdown_it' not in sys.modules; p.feed('# a\\n'); assert 'markdown_it' in sys.modules"
+        "import sys; from tui_agent.console.panes.prose import Prose; p = Prose(40); p.feed('')\n"
+        "assert 'markdown_it' not in sys.modules; p.feed('a'); assert 'markdown_it' in sys.modules"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

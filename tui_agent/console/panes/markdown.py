@@ -1,7 +1,7 @@
-"""A closed block of Markdown as styled lines: parsed by markdown-it-py, drawn here.
+"""A block of Markdown as styled lines: parsed by markdown-it-py, drawn here.
 
 HTML stays text and nothing becomes a link by itself. Text is hostile: an entity may decode to anything, so each piece
-is made safe again after parsing. The parser is imported when the first block closes, not before.
+is made safe again after parsing. The parser is imported when the first text comes in, not before.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from tui_agent.console.panes.growing import for_unfinished
 from tui_agent.console.panes.highlight import highlight
 from tui_agent.console.panes.styled_line import Line, Span, clip, wrap_spans
 from tui_agent.console.panes.table import draw_table
@@ -32,26 +33,30 @@ are, so such a text is not drawn as Markdown."""
 BRACKETS = 500
 """Opening brackets up to which a block is parsed: the parser's work grows with their square."""
 
+BRACKETS_GROWING = 60
+"""Opening brackets of a block that is parsed again and again, as it comes in."""
+
 
 @cache
-def _parser() -> MarkdownIt:
+def _parser(growing: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     # A reference would take its line out of the text.
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST})
-    return parser.enable(["table", "strikethrough"]).disable("reference")
+    parser.enable(["table", "strikethrough"]).disable("reference")
+    return for_unfinished(parser) if growing else parser
 
 
-def draw_markdown(source: str, width: int) -> list[Line]:
+def draw_markdown(source: str, width: int, *, growing: bool = False) -> list[Line]:
     """The block's lines, at most `width` cells each; none where it is nested too deeply or has too many brackets.
 
-    `source` holds no control characters.
+    `source` holds no control characters. `growing`: it ends in the middle, and is drawn as if what is open ended too.
     """
     from markdown_it.tree import SyntaxTreeNode
 
-    if source.count("[") > BRACKETS:
+    if source.count("[") > (BRACKETS_GROWING if growing else BRACKETS):
         return []
-    tokens = _parser().parse(source)
+    tokens = _parser(growing).parse(source)
     if any(part.level >= DEEPEST - 2 for token in tokens for part in (token, *(token.children or ()))):
         return []
     lines = _blocks(SyntaxTreeNode(tokens).children, width, "", source.split("\n"))

@@ -1,14 +1,16 @@
-"""A reply's Markdown as lines, drawn while it comes in: each source line is wrapped once, each block parsed once.
+"""A reply's Markdown as lines, drawn while it comes in: what closed is parsed once and never changes.
 
-The block that still grows is drawn as plain text. It closes at an empty line before unindented text, at a heading, at
-a fence and at a patch, and is then drawn again by `markdown`. So what closed never changes, and appending costs the
-same always.
+A block closes at an empty line before unindented text, at a heading, at a fence and at a patch. The one that still
+grows is drawn by `markdown` too, as if it ended where the text does, and a bounded part of it each time. So appending
+costs the same always, however long the text.
 """
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
+from tui_agent.console.panes.growing import unfinished, unfinished_code
 from tui_agent.console.panes.highlight import LIMIT
 from tui_agent.console.panes.markdown import code_lines, draw_markdown
 from tui_agent.console.panes.styled_line import Line, Span, breaks, wrap_spans
@@ -24,6 +26,15 @@ PARSED = 6_000
 """Characters of a block up to which it is parsed when it closes, so that hostile text costs little; a longer one stays
 plain. Code may be as long as what is highlighted."""
 
+GROWING = 2_500
+"""Cost of the open block up to which all of it is drawn with each text. Of a costlier one its complete lines are, each
+time it has grown by `SHARE` (a table up to twice this: with each row), up to `PARSED`; what follows stays plain."""
+
+SHARE = 1 / 8
+
+LINE = 20
+"""What a source line adds to the cost, which is counted in characters: short lines cost more than long ones."""
+
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 _HEADING = re.compile(r"#{1,6} ")
 
@@ -33,6 +44,17 @@ _PATCH_FENCE = "~" * 40
 _IN_PATCH = re.compile(
     r"[-+ @\\]|(diff|index|new|deleted|old|similarity|dissimilarity|rename|copy|Binary|GIT) "
 )
+
+
+class _Reach(NamedTuple):
+    """How far an open block is drawn as Markdown once it is too long to be drawn with each text."""
+
+    source: int = 0
+    """Source lines of the block."""
+    plain: int = 0
+    """Where the plain lines end that it takes the place of."""
+    cost: int = 0
+    """Of parsing the block up to there."""
 
 
 class Prose:
@@ -53,16 +75,28 @@ class Prose:
         self._fence = ""
         self._blank = False
         self._continuing = False
+        self._reach = _Reach()
+        self._shown: list[Line] = []
+        self._shown_to = 0
+        self._drawn: list[Line] = []
+        self._drawn_source = ""
+        self._drawn_reach: _Reach | None = None
 
     @property
     def lines(self) -> list[Line]:
-        """All lines: those of complete source lines, and those of the last one."""
-        return [*self._lines, *self._tail]
+        """All lines: those of closed blocks, and those of the open one."""
+        return [*self._lines[: self._start], *self._shown, *self._lines[self._shown_to :], *self._tail]
 
     def __len__(self) -> int:
-        return len(self._lines) + len(self._tail)
+        return len(self._lines) - (self._shown_to - self._start) + len(self._shown) + len(self._tail)
 
     def __getitem__(self, index: int) -> Line:
+        if index < self._start:
+            return self._lines[index]
+        index -= self._start
+        if index < len(self._shown):
+            return self._shown[index]
+        index += self._shown_to - len(self._shown)
         complete = len(self._lines)
         return self._lines[index] if index < complete else self._tail[index - complete]
 
@@ -73,6 +107,11 @@ class Prose:
 
     def feed(self, text: str) -> None:
         """Draw what is new in `text`; a text that does not go on from the last one is drawn anew."""
+        rest = self._take_in(text)
+        self._tail = [] if self._draw_open(rest) or not rest else self._plain(rest)
+
+    def _take_in(self, text: str) -> str:
+        """Draw the source lines that are complete. Returns the beginning of the next one."""
         if not text.startswith(self.text):
             self._reset()
         self.text = text
@@ -84,16 +123,16 @@ class Prose:
         rest = sanitize(text[self._done :])
         if self._blank and rest.strip() and text[self._done] == rest[0] and not self._fence:
             self._begin(rest)
-        self._tail = self._plain(rest) if rest else []
+        return rest
 
     def finish(self, text: str) -> list[Line]:
         """All lines of a text that is complete, without blank ones around it."""
-        self.feed(text)
+        self._take_in(text)
         if self._done < len(text):
             self._complete(len(text))
             self._done = len(text)
         self._close()
-        self._tail = []
+        self._shown, self._shown_to, self._tail = [], self._start, []
         lines = self._lines
         first = next((number for number, line in enumerate(lines) if line), len(lines))
         last = len(lines)
@@ -110,6 +149,7 @@ class Prose:
             self._continuing = False
             self._keep(rest, joined=True)
             self._lines.extend(self._plain(rest))
+            self._extend()
             return
         for line in rest.split("\n"):
             self._take(line)
@@ -127,6 +167,7 @@ class Prose:
                     self._close()
             else:
                 self._lines.extend(self._plain(line))
+                self._extend()
             return
         if not line.strip():
             self._blank = True
@@ -140,6 +181,7 @@ class Prose:
             self._fence = fence[1]
             return
         self._lines.extend(self._plain(line))
+        self._extend()
         if _HEADING.match(line):
             self._close()
 
@@ -176,6 +218,48 @@ class Prose:
             self._lines[self._start :] = drawn or self._lines[self._start :]
         self._start = len(self._lines)
         self._block, self._size, self._fence = [], 0, ""
+        self._reach = _Reach(plain=self._start)
+
+    def _extend(self) -> None:
+        """A source line is complete: say how far the open block is drawn from now on."""
+        cost, grown = self._cost, self._cost - self._reach.cost
+        row = cost <= 2 * GROWING and self._block[-1].startswith("|")
+        if cost <= GROWING or row or (cost <= PARSED and grown >= SHARE * self._reach.cost):
+            self._reach = _Reach(len(self._block), len(self._lines), cost)
+
+    def _draw_open(self, rest: str) -> bool:
+        """Draw the open block as Markdown, or its beginning. Returns whether `rest` is shown, or kept back, by that."""
+        reach = self._reach
+        whole = self._cost + len(rest) <= GROWING
+        self._shown, self._shown_to = [], self._start
+        if self._size + len(rest) > self._limit or not (whole or reach.source):
+            return False
+        if whole:
+            source = self._source(self._block, rest, self._continuing)
+        elif reach == self._drawn_reach:
+            source = self._drawn_source
+        else:
+            source = self._source(self._block[: reach.source], "")
+        self._drawn_reach = None if whole else reach
+        if source != self._drawn_source:
+            self._drawn_source = source
+            self._drawn = draw_markdown(source, self.width, growing=True) if source.strip() else []
+        if source.strip() and not self._drawn:
+            return False
+        self._shown, self._shown_to = self._drawn, len(self._lines) if whole else reach.plain
+        return whole or (rest.startswith("|") and reach.cost == self._cost)
+
+    def _source(self, lines: list[str], rest: str, continuing: bool = False) -> str:
+        """What is parsed of the open block: `lines`, and the beginning of one (`continuing`: of the last of them)."""
+        if continuing:
+            lines, rest = lines[:-1], lines[-1] + rest
+        *more, rest = rest.split("\n")
+        prepared = unfinished_code if self._fence else unfinished
+        return "\n".join(prepared([*lines, *more], rest))
+
+    @property
+    def _cost(self) -> int:
+        return self._size + LINE * len(self._block)
 
     @property
     def _limit(self) -> int:
