@@ -236,6 +236,19 @@ async def test_confidence_shows_the_chance_of_the_next_step_in_number_gauge_and_
     assert any(row.startswith("? grep failed: ") for row in rows)
 
 
+async def test_a_chance_that_fell_within_a_step_is_said_to_fall() -> None:
+    story = Story().run("Go.")
+    for path in ("a", "b"):
+        story.ask_model()
+        (call,) = story.reply("", ("read_file", {"path": path}))
+        story.succeed(call, "text").judge()
+    assert (await text_at(ConfidencePane, story, (64, 12))).startswith("0.91 ↗")
+    story.ask_model()
+    fault = events.Fault(kind=events.FaultKind.RATE_LIMIT, message="slow down")
+    story.add(events.ModelFaulted(fault=fault, action="retry", model="m", iteration=story.iteration))
+    assert (await text_at(ConfidencePane, story, (64, 12))).startswith("0.83 ↘")
+
+
 async def test_the_number_of_recorded_steps_is_said_once_also_when_the_pane_grows() -> None:
     async with Stage(ConfidencePane).run_test(size=(64, 6)) as pilot:
         app: Any = pilot.app

@@ -16,7 +16,7 @@ from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tui_agent.core.recovery.engine import RecoveryState
     from tui_agent.core.recovery.policy import RecoveryPolicy
@@ -51,11 +51,19 @@ def confidence_role(value: float) -> str:
     return "error" if value < LOW else "warn" if value < HIGH else "ok"
 
 
-def trend(history: list[float]) -> str:
-    """A sign for the direction of the newest value."""
-    if len(history) < 2 or history[-1] == history[-2]:
+PLACES = 6
+"""Decimals that the history keeps of its values."""
+
+
+def trend(history: Sequence[float], value: float) -> str:
+    """A sign for the direction that led to `value`; the newest of the history may be that value, or the one before."""
+    now = round(value, PLACES)
+    before = [round(each, PLACES) for each in history[-2:]]
+    if before and before[-1] == now:
+        before.pop()
+    if not before or before[-1] == now:
         return LEVEL
-    return RISING if history[-1] > history[-2] else FALLING
+    return RISING if now > before[-1] else FALLING
 
 
 def next_step(state: RunState) -> tuple[Span, ...]:
@@ -64,7 +72,7 @@ def next_step(state: RunState) -> tuple[Span, ...]:
     if policy.cognition == "chance" and cognition.next_step.chance is None:
         return (Span("next step: no estimate yet", "muted"),)
     value = cognition.shown(policy)
-    direction = trend([value for _, value in cognition.history[-2:]])
+    direction = trend([each for _, each in cognition.history[-2:]], value)
     if policy.cognition == "chance":
         said = f"{value:.0%} likely to succeed {direction}"
         return (Span("next step ", "muted"), Span(said, confidence_role(value)))
@@ -194,7 +202,7 @@ def _headline(recovery: RecoveryState, history: list[float], width: int) -> list
     known = policy.cognition != "chance" or cognition.next_step.chance is not None
     value = cognition.shown(policy) if known else 0.0
     role = confidence_role(value) if known else "muted"
-    number = Span(f"{value:.2f} {trend(history)} " if known else "no step yet ", f"{role} bold")
+    number = Span(f"{value:.2f} {trend(history, value)} " if known else "no step yet ", f"{role} bold")
     room = width - len(number.text) - len(badge.text) - 1
     if room < 10:
         return [clip((number, badge), width)]
