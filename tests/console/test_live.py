@@ -31,8 +31,10 @@ from tui_agent.core.events import (
     Mode,
     ModeChanged,
     ModelFaulted,
+    Outcome,
     ReplyDelta,
     ReplyFinished,
+    RunFinished,
     RunStarted,
     ToolCall,
     ToolProgress,
@@ -548,6 +550,10 @@ async def test_the_last_line_says_what_esc_does_before_it_interrupts() -> None:
         await console.press("escape", "v")
         await console.until(lambda: "Esc normal mode" in keys())
         assert ("interrupt",) not in console.session.done
+        # The run is over before the session has put its task away.
+        console.session.record(RunFinished(outcome=Outcome.ANSWERED, answer="Done."))
+        await console.press("escape")
+        await console.until(lambda: "/ commands" in keys() and "Esc" not in keys())
 
 
 async def test_the_last_line_names_the_key_that_finds_a_text_where_it_has_room() -> None:

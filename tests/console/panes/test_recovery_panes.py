@@ -558,6 +558,23 @@ async def test_the_strip_tells_the_open_incident_as_one_story() -> None:
     assert rows[2].endswith("if it fails again: you are asked")
 
 
+async def test_a_model_that_answers_again_is_recovered_at_once_and_not_when_its_calls_have_run() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    fault = events.Fault(kind=events.FaultKind.RATE_LIMIT, message="slow down")
+    story.add(events.ModelFaulted(fault=fault, action="retry", model="m", iteration=1, rule="model.retry"))
+    assert (await text_at(IncidentStrip, story, (150, 40))).startswith("✗ the model call  slow down")
+    story.ask_model(attempt=2)
+    (call,) = story.reply("", ("bash", {"command": "sleep 99"}))
+    story.start(call)
+    strip = (await text_at(IncidentStrip, story, (150, 40))).strip()
+    assert strip.startswith("✓ RECOVERED the model call")
+    assert "0 recovered" not in strip
+    story.succeed(call, "slept").judge()
+    strip = (await text_at(IncidentStrip, story, (150, 40))).strip()
+    assert strip.startswith("✓ RECOVERED the model call · 1 failure, 1 recovered")
+
+
 @pytest.mark.parametrize(
     ("width", "often"),
     [

@@ -119,9 +119,12 @@ def _calm(state: RunState, width: int) -> Line:
     """How the run ended; before that what is well or was recovered, and the chance of the next step."""
     incidents = state.metrics.incidents
     parts: list[tuple[Span, ...]] = []
+    recovering = [incident for key, incident in incidents.open.items() if key not in incidents.standing]
     recovered = incidents.recovered[-1] if incidents.recovered else None
     recovery = None if recovered is None else recovered.recovery
     recently = recovery is not None and state.run.iteration - recovery.iteration <= FADING
+    if recovering:
+        recovered, recently = recovering[-1], True
     ended, stuck = state.run.outcome, _stuck(state)
     if stuck is not None:
         parts.append((stuck,))
@@ -130,13 +133,14 @@ def _calm(state: RunState, width: int) -> Line:
         parts.append((Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold"),))
     if ended is None and recovered is not None and recently:
         parts.append((Span("✓ RECOVERED ", "ok bold"), Span(incident_name(recovered), "ok")))
-    elif incidents.open:
-        left = f"{counted(len(incidents.open), 'problem')} left open"
+    elif incidents.standing:
+        left = f"{counted(len(incidents.standing), 'problem')} left open"
         parts.append((Span(left if ended is not None else f"○ {left}", "warn"),))
     elif ended is None and stuck is None:
         well = (Span("✓ ", "ok"), Span("all is well", "muted"))
         parts.append(well if state.run.number else (Span("○ nothing has failed yet", "muted"),))
-    if incidents.failures:
+    # What is recovered when the step ends is not counted yet.
+    if incidents.failures and not recovering:
         counts = f"{counted(incidents.failures, 'failure')}, {incidents.recoveries} recovered"
         parts.append((Span(counts, "muted"),))
     cognition = state.recovery.policy.cognition
@@ -207,7 +211,7 @@ def _how_often(state: RunState, incident: Incident) -> list[str]:
     if incident.times > incident.same:
         words = f"{words}, {incident.times} in all" if words else f"{incident.times} failures in all"
     sign = f"{incident.times}×" if incident.times > 1 else ""
-    others = len(state.metrics.incidents.open) - 1
+    others = len(state.metrics.incidents.standing) - 1
     named = f"{counted(others, 'other problem')} open" if others else ""
     signed = f"+{others} other{'s' if others > 1 else ''}" if others else ""
     forms = ((words, named), (words, signed), (sign, signed))

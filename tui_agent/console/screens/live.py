@@ -158,7 +158,8 @@ class LiveScreen(SettingsCommands):
         in_prompt = "prompt" in vars(self) and self.prompt.has_focus
         if in_prompt and self.prompt.takes_escape:
             return [Hint("Esc", "normal mode", "escape")]
-        idle = not self.running or bool(self.operator.questions)
+        under_way = self.running and self.state is not None and self.state.running
+        interruptible = (under_way and not self.operator.questions) or self.own_run is not None
         if self._queued is not None and self._queued.has_focus:
             word = ""
         elif self._completions.choice is not None:
@@ -166,7 +167,7 @@ class LiveScreen(SettingsCommands):
         elif self.dashboard is not None and self.dashboard.covers_conversation:
             word = "back"
         else:
-            word = "" if idle and self.own_run is None else "interrupt"
+            word = "interrupt" if interruptible else ""
         return [hint._replace(word=word) for hint in key_hints("interrupt") if word]
 
     def came_to_front(self) -> None:

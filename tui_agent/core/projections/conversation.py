@@ -199,6 +199,10 @@ def _model_call_started(
     conversation: Conversation, event: events.ModelCallStarted, _: Surroundings
 ) -> Conversation:
     reply = OpenReply(event.seq, event.at, event.model, event.attempt)
+    fault = conversation.fault
+    if fault is not None and fault.action == "retry":
+        # The wait may have been skipped, or have gone on through a pause.
+        conversation = evolve(conversation, fault=evolve(fault, until=event.at))
     if not event.note:
         return evolve(conversation, reply=reply, note_sent=False)
     before = conversation.note

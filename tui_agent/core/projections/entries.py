@@ -127,7 +127,9 @@ class NoteEntry(Entry):
 
 @dataclass(frozen=True)
 class FaultEntry(Entry):
-    """A failed model call and what was done about it. `until` is when the wait before a retry ends."""
+    """A failed model call and what was done about it. `until` is when the wait before a retry ends,
+    or ended.
+    """
 
     fault: events.Fault
     action: str

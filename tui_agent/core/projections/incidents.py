@@ -114,10 +114,16 @@ class Incidents:
         return self.recovered_same_call + self.recovered_worked_round
 
     @property
+    def standing(self) -> dict[str, Incident]:
+        """The open incidents, without those that the reply of the open iteration recovers when it ends."""
+        recovering = {FORM, MODEL} if self._reply == "proper" else set()
+        return {key: incident for key, incident in self.open.items() if key not in recovering}
+
+    @property
     def current(self) -> Incident | None:
-        """The open incident that failed last, or the one that the operator is asked about."""
+        """The standing incident that failed last, or the one that the operator is asked about."""
         about = [self.open[key] for key in self.asked_about if key in self.open]
-        return about[-1] if about else next(reversed(self.open.values()), None)
+        return about[-1] if about else next(reversed(self.standing.values()), None)
 
     def apply(self, event: events.Event) -> Incidents:
         """Fold one event."""
