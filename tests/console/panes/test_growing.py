@@ -50,6 +50,18 @@ def test_each_moment_looks_the_same_however_the_text_came_and_what_is_settled_st
     assert pieces.finish(text) == Prose(width).finish(text)
 
 
+def test_a_line_separator_after_indentation_is_an_end_of_a_line_before_that_line_is_complete() -> None:
+    """U+2028 ends a line of a source line, so what follows the first may yet be the beginning of a block."""
+    text = "# a\n\n    \u2028b"
+    pieces, whole = Prose(40), Prose(40)
+    for end in range(len(text) + 1):
+        pieces.feed(text[:end])
+    whole.feed(text + "\nc")
+    pieces.feed(text + "\nc")
+    assert pieces.lines == whole.lines
+    assert pieces.finish(text + "\nc") == Prose(40).finish(text + "\nc")
+
+
 REPLY = """# What was found
 
 The **parser** reads `one token` and *then* goes on: see [the docs](http://x.y/z) for ~~more~~ all of it,

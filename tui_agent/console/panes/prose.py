@@ -121,7 +121,8 @@ class Prose:
         while len(text) - self._done > CHUNK and self._draw_chunk():
             pass
         rest = sanitize(text[self._done :])
-        if self._blank and rest.strip() and text[self._done] == rest[0] and not self._fence:
+        line = rest.partition("\n")[0]
+        if self._blank and line.strip() and text[self._done] == line[0] and not self._fence:
             self._begin(rest)
         return rest
 
