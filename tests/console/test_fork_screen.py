@@ -31,6 +31,7 @@ from tui_agent.core.events import (
     NotePrepared,
     Outcome,
     ParentPoint,
+    Rewound,
     ToolFailed,
 )
 from tui_agent.core.fold import fold
@@ -317,3 +318,41 @@ async def test_a_live_session_is_forked_with_another_answer_and_its_run_goes_on(
         live.screen.run_command("auto")
         await live.until(lambda: live.session.state.run.outcome is Outcome.ANSWERED)
         assert live.session.state.run.answer == "gone on"
+
+
+async def test_the_files_of_the_workspace_go_back_with_the_fork(tmp_path: Path) -> None:
+    turns = [
+        {"calls": [{"tool": "write_file", "args": {"path": "a.py", "content": text}}]}
+        for text in ("1\n", "2\n")
+    ]
+    async with real_live(tmp_path, [*turns, FINISH]) as live:
+        await live.run("write twice")
+        path = live.session.folder
+    (tmp_path / "workspace" / "mine.txt").write_text("written by hand")
+    at = seq_of(read_journal(path).events, IterationFinished, last=False)
+    async with card_body_over(path, at) as (app, _, pilot):
+        assert "stay as they are" in picture(app)
+        assert "Going back: ~ a.py, - mine.txt" in picture(app)
+        await pilot.press(*["tab"] * 4, "right")
+        events, state = await forked(app, pilot, path)
+    assert [file.name for file in (tmp_path / "workspace").iterdir()] == ["a.py"]
+    assert (tmp_path / "workspace" / "a.py").read_text() == "1\n"
+    rewound = events[-1]
+    assert isinstance(rewound, Rewound)
+    assert (rewound.scope, rewound.to_seq, rewound.files) == ("files", at, ("a.py", "mine.txt"))
+    assert "went back to an earlier state: a.py, mine.txt" in state.conversation.entries[-1].text
+    told = fold(events[:at]).history.groups
+    assert state.history.groups == told, "the model knows the files as they are again"
+
+
+async def test_a_fork_leaves_the_files_alone_unless_they_are_to_go_back(tmp_path: Path) -> None:
+    turn = {"calls": [{"tool": "write_file", "args": {"path": "a.py", "content": "1\n"}}]}
+    async with real_live(tmp_path, [turn, FINISH]) as live:
+        await live.run("write")
+        path = live.session.folder
+    (tmp_path / "workspace" / "a.py").write_text("2\n")
+    async with card_body_over(path, seq_of(read_journal(path).events, IterationFinished)) as (app, _, pilot):
+        assert "Going back: ~ a.py" in picture(app)
+        events, _ = await forked(app, pilot, path)
+    assert (tmp_path / "workspace" / "a.py").read_text() == "2\n"
+    assert not any(isinstance(event, Rewound) for event in events)

@@ -148,6 +148,14 @@ RUNNING = ForkPoint(
 )  # fmt: skip
 
 
+@pytest.mark.parametrize(("word", "wanted"), [("y", True), ("n", False)])
+def test_a_fork_brings_files_back_where_that_is_wanted(word: str, wanted: bool) -> None:
+    point = ForkPoint(5, 9, 0.0, "run_finished", policy="hpd")
+    given, said = held(dialogues.fork(point, ["a.py", "b.py"]), "c", "", "", word)
+    assert given == ForkChoice(5, WhatIf(), files=wanted)
+    assert "Files that were otherwise then: a.py, b.py" in said
+
+
 @pytest.mark.parametrize(
     ("point", "lines", "answer"),
     [

@@ -24,8 +24,7 @@ from tui_agent.core.request import compaction, window
 from tui_agent.core.request.coherence import validate
 from tui_agent.core.state import RunFacts, RunState
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
-from tui_agent.store.fork import WhatIf
-from tui_agent.store.fork_session import fork_session
+from tui_agent.store.fork_session import ForkChoice, fork_session
 from tui_agent.store.opening import open_session
 from tui_agent.store.repair import repair_events
 
@@ -185,9 +184,7 @@ async def test_the_operator_asks_between_runs_and_the_words_stay(tmp_path: Path)
     await live.session.close()
     assert replayed(live.session) == live.state
     # And so does a fork from there.
-    folder = await fork_session(
-        live.session.folder, live.session.folder.parent, seq=made.seq - 1, what_if=WhatIf()
-    )
+    folder = await fork_session(live.session.folder, live.session.folder.parent, ForkChoice(made.seq - 1))
     model = scripted_model(["forked"])
     configured = Settings(model="scripted", workspace=tmp_path / "workspace", state_dir=tmp_path / "state")
     fork = await open_session(configured, ScriptedOperator(), model, resume=folder)

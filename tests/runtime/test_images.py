@@ -22,8 +22,7 @@ from tui_agent.core.events import SettingChanged
 from tui_agent.formats.exporters import FORMATS, export_session
 from tui_agent.models.images import refuses_images
 from tui_agent.store.errors import SessionError
-from tui_agent.store.fork import WhatIf
-from tui_agent.store.fork_session import fork_session
+from tui_agent.store.fork_session import ForkChoice, fork_session
 from tui_agent.store.images import LARGEST, MOST, keep_images
 from tui_agent.store.journal import JOURNAL_NAME
 
@@ -98,7 +97,7 @@ async def test_the_copy_goes_again_after_a_resume_and_into_a_fork_and_the_journa
             if form != "json":
                 assert "image 640×480 png, 1 kB" in exported
 
-        fork = await fork_session(session.folder, tmp_path / "state" / "sessions", seq=None, what_if=WhatIf())
+        fork = await fork_session(session.folder, tmp_path / "state" / "sessions", ForkChoice(None))
         for folder in (session.folder, fork):
             server.say(Said("Still black."))
             resumed = await session_at(server, host, tmp_path, resume=folder)

@@ -12,7 +12,8 @@ from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
 from tui_agent.store.checkpoints import Checkpoints, FileChange, Limits
 from tui_agent.store.errors import SessionError
-from tui_agent.store.rewind import RewindPoint, carry_out, plan, plan_undo, points
+from tui_agent.store.journal_index import EventList
+from tui_agent.store.rewind import Kept, RewindPoint, carry_out, kept_then, plan, plan_undo, points
 from tui_agent.store.session_checkpointer import SessionCheckpointer
 from tui_agent.store.shadow_git import ShadowGit
 
@@ -85,6 +86,25 @@ async def test_points_are_the_messages_and_the_iterations_that_changed_files(ses
         "before: Task 1",
     ]
     assert all(point.ref for point in points(session.state))
+
+
+@needs_git
+async def test_the_workspace_at_an_event_is_the_checkpoint_that_nothing_was_done_after(tmp_path: Path):
+    session = Recorded(tmp_path)
+    await session.run(1, "one\n", "two\n", late=True)
+    source = EventList(session.events)
+    before, first, second = (saved.ref for saved in session.state.checkpoints)
+
+    def at(kind: type[events.Event], place: int) -> Kept | None:
+        return kept_then(source, [event.seq for event in session.events if isinstance(event, kind)][place])
+
+    assert at(events.RunStarted, 0) == Kept(before, exact=True)
+    assert at(events.IterationFinished, 0) == Kept(first, exact=True)
+    assert at(events.IterationStarted, 1) == Kept(first, exact=True), "it is kept while the next one begins"
+    assert at(events.ToolSucceeded, 1) == Kept(second, exact=True)
+    assert at(events.RunFinished, 0) == Kept(second, exact=True)
+    under_way = EventList(session.events[: session.state.checkpoints[-1].seq - 1])
+    assert kept_then(under_way, len(under_way)) == Kept(first, exact=False)
 
 
 @needs_git

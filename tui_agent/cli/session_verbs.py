@@ -109,11 +109,13 @@ def fork_session(store: SessionStore, namespace: argparse.Namespace) -> int:
     import asyncio
 
     from tui_agent.store.fork import WhatIf
+    from tui_agent.store.fork_session import ForkChoice
     from tui_agent.store.fork_session import fork_session as fork
 
     what_if = WhatIf(namespace.policy, namespace.model, namespace.answer, namespace.note)
     parent = store.resolve(namespace.session)
-    folder = asyncio.run(fork(parent, store.sessions_dir, seq=namespace.at, what_if=what_if))
+    choice = ForkChoice(namespace.at, what_if, namespace.files)
+    folder = asyncio.run(fork(parent, store.sessions_dir, choice))
     _write(folder.name)
     sys.stderr.write(f"agent-tui resume {folder.name} goes on from there; the first session is as it was.\n")
     return 0

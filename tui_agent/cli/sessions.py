@@ -132,6 +132,9 @@ def _fork_arguments(made: Parser) -> None:
     made.add_argument("--model", metavar="NAME", help="with another model from there on")
     made.add_argument("--answer", metavar="TEXT", help="another answer to the question that is open there")
     made.add_argument("--note", metavar="TEXT", help='another recovery note for the next call ("": none)')
+    made.add_argument(
+        "--files", action="store_true", help="bring the workspace's files back to how they were there"
+    )
 
 
 def _rename_arguments(made: Parser) -> None:

@@ -426,16 +426,17 @@ class PlainCommands:
 
     async def fork(self, _: str) -> None:
         from tui_agent.store.fork_point import fork_point
-        from tui_agent.store.fork_session import fork_session
+        from tui_agent.store.fork_session import changed_since, fork_session
         from tui_agent.store.journal import sessions_folder
 
         parent = self._session
         point = await asyncio.to_thread(fork_point, parent.folder, parent.state, None)
-        chosen = await self._console.ask(dialogues.fork(point))
+        folder = sessions_folder(parent.settings.state_dir)
+        changed = await changed_since(parent.folder, folder, point.seq)
+        chosen = await self._console.ask(dialogues.fork(point, [change.path for change in changed]))
         if chosen is None or not await self._console.may_leave():
             return
-        folder = sessions_folder(parent.settings.state_dir)
-        made = await fork_session(parent.folder, folder, seq=chosen.seq, what_if=chosen.what_if)
+        made = await fork_session(parent.folder, folder, chosen)
         self._say(f"The fork is open now. To go back: /sessions, or agent-tui resume {parent.id} --plain.")
         following = self._next(resume=made.name)
         overrides = {

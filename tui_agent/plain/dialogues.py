@@ -289,14 +289,15 @@ def confirm(lines: Iterable[str], yes: str) -> Dialogue[bool]:
         ask = Ask((ways,))
 
 
-def fork(point: ForkPoint) -> Dialogue[ForkChoice | None]:
-    """Where a fork begins, and what goes differently in it; None: no fork is made."""
+def fork(point: ForkPoint, changed: Sequence[str] = ()) -> Dialogue[ForkChoice | None]:
+    """Where a fork begins, and what goes differently in it; None: no fork is made. `changed`: files that were otherwise
+    then.
+    """
     step = f", step {point.iteration}" if point.iteration else ""
     head = f"Fork after event {point.seq} of {point.total}{step}. This session stays as it is."
     answerable = point.question is not None or point.open
-    things = ", ".join(
-        ["policy", "model", *(["answer"] if answerable else []), *(["note"] if point.open else [])]
-    )
+    could = {"policy": True, "model": True, "answer": answerable, "note": point.open, "files": bool(changed)}
+    things = ", ".join(name for name, able in could.items() if able)
     ways = f"Enter forks it as it is, c changes something first ({things}), n leaves it."
     ask = Ask((head, ways))
     while (word := (yield ask).strip().lower()) not in {"", "y", "yes", "c"}:
@@ -323,4 +324,11 @@ def fork(point: ForkPoint) -> Dialogue[ForkChoice | None]:
         note = yield Ask(
             (*before, f"Recovery note with the next model call; Enter alone: {way}."), literal=True
         )
-    return fork_choice(point, policy=policy, model=model.strip(), answer=answer.strip(), note=note.strip())
+    files = bool(changed) and (
+        yield from confirm(
+            [f"Files that were otherwise then: {one_line(', '.join(changed), 400)}"], "brings them back"
+        )
+    )
+    return fork_choice(
+        point, policy=policy, model=model.strip(), answer=answer.strip(), note=note.strip(), files=files
+    )

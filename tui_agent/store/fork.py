@@ -21,6 +21,7 @@ from tui_agent.core.events import (
     NotePrepared,
     OperatorSpoke,
     ParentPoint,
+    Rewound,
     RunStarted,
     SessionResumed,
     SessionStarted,
@@ -52,6 +53,8 @@ class WhatIf:
     """To the question that is open at the point; without one, a message of the operator."""
     note: str | None = None
     """Instead of the one that goes with the next model call; empty: none."""
+    rewound: Rewound | None = None
+    """How the workspace was brought back to how it was there."""
 
 
 def fork(
@@ -118,7 +121,7 @@ def _change_run(source: JournalIndex, lines: list[bytes], seq: int, policy: str 
 
 
 def _changes(source: JournalIndex, seq: int, what_if: WhatIf) -> list[Event]:
-    events: list[Event] = []
+    events: list[Event] = [] if what_if.rewound is None else [what_if.rewound]
     if what_if.policy is not None:
         events.append(SettingChanged(setting="policy", value=what_if.policy))
     if what_if.model is not None:

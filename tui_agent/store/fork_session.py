@@ -1,28 +1,43 @@
-"""A fork as the front doors make it: a new id, added text with secrets masked, and the checkpoints it shares."""
+"""A fork as the front doors make it: a new id, added text with secrets masked, the checkpoints it shares, and the
+workspace as it was, where that is wanted.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import time
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
+from tui_agent.core.events import Rewound
+from tui_agent.store.checkpoints import Checkpoints, FileChange
+from tui_agent.store.errors import CheckpointError, SessionError
 from tui_agent.store.fork import WhatIf, fork
-from tui_agent.store.fork_point import ForkPoint
+from tui_agent.store.fork_point import ForkPoint, open_parent
 from tui_agent.store.opening import new_session_id
+from tui_agent.store.provenance import is_foreign
 from tui_agent.store.redaction import Redactor
 from tui_agent.store.retention import adopt_checkpoints
+from tui_agent.store.rewind import kept_then
+
+if TYPE_CHECKING:
+    from tui_agent.core.events import SessionStarted
+    from tui_agent.store.journal_index import JournalIndex
 
 DROP = "drop"
 """As a note: send none (as in `/note drop`)."""
 
 
 class ForkChoice(NamedTuple):
-    """Fork after event `seq`, and go differently from there."""
+    """Fork after event `seq` (None: the last), and go differently from there."""
 
-    seq: int
-    what_if: WhatIf
+    seq: int | None
+    what_if: WhatIf = WhatIf()
+    files: bool = False
+    """Bring the workspace back to how it was there."""
 
     @property
     def settings(self) -> frozenset[str]:
@@ -32,7 +47,13 @@ class ForkChoice(NamedTuple):
 
 
 def fork_choice(
-    point: ForkPoint, *, policy: str = "", model: str = "", answer: str = "", note: str = ""
+    point: ForkPoint,
+    *,
+    policy: str = "",
+    model: str = "",
+    answer: str = "",
+    note: str = "",
+    files: bool = False,
 ) -> ForkChoice:
     """The fork at this point with what was entered. What is empty goes as it went; `DROP` as a note sends none.
 
@@ -44,24 +65,66 @@ def fork_choice(
         answer=answer or None,
         note="" if note.lower() == DROP else note or None,
     )
-    return ForkChoice(point.answer_seq if answer and point.question is not None else point.seq, what_if)
+    seq = point.answer_seq if answer and point.question is not None else point.seq
+    return ForkChoice(seq, what_if, files)
 
 
-async def fork_session(parent: Path, sessions_dir: Path, *, seq: int | None, what_if: WhatIf) -> Path:
-    """Fork the session in the folder (or file) `parent` after event `seq` (None: the last); the new one's folder.
+async def changed_since(parent: Path, sessions_dir: Path, seq: int) -> tuple[FileChange, ...]:
+    """What bringing the workspace back to how it was after event `seq` would change now; nothing where no checkpoint of
+    that is on this machine. Raises `SessionError` where the session cannot be read.
+    """
+    source = await asyncio.to_thread(open_parent, parent, seq)
+    kept = await asyncio.to_thread(kept_then, *source)
+    if kept is None or is_foreign(parent, sessions_dir):
+        return ()
+    with suppress(CheckpointError):
+        return tuple(await _checkpoints(source[0], sessions_dir).diff(kept.ref))
+    return ()
+
+
+def _checkpoints(source: JournalIndex, sessions_dir: Path, session_id: str = "") -> Checkpoints:
+    started = cast("SessionStarted", source.event(1))
+    return Checkpoints(sessions_dir.parent, Path(started.workspace), session_id or started.session_id)
+
+
+async def fork_session(parent: Path, sessions_dir: Path, choice: ForkChoice) -> Path:
+    """Fork the session in the folder (or file) `parent`; the new one's folder.
 
     The fork holds the checkpoints it shares with its parent. Raises `SessionError`.
     """
     now = time.time()
-    folder = await asyncio.to_thread(
-        fork,
-        parent,
-        sessions_dir,
-        new_session_id(now),
-        at=now,
-        seq=seq,
-        what_if=what_if,
-        redactor=Redactor.from_environment(os.environ),
-    )
+    session_id = new_session_id(now)
+    what_if = choice.what_if
+    source, seq = await asyncio.to_thread(open_parent, parent, choice.seq)
+    checkpoints = _checkpoints(source, sessions_dir, session_id)
+    if choice.files:
+        what_if = replace(what_if, rewound=await _files_back(source, seq, checkpoints))
+    try:
+        folder = await asyncio.to_thread(
+            fork,
+            parent,
+            sessions_dir,
+            session_id,
+            at=now,
+            seq=seq,
+            what_if=what_if,
+            redactor=Redactor.from_environment(os.environ),
+        )
+    except SessionError:
+        if what_if.rewound is not None:
+            await checkpoints.restore(what_if.rewound.undo_ref)
+        raise
     await adopt_checkpoints(folder)
     return folder
+
+
+async def _files_back(source: JournalIndex, seq: int, checkpoints: Checkpoints) -> Rewound:
+    """Bring the workspace back to how it was after event `seq`, and the event to record."""
+    kept = await asyncio.to_thread(kept_then, source, seq)
+    if kept is None:
+        raise SessionError(
+            "The files cannot be brought back", "no checkpoint was kept there", "Fork without the files."
+        )
+    restored = await checkpoints.restore(kept.ref)
+    names = tuple(change.path for change in restored.changes)
+    return Rewound(scope="files", to_seq=seq, ref=kept.ref, undo_ref=restored.undo_ref, files=names)

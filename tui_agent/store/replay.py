@@ -22,6 +22,7 @@ from tui_agent.core.state import RunState
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal_index import EventList, EventSource, JournalIndex
 from tui_agent.store.no_collection import no_collection
+from tui_agent.store.rewind import Kept, kept_then
 
 SPACING = 400
 """Events between snapshots, at least: a seek folds about this many in the worst case."""
@@ -181,6 +182,10 @@ class Replay:
             with self._lock:
                 self._fold_to(position)
         return self._state_at(position)
+
+    def kept_then(self, position: int) -> Kept | None:
+        """The checkpoint that shows the workspace as it was at `position`; None where none was kept."""
+        return kept_then(self._source, position)
 
     def end_before(self, damage: JournalError) -> None:
         """Leave out the damaged event and all that follows it; `damage.line` is its number."""

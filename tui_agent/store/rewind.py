@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from tui_agent.core import events
 from tui_agent.core.projections.entries import OperatorEntry, SummaryEntry
@@ -17,6 +17,9 @@ from tui_agent.quantities import counted
 from tui_agent.store.checkpoints import Checkpoints, FileChange
 from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from tui_agent.store.journal_index import EventSource
 
 Scope = Literal["conversation", "files", "both"]
 
@@ -101,6 +104,40 @@ def _ref_at(state: RunState, seq: int) -> str:
             return saved.ref if saved.before else earlier
         earlier = saved.ref
     return earlier
+
+
+_WORKED = {"tool_progress", "tool_succeeded", "tool_failed", "tool_cancelled"}
+"""What says that a call has begun its work: `tool_started` may be waiting until the checkpoint before it is kept."""
+
+
+class Kept(NamedTuple):
+    """A checkpoint. `exact`: nothing of the session changed the workspace between it and what is asked about."""
+
+    ref: str
+    exact: bool
+
+
+def kept_then(source: EventSource, seq: int) -> Kept | None:
+    """The checkpoint that shows the workspace as it was after event `seq`; None where none was kept."""
+    kinds = source.kinds
+    worked = False
+    for number in range(seq + 1, len(source) + 1):
+        if kinds[number - 1] == "checkpoint_saved":
+            saved = cast("events.CheckpointSaved", source.event(number))
+            if saved.before or not worked:
+                return Kept(saved.ref, exact=True)
+            break
+        if kinds[number - 1] == "rewound":
+            break
+        worked = worked or kinds[number - 1] in _WORKED
+    worked = False
+    for number in range(seq, 0, -1):
+        match source.event(number) if kinds[number - 1] in {"checkpoint_saved", "rewound"} else None:
+            case events.CheckpointSaved(ref=ref) | events.Rewound(ref=ref) if ref:
+                return Kept(ref, not worked)
+            case _:
+                worked = worked or kinds[number - 1] in _WORKED
+    return None
 
 
 async def plan(state: RunState, point: RewindPoint, scope: Scope, checkpoints: Checkpoints) -> RewindPlan:

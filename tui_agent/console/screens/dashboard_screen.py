@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from textual import work
 from textual.binding import Binding, BindingType
@@ -84,6 +84,13 @@ def key_hints(*names: str) -> list[Hint]:
     """The hints of these commands, as far as they have a key."""
     pressed = [(name, BY_NAME[name].pressed) for name in names]
     return [Hint(key_label(key), name, key) for name, key in pressed if key]
+
+
+class Patch(NamedTuple):
+    """What a run changed, as git's patch. `whole`: with all that was done up to the moment that is shown."""
+
+    text: str
+    whole: bool = True
 
 
 class DashboardScreen(Tab):
@@ -305,7 +312,7 @@ class DashboardScreen(Tab):
         from tui_agent.console.screens.fork import ForkScreen
         from tui_agent.store.errors import SessionError
         from tui_agent.store.fork_point import fork_point
-        from tui_agent.store.fork_session import fork_session
+        from tui_agent.store.fork_session import changed_since, fork_session
         from tui_agent.store.journal import sessions_folder
 
         if self.settings is None:
@@ -315,13 +322,14 @@ class DashboardScreen(Tab):
             choice: asyncio.Future[ForkChoice | None] = asyncio.Future()
             with self.app.input_waits():
                 point = await asyncio.to_thread(fork_point, parent, state, seq)
+                changed = await changed_since(parent, sessions_dir, point.seq)
                 if self._is_open(ForkScreen):
                     return
-                await self.app.push_screen(ForkScreen(point), choice.set_result, mode=self.id)
+                await self.app.push_screen(ForkScreen(point, changed), choice.set_result, mode=self.id)
             chosen = await choice
             if chosen is None:
                 return
-            folder = await fork_session(parent, sessions_dir, seq=chosen.seq, what_if=chosen.what_if)
+            folder = await fork_session(parent, sessions_dir, chosen)
         except SessionError as error:
             self.say(str(error), "error")
             return
@@ -522,15 +530,17 @@ class DashboardScreen(Tab):
 
         patch, state = await self.patch(), self.state
         if patch is not None:
-            files = await asyncio.to_thread(files_of, patch)
+            files = await asyncio.to_thread(files_of, patch.text)
+            title = "Changes of this run" if patch.whole else "Changes of this run, before the step under way"
         else:
             files = [] if state is None else changed_files(state)
+            title = BY_TOOLS
         if files:
-            await self.ask(DiffScreen(files, "Changes of this run" if patch is not None else BY_TOOLS))
+            await self.ask(DiffScreen(files, title))
         else:
             self.say("This run has changed no file.")
 
-    async def patch(self) -> str | None:
+    async def patch(self) -> Patch | None:
         """What the run that is shown changed, by tools or commands; None: only its file tools can tell."""
         raise NotImplementedError
 

@@ -17,6 +17,7 @@ from tui_agent.console.cards.card_body import CardBody, Passage
 from tui_agent.console.fields import LineField, TextField
 from tui_agent.console.hints import Hint, KeyHints
 from tui_agent.console.option_row import Option, OptionRow
+from tui_agent.console.rewind_text import MARKS
 from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.core.names import POLICIES
 from tui_agent.quantities import time_of_day
@@ -24,8 +25,11 @@ from tui_agent.store.fork_session import DROP, ForkChoice, fork_choice
 from tui_agent.terminal_text import one_line, sanitize_paste
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from textual import events
 
+    from tui_agent.store.checkpoints import FileChange
     from tui_agent.store.fork_point import ForkPoint
 
 HINTS = (
@@ -33,7 +37,7 @@ HINTS = (
     Hint("Esc", "cancel", "escape"),
     Hint("Tab", "next field", "tab"),
 )
-POLICY = Hint("←→", "policy", "right")
+CHOOSE = Hint("←→", "choose", "right")
 NEW_LINE = Hint("⇧Enter", "new line", "shift+enter")
 SCROLLS = Hint("PgDn", "read on", "pagedown")
 
@@ -100,9 +104,13 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
 
     low = 30
 
-    def __init__(self, point: ForkPoint) -> None:
+    def __init__(self, point: ForkPoint, changed: Sequence[FileChange] = ()) -> None:
+        """`changed`: what bringing the workspace back to how it was then would do."""
         super().__init__("Fork: what if …")
         self._point = point
+        self._changed = changed
+        self._policy = OptionRow(policy_options(point.policy), point.policy)
+        self._files = OptionRow([Option("", "stay as they are"), Option("back", "as they were then")], "")
 
     def inside(self) -> ComposeResult:
         """The point, then a field for each thing that can be different there."""
@@ -114,11 +122,16 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
                 classes="fork--hint",
             )
             yield label("Policy")
-            yield OptionRow(policy_options(point.policy), point.policy)
+            yield self._policy
             yield label("Model")
             yield LineField(placeholder=one_line(point.model) or "as configured", compact=True, id="model")
             yield from self._answer_field()
             yield from self._note_field()
+            if self._changed:
+                yield label("Files of the workspace")
+                yield self._files
+                names = ", ".join(f"{MARKS[change.action][0]} {change.path}" for change in self._changed)
+                yield Static(Content(f"Going back: {one_line(names, 200)}"), classes="fork--hint")
         yield KeyHints(self._hints)
 
     def _answer_field(self) -> ComposeResult:
@@ -149,7 +162,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
         height = event.size.height
         beside = BELOW if height < self.low else BELOW + 1
         self.query_one(VerticalScroll).styles.max_height = height * 96 // 100 - beside
-        room = height - (AROUND_LOW if height < self.low else AROUND)
+        room = height - (AROUND_LOW if height < self.low else AROUND) - (4 if self._changed else 0)
         bodies = self.query(CardBody)
         for body in bodies:
             body.styles.max_height = max(3, room // len(bodies))
@@ -157,7 +170,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
     def on_mount(self) -> None:
         """Focus the first field; no remark covers it."""
         self.app.clear_notifications()
-        self.query_one(OptionRow).focus()
+        self._policy.focus()
         for body in self.query(CardBody):
             self.watch(body, "show_vertical_scrollbar", self._name_keys)
 
@@ -165,7 +178,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
     def _hints(self) -> list[Hint]:
         """Keys that do something here."""
         scrolls = any(body.show_vertical_scrollbar for body in self.query(CardBody))
-        return [*HINTS, *([SCROLLS] if scrolls else []), POLICY, *([NEW_LINE] if self._point.open else [])]
+        return [*HINTS, *([SCROLLS] if scrolls else []), CHOOSE, *([NEW_LINE] if self._point.open else [])]
 
     def _name_keys(self) -> None:
         self.query_one(KeyHints).show(self._hints)
@@ -208,10 +221,11 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
         self.dismiss(
             fork_choice(
                 self._point,
-                policy=self.query_one(OptionRow).value,
+                policy=self._policy.value,
                 model=self._text("model"),
                 answer=self._text("answer"),
                 note=self._text("note"),
+                files=bool(self._files.value),
             )
         )
 

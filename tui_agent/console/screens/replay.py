@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from tui_agent.config.keys import REPLAY
 from tui_agent.console.commands import BACKWARDS, REPLAY_ACTIONS, key_label, with_shift
 from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.screens.dashboard_screen import DashboardScreen, command_bindings, key_hints
+from tui_agent.console.screens.dashboard_screen import DashboardScreen, Patch, command_bindings, key_hints
 from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ class ReplayScreen(DashboardScreen):
             raise IndexError("the session is still being read")
         return explain(self.player.replay, seq, call_id)
 
-    async def patch(self) -> str | None:
-        """Up to the newest checkpoint before the position; None where the session's are not on this machine."""
+    async def patch(self) -> Patch | None:
+        """Up to the position, or the step before it; None where the session's checkpoints are not on this machine."""
         from pathlib import Path
 
         from tui_agent.store.checkpoints import Checkpoints
@@ -163,16 +163,21 @@ class ReplayScreen(DashboardScreen):
         from tui_agent.store.provenance import is_foreign
         from tui_agent.store.rewind import kept_before_run
 
-        state, settings = self.state, self.settings
-        if state is None or settings is None or self.recorded is None or not state.checkpoints:
+        state, settings, player = self.state, self.settings, self.player
+        if state is None or settings is None or self.recorded is None or player is None:
             return None
-        before, after, path = kept_before_run(state), state.checkpoints[-1].ref, self.recorded.path
+        before, path = kept_before_run(state), self.recorded.path
+        after = player.replay.kept_then(player.position)
         folder = path if path.is_dir() else path.parent
-        if before in {"", after} or is_foreign(folder, sessions_folder(settings.state_dir)):
+        if (
+            after is None
+            or before in {"", after.ref}
+            or is_foreign(folder, sessions_folder(settings.state_dir))
+        ):
             return None
         checkpoints = Checkpoints(settings.state_dir, Path(state.session.workspace), state.session.id)
         try:
-            return await checkpoints.patch(before, after)
+            return Patch(await checkpoints.patch(before, after.ref), whole=after.exact)
         except SessionError:
             return None
 

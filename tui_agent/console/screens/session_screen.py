@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from textual import work
 
 from tui_agent.console.commands import shown_key
-from tui_agent.console.screens.dashboard_screen import DashboardScreen
+from tui_agent.console.screens.dashboard_screen import DashboardScreen, Patch
 from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
@@ -564,8 +564,9 @@ class SessionScreen(DashboardScreen):
         else:
             await self._rewind(session, choices, cursor)
 
-    async def patch(self) -> str | None:
-        return None if self.session is None else await self.session.changes()
+    async def patch(self) -> Patch | None:
+        text = None if self.session is None else await self.session.changes()
+        return None if text is None else Patch(text)
 
     @on_session
     @work(group="commands")

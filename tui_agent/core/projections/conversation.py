@@ -528,7 +528,9 @@ def _checkpoint_saved(
 
 def _rewound(conversation: Conversation, event: events.Rewound, _: Surroundings) -> Conversation:
     if event.scope == "files":
-        return conversation
+        names = ", ".join(event.files[:3]) + (" …" if len(event.files) > 3 else "")
+        text = f"Files of the workspace went back to an earlier state: {names}."
+        return conversation._closed(_rewind_notice(event, text)) if event.files else conversation
     before = conversation.rewound_from
     if event.undoes:
         if before is None or before[0] != event.undoes:

@@ -271,6 +271,8 @@ def _compacted(history: History, event: events.Compacted) -> History:
 
 def _rewound(history: History, event: events.Rewound) -> History:
     if event.scope == "files":
+        if not history.groups or history.groups[-1].seq <= event.to_seq:
+            return history  # a fork: they are as the model knows them
         # The model believes in its edits; that they are gone is news which no other message brings.
         names = ", ".join(event.files)
         text = f"The operator brought these files of the workspace back to an earlier state: {names}."
