@@ -38,7 +38,7 @@ def apply(state: RunState, event: events.Event) -> RunState:
         "history": state.history.apply(event),
         "recovery": state.recovery.apply(event),
         "metrics": metrics,
-        "timeline": state.timeline.apply(event, recovered, no_match),
+        "timeline": state.timeline.apply(event, recovered, no_match, metrics.began(event.at)),
         "background": state.background.apply(event),
     }
     handler = _HANDLERS.get(kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -318,6 +319,27 @@ async def test_the_timeline_shows_iteration_time_level_reason_and_who_said_it() 
     assert escalated.split()[-1].startswith("attempts")
     assert "⊘ refused" in text
     assert text.rstrip().split("\n")[-1].startswith("  6")
+
+
+async def test_the_timeline_counts_within_a_run_and_not_while_nobody_was_there() -> None:
+    story = Story().run("Go.").ask_model()
+    story.add(events.Notice(text="before the night"), 5)
+    story.add(events.SessionResumed(), 9 * 3_600)
+    story.add(events.Notice(text="in the morning"), 2)
+    story.add(events.RunFinished(outcome=events.Outcome.ANSWERED, answer="ok"))
+    story.add(events.Notice(text="between runs"), 3_600)
+    between = time.strftime("%H:%M", time.localtime(story.now))
+    story.run("And this.").add(events.Notice(text="early in the next"), 61)
+    rows = (await text_at(TimelinePane, story, (110, 20))).split("\n")
+    began = time.strftime("%H:%M", time.localtime(story.state.metrics.started_at))
+    for text, when in (
+        ("before the night", "+0:05"),
+        ("in the morning", "+0:07"),
+        ("between runs", between),
+        ("run 2", began),
+        ("early in the next", "+1:01"),
+    ):
+        assert when in next(row for row in rows if text in row).split()
 
 
 async def test_the_timeline_draws_only_new_lines_and_follows_the_newest() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -68,7 +69,6 @@ class TimelinePane(LinePane):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._log: AppendLog[TimelineLine] | tuple[()] = ()
-        self._started = 0.0
         self._follow = True
         self._cursor: int | None = None
         self._detail: list[Line] = []
@@ -81,7 +81,6 @@ class TimelinePane(LinePane):
         size, before = len(log), len(old)
         rewritten = size < before or (before > 0 and log[before - 1] is not old[before - 1])
         self._log = log
-        self._started = log[0].at if size else 0.0
         if rewritten:
             self._strips.clear()
             self._cursor = None
@@ -150,7 +149,7 @@ class TimelinePane(LinePane):
             iteration = str(line.iteration) if line.iteration else ""
             spans.append(Span(pad_left(iteration, 3) + " ", "muted"))
         if width >= 52:
-            spans.append(Span(pad_left(_offset(line.at - self._started), 7) + " ", "muted"))
+            spans.append(Span(pad_left(_when(line), 7) + " ", "muted"))
         spans.append(Span(f"{sign.glyph} ", f"{sign.role} bold"))
         if width >= 24:
             spans.append(Span(pad(sign.word, _BADGE) + " ", sign.role))
@@ -296,8 +295,11 @@ def _text_of(line: TimelineLine) -> str:
     return one_line(line.text)
 
 
-def _offset(passed: float) -> str:
-    whole = int(max(0.0, passed))
+def _when(line: TimelineLine) -> str:
+    """The time within its run; of a run's beginning, and outside of runs, the time of day."""
+    if not line.began or line.kind == "run":
+        return time.strftime("%H:%M", time.localtime(line.at))
+    whole = int(max(0.0, line.at - line.began))
     if whole < 3600:
         return f"+{whole // 60}:{whole % 60:02d}"
     return f"+{whole // 3600}h{whole % 3600 // 60:02d}"

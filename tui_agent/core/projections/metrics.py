@@ -142,6 +142,12 @@ class Metrics:
         """Seconds for which the run waited for the operator, up to `now`."""
         return self.answered_seconds + (max(0.0, now - self.asked_at) if self.questions else 0.0)
 
+    def began(self, now: float) -> float:
+        """When the run that is under way (or ends) `now` began, without the time in which no process was there; 0.0
+        where there is none.
+        """
+        return self.started_at if self.ended_at is None or self.ended_at == now else 0.0
+
     def after_absence(self, seconds: float) -> Metrics:
         """These counters after no process was there for so long: what is open goes on as if it had begun later."""
         if not self.started_at or self.ended_at is not None:

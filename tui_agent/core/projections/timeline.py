@@ -28,6 +28,8 @@ class TimelineLine:
     detector: str = ""
     rule: str = ""
     """Id of the rule that made the event; empty where none did."""
+    began: float = 0.0
+    """When its run began, without the time in which no process was there; 0.0 outside of a run."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +42,24 @@ class Timeline:
     """Reason of the verdict before, if it let the run continue: what stays true is said once."""
 
     def apply(
-        self, event: events.Event, recovered: Sequence[Incident] = (), no_match: bool = False
+        self,
+        event: events.Event,
+        recovered: Sequence[Incident] = (),
+        no_match: bool = False,
+        began: float = 0.0,
     ) -> Timeline:
-        """Fold one event, which ended the incidents in `recovered`. `no_match`: it is no failure."""
-        timeline = self if no_match else self._with(event)
+        """Fold one event, which ended the incidents in `recovered`. `no_match`: it is no failure; `began`: when its run
+        did.
+        """
+        timeline = self if no_match else self._with(event, began)
         for incident in recovered:
-            line = TimelineLine(event.seq, event.at, self.iteration, "recovered", _recovered(incident))
+            line = TimelineLine(
+                event.seq, event.at, self.iteration, "recovered", _recovered(incident), began=began
+            )
             timeline = evolve(timeline, lines=timeline.lines.append(line), remark="")
         return timeline
 
-    def _with(self, event: events.Event) -> Timeline:
+    def _with(self, event: events.Event, began: float) -> Timeline:
         describe = _DESCRIPTIONS.get(type(event))
         if describe is None:
             return self
@@ -66,17 +76,16 @@ class Timeline:
             remark = text if event.level is events.Level.CONTINUE else ""
             if remark and remark == self.remark:
                 return self
-            line = TimelineLine(
-                event.seq, event.at, event.iteration, kind, text, event.level, event.detector, event.rule
-            )
+            by = event.level, event.detector, event.rule
+            line = TimelineLine(event.seq, event.at, event.iteration, kind, text, *by, began)
         else:
             iteration = 0 if type(event) is events.RunStarted else self.iteration
             rule = getattr(event, "rule", "")
-            line = TimelineLine(event.seq, event.at, iteration, kind, text, rule=rule)
+            line = TimelineLine(event.seq, event.at, iteration, kind, text, rule=rule, began=began)
         lines = self.lines.append(line)
         for record in withheld:
             lines = lines.append(
-                TimelineLine(event.seq, event.at, line.iteration, "breaker", record.reason, rule=record.rule)
+                evolve(line, kind="breaker", text=record.reason, level=None, detector="", rule=record.rule)
             )
         return evolve(self, lines=lines, iteration=line.iteration, remark=remark)
 
