@@ -221,6 +221,9 @@ def test_code_beyond_the_bound_keeps_its_colours_and_goes_on_without() -> None:
     shown = [text_of(line).rstrip() for line in prose.lines]
     assert shown == [f"▏ {line}".rstrip() for line in code[:15_000].split("\n")]
     assert not any("syntax" in span.style for span in prose.lines[-2])
+    before = prose.lines
+    prose.feed(f"```python\n{code[:15_000]}\n``")
+    assert prose.lines == before
 
 
 def test_marks_without_end_within_each_other_do_not_break_the_drawing() -> None:

@@ -61,9 +61,14 @@ def unfinished(lines: Sequence[str], rest: str) -> list[str]:
 
 def unfinished_code(lines: Sequence[str], rest: str) -> list[str]:
     """As `unfinished` within a fence of code; the line that opens it shows nothing by itself."""
-    if rest and not _CLOSING.fullmatch(rest):
+    if rest and not may_close(rest):
         return [*lines, rest]
     return list(lines[:-1] if lines and _OPENING.match(lines[-1]) else lines)
+
+
+def may_close(rest: str) -> bool:
+    """Whether the beginning of a line of code may be the end of the code."""
+    return _CLOSING.fullmatch(rest) is not None
 
 
 def _table(source: list[str], cut: bool) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tui_agent.console.panes.growing import unfinished, unfinished_code
+from tui_agent.console.panes.growing import may_close, unfinished, unfinished_code
 from tui_agent.console.panes.highlight import LIMIT
 from tui_agent.console.panes.markdown import code_lines, draw_markdown
 from tui_agent.console.panes.styled_line import Line, Span, breaks, wrap_spans
@@ -248,7 +248,8 @@ class Prose:
         if source.strip() and not self._drawn:
             return False
         self._shown, self._shown_to = self._drawn, len(self._lines) if whole else reach.plain
-        return whole or (rest.startswith("|") and reach.cost == self._cost)
+        row = rest.startswith("|") and reach.cost == self._cost
+        return whole or row or (bool(self._fence) and may_close(rest))
 
     def _source(self, lines: list[str], rest: str, continuing: bool = False) -> str:
         """What is parsed of the open block: `lines`, and the beginning of one (`continuing`: of the last of them)."""
