@@ -33,7 +33,7 @@ are, so such a text is not drawn as Markdown."""
 BRACKETS = 500
 """Opening brackets up to which a block is parsed: the parser's work grows with their square."""
 
-BRACKETS_GROWING = 60
+BRACKETS_GROWING = 100
 """Opening brackets of a block that is parsed again and again, as it comes in."""
 
 
