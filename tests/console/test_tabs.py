@@ -175,9 +175,11 @@ async def test_two_runs_at_once_an_inbox_and_one_way_out(tmp_path: Path) -> None
     for session_id, outcome, title in zip(
         ids, ("interrupted", "answered"), ("turn round and round", "make the badge"), strict=True
     ):
-        line = next(line for line in app.resume_text.splitlines() if session_id in line)
-        assert line.startswith(f"  agent-tui resume {session_id} --state-dir")
-        assert line.endswith(f"{title} · {outcome}")
+        lines = app.resume_text.splitlines()
+        place = next(number for number, line in enumerate(lines) if session_id in line)
+        assert lines[place - 1] == f"  {title} · {outcome}"
+        assert lines[place].startswith(f"    agent-tui resume {session_id} --state-dir")
+        assert lines[place].endswith("/state"), "nothing but the command stands on its line"
         contents = read_journal(tmp_path / "state" / "sessions" / session_id)
         assert contents.dropped_bytes == 0
         assert str(fold(contents.events).run.outcome) == outcome

@@ -17,7 +17,9 @@ KEPT_OPTIONS = ("state_dir", "model", "profile", "api_base")
 
 
 def resume_text(closed: Iterable[tuple[Opened, ConsoleArguments]]) -> str:
-    """A command for each session in which something was said, with its title and how its run stands; empty for none."""
+    """A command on a line of its own for each session in which something was said, below its title and how its run
+    stands; empty for none.
+    """
     lines = []
     for opened, arguments in closed:
         state = opened.session.state
@@ -25,7 +27,7 @@ def resume_text(closed: Iterable[tuple[Opened, ConsoleArguments]]) -> str:
             continue
         outcome = "open" if state.run.outcome is None else state.run.outcome.in_words
         title = one_line(state.session.title or state.run.task, 60)
-        lines.append(f"  {resume_command(opened, arguments)}   {title} · {outcome}\n")
+        lines.append(f"  {title} · {outcome}\n    {resume_command(opened, arguments)}\n")
     return f"To go on:\n{''.join(lines)}" if lines else ""
 
 
