@@ -645,6 +645,11 @@ async def test_the_note_can_be_edited_before_it_goes_out() -> None:
         await console.until(waiting.done)
         assert waiting.result().note == "Look in src."
         assert ("note", "Look in src.") in console.session.done, "the note's pane shows what will be sent"
+        console.session.set_mode(Mode.AUTO)
+        await console.until(lambda: console.card is None)
+        console.escalate()
+        await console.card_takes_keys()
+        assert console.in_card, "the focus is not left where the note's card was"
 
 
 @pytest.mark.parametrize("key", ["f10", "f5"])

@@ -105,9 +105,13 @@ class GateCard(Card):
             return False
         self._shown_note = self.question.note
         self.remove_class("-editing")
+        had_focus = self.has_focus_within
         async with self.batch():
             await self.query("CardBody, Choices, TextArea").remove()
             await self.mount(*self._note_widgets())
+        if had_focus:
+            # Else Textual gives it to a pane, where the next card would not take it from.
+            self.entrance().focus()
         return True
 
     def edit(self) -> None:
