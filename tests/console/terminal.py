@@ -75,10 +75,11 @@ class Terminal:
                 data = data[os.write(self._fd, data[:1024]) :]
             self._read(0.0)
 
-    def resize(self, columns: int, lines: int) -> None:
-        """Give the terminal another size."""
+    def resize(self, columns: int, lines: int, *, drawn_for: tuple[int, int] | None = None) -> None:
+        """Give the terminal another size; `drawn_for`: the one that it will have once something is drawn."""
         self.picture  # noqa: B018 - what came so far was for the old size
-        self._screen.resize(lines, columns)
+        width, height = drawn_for or (columns, lines)
+        self._screen.resize(height, width)
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     @property

@@ -143,9 +143,8 @@ sys.exit(main())
 def test_of_two_sizes_the_newer_one_stays_also_where_it_comes_while_the_older_one_is_read(
     start: Callable[..., Terminal],
 ) -> None:
-    terminal = start("-c", RESIZED_WHILE_READ)
+    terminal = start("-c", RESIZED_WHILE_READ, size=(80, 24))
     terminal.shows("Next request")
-    terminal.resize(90, 25)
+    terminal.resize(90, 25, drawn_for=(100, 30))
     terminal.until(lambda: terminal.size == (100, 30))
-    terminal.resize(100, 30)
     terminal.shows("╭" + "─" * 98 + "╮", "F1 help")
