@@ -340,7 +340,11 @@ async def test_a_recovered_call_keeps_room_for_the_call_itself() -> None:
     story.fail(call, "exit code 1").judge("Try again.").ask_model("Try again.")
     (call,) = story.reply("", tests)
     story.succeed(call).judge()
-    for width, words in ((90, "RECOVERED · 2nd try · after a note"), (72, "RECOVERED · 2nd try · 0.4 s")):
+    for width, words in (
+        (90, "RECOVERED · 2nd try · after a note · 0.4 s\n"),
+        (78, "RECOVERED · 2nd try · after a note\n"),
+        (71, "RECOVERED · 2nd try · 0.4 s\n"),
+    ):
         async with Stage(ConversationPane).run_test(size=(width, 40)) as pilot:
             text = text_of_pane(await shown(pilot, story))
             assert words in text

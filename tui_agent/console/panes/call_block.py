@@ -92,8 +92,9 @@ def _headline(entry: CallEntry, width: int, context: BlockContext, state: str) -
     call = _named(entry)
     meta: tuple[Span, ...] = ()
     room = 0
-    for details in (3, 2, 1) if entry.recovered else (3,):
-        meta = _meta(entry, context, state, role, back, brief=width < _ROOMY, details=details)
+    for details, timed in ((3, True), (3, False), (2, True), (1, True)) if entry.recovered else ((3, True),):
+        brief = width < _ROOMY
+        meta = _meta(entry, context, state, role, back, brief=brief, details=details, timed=timed)
         room = width - 2 - len(one_line(entry.tool)) - 2 - (width_of(meta) + 2 if meta else 0)
         if room >= min(len(call), _READABLE):
             break
@@ -120,9 +121,19 @@ def _named(entry: CallEntry) -> str:
 
 
 def _meta(
-    entry: CallEntry, context: BlockContext, state: str, role: str, back: str, *, brief: bool, details: int
+    entry: CallEntry,
+    context: BlockContext,
+    state: str,
+    role: str,
+    back: str,
+    *,
+    brief: bool,
+    details: int,
+    timed: bool,
 ) -> tuple[Span, ...]:
-    """State in words, attempt and duration: the headline's right end. `details`: how many of a recovery are said."""
+    """State in words, attempt and duration: the headline's right end. `details`: how many of a recovery are said;
+    `timed`: how long the call took too.
+    """
     parts: list[tuple[str, str]] = []
     sign = CALL_STATES.get(state, CALL_STATES["requested"])
     word = _word(entry, state) or sign.word
@@ -147,7 +158,7 @@ def _meta(
     passed = entry.duration
     if state == "running" and entry.started is not None:
         passed = max(0.0, context.now - entry.started)
-    if passed:
+    if passed and timed:
         parts.append((seconds(passed), "muted"))
     spans: list[Span] = []
     for number, (text, style) in enumerate(parts):

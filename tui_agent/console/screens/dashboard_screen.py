@@ -440,6 +440,7 @@ class DashboardScreen(Tab):
         if self.dashboard.asking and self.dashboard.chosen is Form.FULL:
             self.say("The panes are shown once the question is answered.")
         self.app.remember(panes=str(self.dashboard.lasting))
+        self.redraw()
         self.call_after_refresh(self.refocus)
 
     def action_widen_side(self, by: int) -> None:
