@@ -90,7 +90,7 @@ async def test_the_plan_appears_opens_by_its_key_and_leaves_the_prompt_alone() -
         assert text_of(line._lines[0]).startswith("Plan 3/6 · next: step 3")
         await console.type("draft")
         await console.press("f7")
-        await console.until(lambda: line.size.height == 7)
+        await console.until(lambda: line.size.height == 9)
         assert console.prompt == "draft"
         await console.press("f7")
         await console.until(lambda: line.size.height == 1)

@@ -15,6 +15,7 @@ from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.pick import PickScreen
+from tui_agent.console.screens.theme_gallery import ThemeGallery
 from tui_agent.models import discovery
 from tui_agent.models.catalogue import KnownModel
 from tui_agent.models.discovery import Discovery, Provider
@@ -120,6 +121,20 @@ async def test_where_nothing_is_found_it_says_what_to_do_and_offers_the_demo(
         screen = app.screen_stack[0]
         assert isinstance(screen, LiveScreen)
         await until(pilot, lambda: screen.session is not None and screen.session.state.run.number == 1)
+
+
+async def test_a_theme_can_be_chosen_before_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with first_start(SOMETHING, tmp_path, monkeypatch) as (app, pilot):
+        await pilot.press(*"theme", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ThemeGallery) and "agent-light" in picture(app))
+        await pilot.press(*"agent-light", "enter")
+        await until(pilot, lambda: "Which model?" in picture(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.opened is not None)
+        assert app.theme == "agent-light"
+        assert 'theme = "agent-light"' in (tmp_path / "config.toml").read_text()
 
 
 async def test_who_chooses_nothing_leaves_with_the_words_of_the_command_line(

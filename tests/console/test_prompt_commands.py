@@ -51,8 +51,10 @@ async def test_an_earlier_prompt_is_found_by_its_letters(tmp_path: Path) -> None
     async with real_live(tmp_path, []) as console:
         for text in ("fix the cart", "write the docs", "fix the tests"):
             console.screen.prompt.recall.add(text)
+        console.screen.say("Looking for models…")
         await console.press("ctrl+r")
         await console.opens(PickScreen)
+        assert not console.remarks(), "it would cover the list"
         await console.press("c", "a", "r")
         await console.press("enter")
         await console.until(lambda: console.screen.prompt.text == "fix the cart")

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from tui_agent.models.catalogue import KnownModel
     from tui_agent.models.discovery import Discovery
 
-DEMO = "demo"
+DEMO, THEME = "demo", "theme"
+"""What else a first start offers."""
 
 
 class Offer(NamedTuple):

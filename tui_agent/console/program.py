@@ -264,10 +264,11 @@ class ConsoleApp(SessionApp):
         await asyncio.to_thread(screen.load_history, settings.state_dir / HISTORY_FILE)
 
     async def _choose_model(self, screen: LiveScreen) -> ConsoleArguments | None:
-        """A first start: offer what was found, and the demo. None: the operator chose nothing."""
+        """A first start: offer what was found, the demo, and the themes. None: the operator chose nothing."""
         from tui_agent.config.settings import load_settings
-        from tui_agent.console.model_offers import DEMO, Offer, as_written, offers, used_last
+        from tui_agent.console.model_offers import DEMO, THEME, Offer, as_written, offers, used_last
         from tui_agent.console.screens.pick import PickScreen, Row
+        from tui_agent.console.screens.theme_gallery import ThemeGallery
         from tui_agent.models.discovery import discover
 
         arguments = screen.arguments
@@ -276,16 +277,22 @@ class ConsoleApp(SessionApp):
         last = await asyncio.to_thread(used_last, settings)
         if last is not None:
             found = [last, *(row for row in found if row.value != last.value)]
-        demo = Row("demo", "a scripted model, real tools: no key, no network", DEMO)
+        found_any = bool(found)
+        found.append(Row("demo", "a scripted model, real tools: no key, no network", DEMO))
+        found.append(Row("theme", "choose the colours first", THEME))
         remark = 'No model is chosen yet. Keep one with `model = "…"` in config.toml, or --model NAME.'
-        if not found:
+        if not found_any:
             remark = (
                 "No model is chosen, and none was found: no provider's key is set and no server answers on this "
                 "machine.\nSet a key (OPENAI_API_KEY, ANTHROPIC_API_KEY, …) or start a server (ollama serve), and "
                 "start again; look at the demo; or write a model and its server: openai/qwen3 http://127.0.0.1:8080/v1"
             )
         without = "leave" if len(self.tabs) == 1 else "close"
-        chosen = await screen.ask(PickScreen("Which model?", [*found, demo], remark, as_written, without))
+        while (
+            chosen := await screen.ask(PickScreen("Which model?", found, remark, as_written, without))
+        ) == THEME:
+            await self._learn_themes()
+            await screen.ask(ThemeGallery(self.user_file(settings)))
         if chosen == DEMO:
             return replace(arguments, demo="recovery", task=None)
         if not isinstance(chosen, Offer):

@@ -56,6 +56,19 @@ async def test_the_plan_opens_around_the_step_in_progress_and_fits(size: tuple[i
         assert len(line._lines) == 1
 
 
+async def test_a_long_step_is_read_in_full_where_there_are_rows_for_it() -> None:
+    now = "change the function so that it does what its name says, wherever it is used, and say so"
+    async with Shown().run_test(size=(50, 20)) as pilot:
+        line = pilot.app.query_one(PlanLine)
+        story: Any = planned(*((f"done {n}", "completed") for n in range(9)), (now, "in_progress"))
+        line.show(story.state, story.now)
+        await pilot.pause()
+        line.toggle()
+        rows = [text_of(row) for row in line._lines]
+        assert "▸ " + now in " ".join(" ".join(rows).split())
+        assert len(rows) <= 1 + 20 // 3
+
+
 async def test_a_plan_that_nobody_works_on_says_where_it_was_left() -> None:
     async with Shown().run_test(size=(60, 30)) as pilot:
         line = pilot.app.query_one(PlanLine)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_agent.console.panes.rows import Rows
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit, width_of
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit, width_of, wrap
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SHOWN = 8
 """Steps that are listed; where there are more, those around the one in progress."""
 _SIGNS = {"completed": ("✓", "success"), "in_progress": ("▸", "accent bold"), "pending": ("○", "muted")}
+_IN_FULL_FIRST = ("in_progress", "pending", "completed")
 
 
 class PlanLine(Rows):
@@ -69,24 +70,40 @@ def _headline(plan: Plan, left: bool, width: int) -> Line:
 
 
 def _steps(plan: Plan, width: int, room: int) -> list[Line]:
-    """Steps around the one in progress, and how many are left out before and after."""
+    """Steps around the one in progress, and how many are left out before and after; in full where there are rows for
+    that, first of all the one in progress.
+    """
     at = plan.steps.index(plan.now) if plan.now is not None else len(plan.steps)
-    first = max(0, min(at - room // 2, len(plan.steps) - room))
-    shown = plan.steps[first : first + room]
-    lines = [_step(step, width) for step in shown]
+    rows = room if plan.now is None else max(1, room + 1 - len(_step(plan.now, width)))
+    first = max(0, min(at - rows // 2, len(plan.steps) - rows))
+    shown = plan.steps[first : first + rows]
+    blocks = [_step(step, width, short=True) for step in shown]
     if first:
-        lines[0] = _left_out(first + 1, "done before", width)
+        blocks[0] = [_left_out(first + 1, "done before", width)]
     after = len(plan.steps) - first - len(shown)
     if after:
-        lines[-1] = _left_out(after + 1, "more", width)
-    return lines
+        blocks[-1] = [_left_out(after + 1, "more", width)]
+    spare = room - len(blocks)
+    whole = range(1 if first else 0, len(blocks) - (1 if after else 0))
+    for place in sorted(whole, key=lambda place: _IN_FULL_FIRST.index(shown[place].status)):
+        block = _step(shown[place], width)
+        if len(block) - 1 <= spare:
+            spare -= len(block) - 1
+            blocks[place] = block
+    return [line for block in blocks for line in block]
 
 
 def _left_out(count: int, what: str, width: int) -> Line:
     return clip((Span(f"  … {count} {what}", "muted"),), width)
 
 
-def _step(step: PlanStep, width: int) -> Line:
+def _step(step: PlanStep, width: int, *, short: bool = False) -> list[Line]:
+    """The step, wrapped; `short`: in one line."""
     glyph, role = _SIGNS[step.status]
     body = "muted" if step.status == "completed" else role if step.status == "in_progress" else ""
-    return clip((Span(f"  {glyph} ", role), Span(fit(one_line(step.text), max(1, width - 4)), body)), width)
+    room = max(1, width - 4)
+    texts = [fit(one_line(step.text), room)] if short else wrap(one_line(step.text), room)
+    return [
+        clip((Span(f"  {' ' if number else glyph} ", role), Span(text, body)), width)
+        for number, text in enumerate(texts)
+    ]

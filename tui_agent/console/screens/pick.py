@@ -121,7 +121,8 @@ class PickScreen(FramedScreen[Any]):
         yield self._list
 
     def on_mount(self) -> None:
-        """Everything is offered at first."""
+        """Everything is offered at first; no remark covers it."""
+        self.app.clear_notifications()
         self._search("")
         self.query_one(Input).focus()
 
