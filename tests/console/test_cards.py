@@ -522,7 +522,7 @@ async def test_a_question_has_its_cause_on_the_screen_where_rows_are_scarce() ->
     async with live((60, 20)) as console:
         console.session.start()
         for number in range(3):
-            error = f"exit code 1\n{missing}\nRan 1 test in 0.00{number}s"
+            error = f"The command failed with exit code 1.\n{missing}"
             failure = Failure(kind=FailureKind.TOOL_EXECUTION, message=error, tool="bash", input=arguments)
             call = ToolCall(id=f"c{number}", name="bash", arguments='{"command": "make"}')
             console.session.record(

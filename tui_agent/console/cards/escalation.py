@@ -44,7 +44,7 @@ LONGEST_CHOICE = 30
 """Cells of an option that still stands among the choices."""
 
 SHORT = 2
-"""Lines of an error that is shown whole at once; of a longer one the line that says what is wrong comes first."""
+"""Lines of an error that is shown whole at once where it begins with what is wrong; else that line comes first."""
 
 
 class Attempt(NamedTuple):
@@ -265,11 +265,11 @@ def tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
         which, how = (f"{first}–{number}", ": the same error") if len(alike) > 1 else (str(number), "")
         what = ", ".join(dict.fromkeys(attempt.what for attempt in alike))
         yield Passage(f"{which}. {what}{how}", "muted", indent=1)
-        error = alike[-1].error.rstrip("\n")
-        if number == last and error.count("\n") < SHORT:
+        error, said = alike[-1].error.rstrip("\n"), headline(alike[-1].error)
+        if number == last and error.count("\n") < SHORT and error.startswith(said):
             yield Passage(error, "error", indent=4, squeezed=True)
             continue
-        yield Passage(headline(error), "error", indent=4)
+        yield Passage(said, "error", indent=4)
         if number == last:
             yield Passage(error, "muted", indent=4, squeezed=True)
 
