@@ -9,8 +9,11 @@ import pytest
 from textual.widgets import Input
 
 from tests.console.real_session import real_live
+from tests.console.waiting import picture, until
 from tui_agent.config.settings import user_config_file
+from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.option_row import OptionRow
+from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.field import FieldScreen
 from tui_agent.console.screens.rules import RulesScreen
 from tui_agent.core.names import Decision
@@ -106,3 +109,29 @@ async def test_rules_are_shown_tried_added_changed_and_taken_back(tmp_path: Path
         assert [rule.text for rule in kept.rules()] == ["bash(curl *)", "bash(wget *)"]
         await console.say("/permissions remove 99")
         await console.until(lambda: "numbers the rules, from 1 to" in console.remarks())
+
+
+async def resumed(folder: Path, name: str, **chosen: object) -> tuple[str, str]:
+    """What is said of a session that is opened again, and its screen."""
+    overrides: dict[str, object] = {"state_dir": folder / "state", "model": "ollama/none", **chosen}
+    app = ConsoleApp(ConsoleArguments(overrides=overrides, resume=name))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: any("before: bash" in one.message for one in app._notifications))
+        await until(pilot, lambda: "READY" in picture(app) or "DONE" in picture(app))
+        said = "\n".join(remark.message for remark in app._notifications), picture(app)
+        await app.close_sessions()
+    return said
+
+
+async def test_a_resumed_session_says_which_grants_came_along(tmp_path: Path) -> None:
+    async with real_live(tmp_path, ["done"]) as console:
+        await console.run("do it")
+        console.session.change_rules([f"bash(make t{number} *)" for number in range(5)])
+        name = console.session.id
+    remarks, screen = await resumed(tmp_path, name)
+    assert "everything runs but what a rule denies: /approve ask changes that." in remarks
+    assert "bash(make t0 *), bash(make t1 *), bash(make t2 *) and 2 more. /permissions takes" in remarks
+    assert "approve all" in screen
+    remarks, screen = await resumed(tmp_path, name, approve="ask")
+    assert "everything runs" not in remarks
+    assert "approve all" not in screen

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from tui_agent.console.tab import Tab
     from tui_agent.console.welcome import Welcome
     from tui_agent.core.state import RunState
+    from tui_agent.store.session import Session
 
 WRONG_USAGE = 2
 LEFT_BY_SIGNAL = 130
@@ -59,6 +60,9 @@ SIXTEEN_COLOURS = "terminal"
 """Theme for a terminal that has no more."""
 
 HISTORY_FILE = "prompt-history.jsonl"
+
+LISTED_RULES = 3
+"""Rules that a remark names."""
 
 
 def command_provider() -> type[Provider]:
@@ -250,7 +254,10 @@ class ConsoleApp(SessionApp):
         await screen.attach(opened.session)
         if opened.task:
             await screen.submit(opened.task)
-        for remark in remarks_on(opened.session.state, shown_key("auto"), shown_key("step")):
+        remarks = remarks_on(opened.session.state, shown_key("auto"), shown_key("step"))
+        if screen.arguments.resume is not None:
+            remarks += grants_on(opened.session)
+        for remark in remarks:
             screen.say(remark, "warning")
         if self._attention is None:
             self._attention = Attention(self.write_terminal, lambda: self.app_focus, settings.notify)
@@ -457,6 +464,24 @@ def remarks_on(state: RunState, auto: str, step: str) -> list[str]:
             "Bring it back, or start anew with --workspace DIR."
         )
     return remarks
+
+
+def grants_on(session: Session) -> list[str]:
+    """What runs without a question in a session that was opened again because it was allowed there before."""
+    from tui_agent.core.names import Approval
+    from tui_agent.terminal_text import one_line
+
+    said = session.state.session
+    grants = []
+    chosen_now = session.settings.sources["approve"].startswith("--")
+    if said.approve not in {None, Approval.ASK} and not chosen_now:
+        grants.append(f"As before in this session, {said.approve.words}: /approve ask changes that.")
+    if said.rules:
+        rules = sorted(one_line(rule, 60) for rule in said.rules)
+        more = f" and {len(rules) - LISTED_RULES} more" if len(rules) > LISTED_RULES else ""
+        listed = ", ".join(rules[:LISTED_RULES])
+        grants.append(f"Allowed in this session before: {listed}{more}. /permissions takes them back.")
+    return grants
 
 
 def _has_few_colours() -> bool:

@@ -33,7 +33,7 @@ from tui_agent.console.operator import (
     ServerQuestion,
 )
 from tui_agent.console.own_commands import find_own_commands
-from tui_agent.console.program import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, remarks_on
+from tui_agent.console.program import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, grants_on, remarks_on
 from tui_agent.console.resume_text import resume_command
 from tui_agent.console.screens.session_screen import COMMAND_TRUST_FILE
 from tui_agent.console.screens.why import why_lines
@@ -180,6 +180,8 @@ class PlainConsole:
         }
         self.paper.lines(f"{label}: {one_line(str(text), 400)}" for label, text in facts.items())
         self.paper.lines(remarks_on(opened.session.state, "/auto", "/step"))
+        if self.arguments.resume is not None:
+            self.paper.lines(grants_on(opened.session))
         self.paper.line(GREETING)
 
     async def _close(self) -> bool:
