@@ -483,8 +483,8 @@ async def test_that_nothing_is_asked_is_said_before_the_run_and_in_it() -> None:
     async with app.run_test():
         line = app.query_one(StatusLine)
 
-        def text(state: RunState) -> str:
-            return "".join(span.text for span in line.draw(state, 0.0, 100)[0])
+        def text(state: RunState, width: int = 100) -> str:
+            return "".join(span.text for span in line.draw(state, 0.0, width)[0])
 
         assert "approve" not in text(RunState())
         line.next_approve = "all"
@@ -493,6 +493,7 @@ async def test_that_nothing_is_asked_is_said_before_the_run_and_in_it() -> None:
         assert "approve" not in text(story.state), "the run asks"
         story.add(events.SettingChanged(setting="approve", value="all"))
         assert "approve all" in text(story.state)
+        assert "approve all" in text(story.ask_model().state, 44), "other fields go before it"
 
 
 async def test_what_goes_on_between_steps_is_said_unless_a_card_waits_or_nothing_runs() -> None:

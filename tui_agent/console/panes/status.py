@@ -87,7 +87,7 @@ class StatusLine(Rows):
             *_sums(state, now),
         ]
         if (state.session.approve or self.next_approve) == Approval.ALL and not state.session.recorded:
-            fields.append(_Field(4, ["approve all"], "warn"))
+            fields.append(_Field(8, ["approve all"], "warn"))
         if run.sandbox:
             fields.append(_walls(run.sandbox))
         if state.background.running:
