@@ -32,6 +32,7 @@ from tui_agent.core.events import (
     Outcome,
     ParentPoint,
     Rewound,
+    SessionStarted,
     ToolFailed,
 )
 from tui_agent.core.fold import fold
@@ -356,3 +357,6 @@ async def test_a_fork_leaves_the_files_alone_unless_they_are_to_go_back(tmp_path
         events, _ = await forked(app, pilot, path)
     assert (tmp_path / "workspace" / "a.py").read_text() == "2\n"
     assert not any(isinstance(event, Rewound) for event in events)
+    child = path.parent / next(event.session_id for event in events if isinstance(event, SessionStarted))
+    async with real_live(tmp_path, [], resume=child) as live:
+        assert live.screen.standing().title == f"fork @{len(events)} write"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.session_events import iteration, run_started, stamp, start
+from tui_agent.console.rewind_text import preview
 from tui_agent.core import events
 from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
@@ -86,6 +87,20 @@ async def test_points_are_the_messages_and_the_iterations_that_changed_files(ses
         "before: Task 1",
     ]
     assert all(point.ref for point in points(session.state))
+
+
+@needs_git
+async def test_what_was_changed_after_the_last_step_is_named(session: Recorded):
+    (session.workspace / "mine.txt").write_text("by hand\n")
+    wanted = point(session, "before: Task 2")
+    shown = await plan(session.state, wanted, "both", session.checkpoints)
+    assert [change.path for change in shown.files] == ["a.py", "mine.txt"]
+    assert shown.changed_since == {"mine.txt"}
+    assert "- delete  mine.txt  (changed after the last step)" in {one.text for one in preview(shown, "/w")}
+    session.record(await carry_out(shown, session.checkpoints))
+    (session.workspace / "a.py").write_text("by hand\n")
+    again = await plan(session.state, point(session, "before: Task 1"), "files", session.checkpoints)
+    assert again.changed_since == {"a.py"}
 
 
 @needs_git

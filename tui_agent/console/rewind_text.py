@@ -88,7 +88,8 @@ def preview(plan: RewindPlan, workspace: str) -> Iterable[Passage]:
             mark, role = MARKS[change.action]
             # A line feed in a name must not look like another file.
             path = change.path.replace("\n", "␊")
-            yield Passage(f"{mark} {change.action:<6}  {path}", role, verbatim=True, indent=2)
+            later = "  (changed after the last step)" if change.path in plan.changed_since else ""
+            yield Passage(f"{mark} {change.action:<6}  {path}{later}", role, verbatim=True, indent=2)
     yield GAP
     if not plan.undoes:
         yield Passage("Nothing is lost: /redo takes it back until the next run begins.", "muted")

@@ -7,6 +7,7 @@ other: the journal keeps all that came before it. No run may be under way.
 from __future__ import annotations
 
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
@@ -47,6 +48,8 @@ class RewindPlan:
     groups: int = 0
     """Groups of the model's history that go."""
     files: tuple[FileChange, ...] = ()
+    changed_since: frozenset[str] = frozenset()
+    """Those of `files` that were changed after the session's newest checkpoint: by the operator, or by a program."""
     undoes: int = 0
     """`seq` of the rewind that is taken back: its entries and groups come back instead of going."""
 
@@ -148,9 +151,21 @@ async def plan(state: RunState, point: RewindPoint, scope: Scope, checkpoints: C
         entries = sum(entry.seq > point.seq for entry in state.conversation.entries)
         groups = sum(group.seq > point.seq for group in state.history.groups)
     files: tuple[FileChange, ...] = ()
+    since: frozenset[str] = frozenset()
     if scope != "conversation":
         files = tuple(await _store(checkpoints, point.ref).diff(point.ref))
-    return RewindPlan(scope, point, entries, groups, files)
+        with suppress(SessionError):
+            newest = await checkpoints.diff(_newest_ref(state))
+            since = frozenset(change.path for change in newest) & {change.path for change in files}
+    return RewindPlan(scope, point, entries, groups, files, since)
+
+
+def _newest_ref(state: RunState) -> str:
+    """The state of the workspace that the session itself left."""
+    saved, rewound = state.checkpoints[-1] if state.checkpoints else None, state.rewound
+    if rewound is not None and rewound.ref and (saved is None or saved.seq < rewound.seq):
+        return rewound.ref
+    return "" if saved is None else saved.ref
 
 
 async def plan_undo(state: RunState, last: events.Rewound, checkpoints: Checkpoints) -> RewindPlan:
@@ -172,7 +187,7 @@ async def plan_undo(state: RunState, last: events.Rewound, checkpoints: Checkpoi
     if last.scope != "conversation":
         files = tuple(await _store(checkpoints, last.undo_ref).diff(last.undo_ref))
     back_to = RewindPoint(last.to_seq, state.at, "undo the rewind", last.undo_ref)
-    return RewindPlan(last.scope, back_to, entries, groups, files, last.seq)
+    return RewindPlan(last.scope, back_to, entries, groups, files, undoes=last.seq)
 
 
 async def carry_out(rewind: RewindPlan, checkpoints: Checkpoints) -> events.Rewound:

@@ -180,6 +180,8 @@ class SessionScreen(DashboardScreen):
         if state.run.outcome is not None:
             sign = OUTCOMES[str(state.run.outcome)]
         title = one_line(state.session.title or state.run.task, 80) or "new session"
+        if state.session.parent is not None:
+            title = f"fork @{state.session.parent.seq} {title}"
         waits = len(self.questions)
         return Standing(title, FULL if waits else sign.glyph, "operator" if waits else sign.role, waits)
 
