@@ -16,6 +16,7 @@ PACKAGE = "tui_agent"
 
 FLOORS = (
     {"", "globs", "quantities", "rule_book", "secret_names", "shell_syntax", "terminal_text"},
+    {"headline"},
     {"core", "processes"},
     {"sandbox", "call_names"},
     {"permissions"},

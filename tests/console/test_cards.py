@@ -501,6 +501,20 @@ async def test_no_line_counts_as_read_before_the_card_has_its_rows() -> None:
         assert (await reply).decision == "once"
 
 
+async def test_a_card_that_is_answered_while_it_gets_its_rows_ends_nothing() -> None:
+    async with live() as console:
+        console.ask()
+        await console.card_takes_keys()
+        card = console.card
+        assert card is not None
+        await card.query("CardBody").remove()
+        card.call_after_refresh(card._fitted)
+        await console.pilot.pause()
+        await console.pilot.pause()
+        assert console.app.return_code is None
+        assert console.app._exception is None
+
+
 async def test_a_card_offers_to_read_on_only_where_the_keys_for_it_are_its_own() -> None:
     async with live((80, 24)) as console:
         console.ask(preview="\n".join(f"line {number}" for number in range(100)))

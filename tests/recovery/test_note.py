@@ -308,11 +308,21 @@ def test_a_partial_answer_says_why_what_was_done_tried_and_open_and_asks() -> No
     assert section(text, "Tried without success:") == [
         f"- read_file {path} (once): file not found: {path}" for path in "dcba"
     ]
-    assert section(text, "Open problems:") == ["- Tool execution failed: read_file (file not found: d)"]
+    assert section(text, "Open problems:") == ["- read_file failed: file not found: d"]
     repeated = partial_answer.compose("read_file: file not found: d", player.whole)
-    assert section(repeated, "Open problems:") == ["- Tool execution failed: read_file"]
+    assert section(repeated, "Open problems:") == ["- read_file failed"]
     assert section(text, "A question for you:") == ["Where is the file?"]
     assert section(text, "The agent's last words:") == ["I changed the file and look on."]
+
+
+def test_a_partial_answer_gives_the_cause_of_a_failed_command_and_not_its_exit_code() -> None:
+    player = after("combined")
+    error = "The command failed with exit code 7.\ndeploying …\ncannot reach staging:22: no route from here"
+    player.step({"batch": [{"tool": "bash", "input": {"command": "deploy"}, "ok": False, "error": error}]})
+    text = partial_answer.compose("x", player.whole)
+    cause = "cannot reach staging:22: no route from here"
+    assert section(text, "Tried without success:") == [f"- bash deploy (once): {cause}"]
+    assert section(text, "Open problems:") == [f"- bash failed: {cause}"]
 
 
 def test_a_partial_answer_names_a_changed_file_on_one_line() -> None:
@@ -355,9 +365,7 @@ def test_a_partial_answer_holds_the_last_three_problems_and_500_characters() -> 
     player = after("hpd")
     player.batch(*(fail("a", f"tool{n}") for n in range(5)), text="y z " * 500)
     text = partial_answer.compose("", player.whole)
-    assert section(text, "Open problems:") == [
-        f"- Tool execution failed: tool{n} (file not found: a)" for n in (2, 3, 4)
-    ]
+    assert section(text, "Open problems:") == [f"- tool{n} failed: file not found: a" for n in (2, 3, 4)]
     (words,) = section(text, "The agent's last words:")
     assert len(words) <= 500
     assert words.endswith("…")

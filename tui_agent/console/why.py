@@ -8,7 +8,6 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.call_names import short_input
-from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.incident import incident_name, next_words
 from tui_agent.console.panes.styled_line import fit_middle
 from tui_agent.core import events
@@ -18,6 +17,7 @@ from tui_agent.core.recovery.iteration import FORM_ERRORS
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import call_key, failure_signature, normalise
 from tui_agent.core.recovery.verdict import ATTEMPTS, BREAKER, COGNITION, FORM, RING, STREAK, silent
+from tui_agent.headline import headline
 from tui_agent.quantities import counted
 from tui_agent.rule_book import Section, book_path, read_book
 

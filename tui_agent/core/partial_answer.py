@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui_agent.core.recovery.cognition import tool_failed_line
 from tui_agent.core.recovery.streak import exceeded_message
 from tui_agent.core.recovery.verdict import STREAK
+from tui_agent.headline import headline
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import escaped_line
 
@@ -87,7 +89,7 @@ def _tried(state: RunState) -> Iterator[str]:
         if entry.count:
             times = "once" if entry.count == 1 else f"{entry.count} times"
             what = next((str(value) for value in entry.input.values()), "")
-            yield _line(f"{entry.tool} {what} ({times}): {entry.last_message}")
+            yield _line(f"{entry.tool} {what} ({times}): {headline(entry.last_message)}")
 
 
 def _problems(state: RunState, reason: str) -> Iterator[str]:
@@ -98,10 +100,14 @@ def _problems(state: RunState, reason: str) -> Iterator[str]:
         fault = recovery.faults.last.fault
         newest[fault.kind.in_words] = fault.message
     for problem in recovery.cognition.uncertainties[-PROBLEMS:]:
-        message = newest.get(problem.rpartition(": ")[2], "")
+        about = problem.rpartition(": ")[2]
+        message = newest.get(about, "")
+        of_tool = problem == tool_failed_line(about)
+        said = f"{about} failed" if of_tool else problem
         # The reason stands above already.
         told = not message or message.rstrip(".") in reason
-        yield _line(problem if told else f"{problem} ({message})")
+        cause = headline(message)
+        yield _line(said if told else f"{said}: {cause}" if of_tool else f"{said} ({cause})")
 
 
 def _line(text: str) -> str:

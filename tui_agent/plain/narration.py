@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.blocks import account
-from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.incident import incident_name, next_words
 from tui_agent.core import events
 from tui_agent.core.projections.entries import OutcomeEntry
 from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
 from tui_agent.core.state import ASK_OPERATOR
 from tui_agent.event_lines import WORDS, call_words, event_line
+from tui_agent.headline import headline
 from tui_agent.quantities import counted, ordinal
 from tui_agent.terminal_text import one_line, revealed_line, sanitize
 

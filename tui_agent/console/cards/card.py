@@ -155,8 +155,9 @@ class Card(Vertical):
         self.call_after_refresh(self._fitted)
 
     def _fitted(self) -> None:
-        """From now on what is in view is on the screen."""
-        self.query_one(CardBody).in_place = True
+        """From now on what is in view is on the screen. The card may have been answered, and be gone, meanwhile."""
+        for body in self.query(CardBody):
+            body.in_place = True
         self._show_hint()
 
     async def update_subject(self) -> bool:

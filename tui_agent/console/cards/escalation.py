@@ -23,9 +23,9 @@ from tui_agent.console.cards.card_body import GAP, CardBody, Passage
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.commands import is_command
-from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import Asked
 from tui_agent.core.recovery.signature import normalise
+from tui_agent.headline import headline
 
 if TYPE_CHECKING:
     from textual import events

@@ -19,7 +19,6 @@ from tui_agent.console.panes.call_block import (
     with_rule,
 )
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
-from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.prose import Prose
 from tui_agent.console.panes.styled_line import (
     Line,
@@ -32,6 +31,7 @@ from tui_agent.console.panes.styled_line import (
     wrap_spans,
 )
 from tui_agent.core.projections.plan import UPDATE_PLAN
+from tui_agent.headline import headline
 from tui_agent.quantities import compact, counted, dollars, seconds
 from tui_agent.terminal_text import one_line, revealed_line, sanitize
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from tui_agent.call_names import main_argument, short_input, shortened
 from tui_agent.console.panes.diff import diff_counts, draw_diff
 from tui_agent.console.panes.glyphs import CALL_STATES
-from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.styled_line import (
     Line,
     Span,
@@ -26,6 +25,7 @@ from tui_agent.console.panes.styled_line import (
 )
 from tui_agent.console.panes.wrappings import unwrapped
 from tui_agent.core.projections.plan import UPDATE_PLAN
+from tui_agent.headline import headline
 from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.console.panes.glyphs import FALLING, LEVEL, RISING, SPARKS, STRATEGIES
-from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, width_of, wrap
+from tui_agent.core.recovery.cognition import tool_failed_line
+from tui_agent.headline import headline
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
@@ -83,12 +84,14 @@ def _unresolved(state: RunState) -> Iterator[str]:
     """What is still open, each with its cause where that is known."""
     causes = {incident.tool: incident for incident in state.metrics.incidents.open.values()}
     for line in state.recovery.cognition.uncertainties:
-        tool = line.removeprefix("Tool execution failed: ")
-        incident = causes.get(tool) if tool != line else None
-        if incident is not None:
-            yield f"{tool} failed: {headline(incident.newest.message)}"
+        tool = line.rpartition(": ")[2]
+        incident = causes.get(tool)
+        if line != tool_failed_line(tool):
+            yield line
+        elif incident is None:
+            yield f"{tool} failed and has not worked since"
         else:
-            yield line if tool == line else f"{tool} failed and has not worked since"
+            yield f"{tool} failed: {headline(incident.newest.message)}"
 
 
 def gauge(value: float, width: int, thresholds: tuple[float, ...]) -> Line:

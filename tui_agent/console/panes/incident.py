@@ -13,9 +13,9 @@ from rich.cells import cell_len
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.confidence import next_step
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, STRATEGIES
-from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.rows import Rows
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit_middle, justified, width_of
+from tui_agent.headline import headline
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 

@@ -12,7 +12,6 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE, Sign
-from tui_agent.console.panes.headline import headline
 from tui_agent.console.panes.pane import Asked, LinePane, nothing
 from tui_agent.console.panes.styled_line import (
     Line,
@@ -27,6 +26,7 @@ from tui_agent.console.panes.styled_line import (
     width_of,
     wrap_spans,
 )
+from tui_agent.headline import headline
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

@@ -130,7 +130,7 @@ class CognitiveState:
         elif iteration.results:
             lines.pop(NO_CALL, None)
         for result in iteration.results:
-            line = _tool_line(result.tool)
+            line = tool_failed_line(result.tool)
             if result.failure is not None:
                 lines[line] = None
                 if result.failure.kind is FailureKind.UNKNOWN_TOOL:
@@ -209,5 +209,6 @@ _NAMES = {"walk": "confidence", "chance": "chance of the next step", "off": "con
 _FAULT_PREFIX = "API error: "
 
 
-def _tool_line(tool: str) -> str:
+def tool_failed_line(tool: str) -> str:
+    """The open line of a tool whose call failed (FunnelCanary's words)."""
     return f"Tool execution failed: {tool[:_LONGEST_NAME]}"
