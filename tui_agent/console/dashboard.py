@@ -320,7 +320,6 @@ class Dashboard(Vertical):
         form = self.form
         self._column.set_class(form is Form.STRIP, "-strip")
         self._column.set_class(form is Form.FULL, "-full")
-        self._column.set_class(form is Form.SIDE and size.width >= WIDE_WIDTH, "-wide")
         self._column.set_class(form is Form.SIDE and size.height < TALL_HEIGHT, "-short")
         self._column.set_class(size.height >= TALL_HEIGHT, "-tall")
         self._column.set_class(size.height >= HIGH_HEIGHT, "-high")
@@ -350,6 +349,8 @@ class Dashboard(Vertical):
         """Lay the side out as the operator wants it, or as its form has it."""
         side, share = self.form is Form.SIDE, self.sizes.share
         width = pane_sizes.cells(share, size.width) if side and share is not None else None
+        roomy = width is None or width >= pane_sizes.TWO_ABREAST
+        self._column.set_class(side and size.width >= WIDE_WIDTH and roomy, "-wide")
         rows = self._panes_by_row()
         chosen = self.sizes.rows(self._layout) if side and all(rows) else ()
         chosen = pane_sizes.fitted(chosen, self._column.size.height) if len(chosen) == len(rows) - 1 else ()

@@ -13,6 +13,8 @@ NARROWEST, WIDEST = 20, 75
 """Shares of the width, in percent."""
 COLUMN, CONVERSATION = 30, 40
 """Cells that each of them keeps."""
+TWO_ABREAST = 2 * COLUMN
+"""Cells of the column from which on two panes stand side by side."""
 LOWEST = 3
 """Rows of a pane, its frame among them."""
 
