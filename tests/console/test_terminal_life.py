@@ -13,7 +13,8 @@ import pytest
 
 from tests.console.terminal import Terminal
 
-ALTERNATE_SCREEN = b"\x1b[?1049h"
+TAKEN = b"\x1b[?2004h"
+"""Written once the terminal sends each key as it is; before, the kernel echoes what is typed, and keeps ^Q."""
 
 
 def test_ctrl_z_gives_the_shell_its_terminal_back_and_fg_draws_everything_again(
@@ -71,7 +72,7 @@ def test_an_editor_that_fails_gives_the_terminal_back_and_leaves_the_draft(
         if "sleep" in editor:
             terminal.until(lambda time=time: terminal.output.count(b"begun-") == time - 1)
             terminal.send("\x03")
-        terminal.until(lambda time=time: terminal.output.count(ALTERNATE_SCREEN) == time)
+        terminal.until(lambda time=time: terminal.output.count(TAKEN) == time)
         terminal.shows(says)
         terminal.send(" stays")
         terminal.shows("the draft" + " stays" * (time - 1), "╭─ Conversation", "F1 help")

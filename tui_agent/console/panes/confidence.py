@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tui_agent.console.panes.glyphs import FALLING, LEVEL, RISING, SPARKS, STRATEGIES
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, width_of, wrap
-from tui_agent.core.recovery.cognition import tool_failed_line
 from tui_agent.headline import headline
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
@@ -82,6 +81,8 @@ def next_step(state: RunState) -> tuple[Span, ...]:
 
 def _unresolved(state: RunState) -> Iterator[str]:
     """What is still open, each with its cause where that is known."""
+    from tui_agent.core.recovery.cognition import tool_failed_line
+
     causes = {incident.tool: incident for incident in state.metrics.incidents.open.values()}
     for line in state.recovery.cognition.uncertainties:
         tool = line.rpartition(": ")[2]
