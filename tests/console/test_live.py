@@ -613,12 +613,12 @@ async def test_recovery_panes_fold_where_there_is_no_room_and_open_on_a_key(
         assert all(title in console.shown() for title in titles)
 
 
-async def test_panes_that_have_no_room_at_the_side_come_back_where_there_is_and_a_full_screen_is_not_kept(
+async def test_panes_that_have_no_room_at_the_side_come_back_where_there_is_and_each_form_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kept: list[str] = []
+    kept: list[tuple[str, ...]] = []
     async with live((80, 24)) as console:
-        monkeypatch.setattr(console.app, "remember", lambda **values: kept.append(values["panes"]))
+        monkeypatch.setattr(console.app, "remember", lambda **values: kept.append(tuple(values.values())))
         await console.press("f2")
         await console.until(lambda: "Trends" in console.shown())
         await console.press("f2")
@@ -628,7 +628,12 @@ async def test_panes_that_have_no_room_at_the_side_come_back_where_there_is_and_
         console.screen.action_panes("strip")
         console.screen.action_panes("full")
         await console.until(lambda: "Trends" in console.shown())
-        assert kept == ["side", "side", "strip", "strip"]
+        assert kept == [("full", "side"), ("side", "side"), ("strip", "strip"), ("full", "strip")]
+    async with live((120, 40)) as console:
+        console.screen.use({"panes": "full", "panes_before": "strip"})
+        await console.until(lambda: "Trends" in console.shown())
+        await console.press("escape")
+        await console.until(lambda: "Error ring" not in console.shown())
 
 
 async def test_a_text_is_found_in_the_conversation_and_gone_to() -> None:

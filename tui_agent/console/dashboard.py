@@ -198,8 +198,8 @@ class Dashboard(Vertical):
         self.fit(self.app.size)
 
     @property
-    def lasting(self) -> Form:
-        """The form to begin with another time: one that covers the conversation is left for the one before it."""
+    def before(self) -> Form:
+        """The form that one that covers the conversation is left for."""
         return self._before if self.chosen is Form.FULL else self.chosen
 
     def next_form(self) -> Form:

@@ -248,9 +248,9 @@ class DashboardScreen(Tab):
 
         if self.dashboard is None:
             return
-        form = remembered.get("panes", "")
-        if form in {Form.STRIP, Form.SIDE}:
-            self.dashboard.choose(Form(form))
+        for form in (remembered.get("panes_before", ""), remembered.get("panes", "")):
+            if form in list(Form):
+                self.dashboard.choose(Form(form))
         self.dashboard.use_sizes(PaneSizes.of(remembered))
 
     # --- what commands and cards need -----------------------------------------------------------------------
@@ -439,7 +439,7 @@ class DashboardScreen(Tab):
         self.dashboard.choose(Form(form) if form else self.dashboard.next_form())
         if self.dashboard.asking and self.dashboard.chosen is Form.FULL:
             self.say("The panes are shown once the question is answered.")
-        self.app.remember(panes=str(self.dashboard.lasting))
+        self.app.remember(panes=str(self.dashboard.chosen), panes_before=str(self.dashboard.before))
         self.redraw()
         self.call_after_refresh(self.refocus)
 
