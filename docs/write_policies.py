@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tui_agent.analysis.runs import FileReport, Presence, analyze
-from tui_agent.analysis.summary import Summary, summaries
+from tui_agent.analysis.summary import Summary, Trips, summaries
 from tui_agent.analysis.table import failure_table, percent, verdict_table
 from tui_agent.core.names import POLICIES
 
@@ -35,8 +35,11 @@ goes on as it did.
   asked the operator, ended with a partial answer, or stopped. `guide` only adds to the note and interrupts nothing.
 - **First at step** is the median step of the recording in which these runs were first interrupted.
 - **With an operator**: somebody could have been asked. **Without**: nobody could.
+- **Ended** are runs with a verdict that ends a run: a partial answer, or a stop.
 - A true trip is not yet a good one: an unsolved run may fail for reasons that no recovery can see. What counts is how
   many true trips there are for a false one, and how many unsolved runs are reached at all.
+- The sentences below each table are made from its figures. A policy *tells runs apart* where the share of unsolved runs
+  that it interrupts is at least ten points above that of solved ones.
 
 Measured again with:
 
@@ -65,8 +68,10 @@ def _section(recordings: Recordings) -> str:
     totals = {presence: summaries(files) for presence, files in measured.items()}
     parts = [f"## {recordings.name}", _described(measured["absent"], totals["absent"][0])]
     for presence, heading in (("present", "With an operator"), ("absent", "Without an operator")):
-        parts += [f"### {heading}", verdict_table(totals[presence], markdown_table)]
+        table = verdict_table(totals[presence], markdown_table)
+        parts += [f"### {heading}", table, verdicts_in_words(totals[presence])]
     parts += ["### Failures", failure_table(totals["absent"], markdown_table)]
+    parts.append(failures_in_words(totals["absent"]))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
@@ -88,6 +93,78 @@ def _described(files: Sequence[FileReport], total: Summary) -> str:
     if unread:
         facts.append(f"{unread} files could not be read")
     return "; ".join(facts) + "."
+
+
+TELLS_APART = 0.10
+"""Share of unsolved runs interrupted, less the share of solved ones, from which a policy tells them apart."""
+
+
+def verdicts_in_words(totals: Sequence[Summary]) -> str:
+    """What the verdicts of each policy are worth on these runs: a list, and the conclusion from it."""
+    lines = [f"- `{total.policy}` {_reach(total)}." for total in totals]
+    gains = {total.policy: _gain(total) for total in totals if total.solved and total.unsolved}
+    if not gains:
+        return "\n".join(lines)
+    telling = [policy for policy, gain in gains.items() if gain >= TELLS_APART]
+    harmful = [policy for policy, gain in gains.items() if gain < 0]
+    conclusion = (
+        f"Solved and unsolved runs are told apart by {_listed(telling)}."
+        if telling
+        else "No policy tells solved from unsolved runs here: what goes wrong in them leaves few failed calls to go by."
+    )
+    if harmful:
+        verb = "interrupts" if len(harmful) == 1 else "interrupt"
+        conclusion += (
+            f" {_listed(harmful)} {verb} a larger share of the solved runs than of the unsolved ones."
+        )
+    return "\n".join([*lines, "", conclusion])
+
+
+def _reach(total: Summary) -> str:
+    interrupted, ended = total.interrupted, total.ended
+    if not interrupted.runs:
+        return "interrupts no run"
+    return f"interrupts {_of_graded(interrupted, total)}, and ends {_of_graded(ended, total)}"
+
+
+def _of_graded(trips: Trips, total: Summary) -> str:
+    if not trips.runs:
+        return "none"
+    parts = []
+    if total.solved:
+        parts.append(f"{_share(trips.false_trips, total.solved)} of the solved runs")
+    if total.unsolved:
+        parts.append(f"{_share(trips.true_trips, total.unsolved)} of the unsolved ones")
+    return " and ".join(parts) or f"{trips.runs:,} of {total.runs:,} runs"
+
+
+def _share(part: int, whole: int) -> str:
+    return percent(part / whole) if part else "none"
+
+
+def _gain(total: Summary) -> float:
+    interrupted = total.interrupted
+    return interrupted.true_trips / total.unsolved - interrupted.false_trips / total.solved
+
+
+def _listed(policies: Sequence[str]) -> str:
+    names = [f"`{policy}`" for policy in policies]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def failures_in_words(totals: Sequence[Summary]) -> str:
+    """What became of the failures that `combined` counts."""
+    total = next((one for one in totals if one.policy == "combined"), None)
+    if total is None or not total.failures:
+        return "Nothing failed."
+    same, other, rest = (
+        percent(part / total.failures)
+        for part in (total.recovered_same_call, total.recovered_worked_round, total.unrecovered)
+    )
+    return (
+        f"Of the failures that `combined` counts {same} ended with a success of the same call and {other} were worked "
+        f"round; {rest} stayed open."
+    )
 
 
 def markdown_table(head: Sequence[str], body: Sequence[Sequence[str]], left: int) -> str:

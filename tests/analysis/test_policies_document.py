@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from tests.analysis.test_analyze import recording
+from tui_agent.analysis.runs import FileReport, RunReport
+from tui_agent.analysis.summary import Summary, Trips, summaries
 from tui_agent.core.names import POLICIES
 
 SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "write_policies.py"
@@ -49,6 +52,28 @@ def test_each_set_has_its_tables_with_and_without_an_operator(
     assert all(text.count(f"\n| {policy} | ") == 6 for policy in POLICIES)
     assert "| 1 (1/0) |" in text
     assert str(tmp_path) not in text
+    assert "- `hpd` interrupts 50.0 % of the solved runs, and ends 50.0 % of the solved runs." in text
+
+
+def test_the_words_follow_from_the_figures(script: ModuleType) -> None:
+    quiet, none = summary("forge", (0, 0)), summary("hpd", (1, 30))
+    harmful, telling = summary("gigi", (20, 1)), summary("combined", (1, 30), ended=(0, 10))
+    words = script.verdicts_in_words([quiet, none, harmful, telling])
+    assert "- `forge` interrupts no run." in words
+    assert (
+        "- `combined` interrupts 1.0 % of the solved runs and 60.0 % of the unsolved ones, "
+        "and ends none of the solved runs and 20.0 % of the unsolved ones." in words
+    ), words
+    assert "told apart by `hpd` and `combined`." in words
+    assert "`gigi` interrupts a larger share of the solved runs" in words
+    assert "No policy tells solved from unsolved" in script.verdicts_in_words([quiet, harmful])
+
+
+def summary(policy: str, interrupted: tuple[int, int], ended: tuple[int, int] = (0, 0)) -> Summary:
+    """Of 100 solved and 50 unsolved runs."""
+    trips = [Trips(sum(pair), *pair, 3 if sum(pair) else None) for pair in (interrupted, ended)]
+    empty = summaries([FileReport("a", (RunReport("a", policy),))])[0]
+    return replace(empty, runs=150, solved=100, unsolved=50, interrupted=trips[0], ended=trips[1])
 
 
 @pytest.mark.parametrize("arguments", [[], ["nowhere=/nonexistent/*.json"]])

@@ -14,6 +14,7 @@ from tui_agent.analysis.runs import METRICS, FileReport, RunReport
 from tui_agent.core.events import Level
 
 LEVELS = tuple(str(level) for level in Level if level is not Level.CONTINUE)
+ENDS = (str(Level.DEGRADE), str(Level.STOP))
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Summary:
     levels: dict[str, Trips]
     interrupted: Trips
     """Runs with a verdict of pivot or stronger."""
+    ended: Trips
+    """Runs with a verdict that ends a run: degrade or stop."""
     rules: dict[str, Trips]
     """The same by the rule that gave the verdict."""
     tool_calls: int
@@ -84,6 +87,7 @@ def _summary(policy: str, rows: Sequence[RunReport]) -> Summary:
         unsolved=sum(row.solved is False for row in rows),
         levels={level: _trips(rows, _step_of(level)) for level in LEVELS},
         interrupted=_trips(rows, lambda row: row.trip.step if row.trip else None),
+        ended=_trips(rows, _step_of_end),
         rules={name: _trips(rows, _step_of_rule(name)) for name in names},
         error_rate=_rate(total("tool_errors"), total("tool_calls")),
         recovery_rate=_rate(recovered, total("failures")),
@@ -97,6 +101,10 @@ _SUMS = (*METRICS, "rejections", "refusals")
 
 def _step_of(level: str) -> Callable[[RunReport], int | None]:
     return lambda row: row.firsts[level].step if level in row.firsts else None
+
+
+def _step_of_end(row: RunReport) -> int | None:
+    return min((row.firsts[level].step for level in ENDS if level in row.firsts), default=None)
 
 
 def _step_of_rule(rule: str) -> Callable[[RunReport], int | None]:

@@ -65,12 +65,14 @@ def verdict_table(totals: Sequence[Summary], table: Table | None = None) -> str:
         *(["solved"] if graded else []),
         *LEVELS,
         "pivot or stronger",
+        "ended",
         "first at step",
     ]
     body = []
     for total in totals:
         cells = [total.policy, str(total.runs), *([str(total.solved)] if graded else [])]
-        cells += [_trips(trips, graded=graded) for trips in (*total.levels.values(), total.interrupted)]
+        kinds = (*total.levels.values(), total.interrupted, total.ended)
+        cells += [_trips(trips, graded=graded) for trips in kinds]
         body.append([*cells, _or_dot(total.interrupted.first_step)])
     return (table or text_table)(head, body, 1)
 
