@@ -26,6 +26,7 @@ SILENT = frozenset(
         Rule.FAILURE_ERROR_PREFIX,
         Rule.FAILURE_SIBLING,
         Rule.FAILURE_BATCH,
+        Rule.FAILURE_NO_WORK,
         Rule.FORM_TEXT_CALL,
         Rule.ATTEMPTS_PROGRESS,
         Rule.OPERATOR_RETRY,

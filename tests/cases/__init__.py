@@ -60,6 +60,11 @@ class Call(Form):
     hint: str = ""
     """What the tool says would help with its failure."""
 
+    @property
+    def files(self) -> dict[str, str]:
+        """The file that a write touched, whether it changed it or not, and a stand-in for its digest."""
+        return {str(self.input["path"]): "0"} if self.tool in WRITERS and "path" in self.input else {}
+
 
 class Reply(Form):
     """The model answers: text, calls, or both. One iteration."""

@@ -153,7 +153,7 @@ class CaseTool:
         if call.outcome in {"fails", "times_out"}:
             unknown = call.outcome == "times_out"
             raise ToolError(call.text, transient=call.transient, unknown_effect=unknown)
-        return ToolOutput(call.text, changed=call.changed)
+        return ToolOutput(call.text, changed=call.changed, files=call.files)
 
 
 @dataclass

@@ -269,7 +269,7 @@ class Player:
             return [started, events.ToolCancelled.model_validate({**place, "reason": reason})]
         failure = self._failure(call)
         if failure is None:
-            done = {**place, "content": call.text, "changed": call.changed}
+            done = {**place, "content": call.text, "changed": call.changed, "files": call.files}
             return [started, events.ToolSucceeded.model_validate(done)]
         failed = {**place, "content": as_error(failure.message), "failure": failure}
         result: list[events.Event] = [started, events.ToolFailed.model_validate(failed)]

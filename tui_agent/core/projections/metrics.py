@@ -10,6 +10,7 @@ from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
 from tui_agent.core.projections.incidents import Incidents
+from tui_agent.core.recovery.iteration import did_work
 from tui_agent.core.recovery.policy import policy_of_run
 
 MOST_COMMANDS = 5
@@ -76,7 +77,7 @@ class Metrics:
     tool_errors: int = 0
     tool_successes: int = 0
     completed_iterations: int = 0
-    """Iterations that ended with a reply and were not cut short."""
+    """Iterations in which a call did its work."""
     incidents: Incidents = field(default_factory=Incidents)
     course: AppendLog[IterationPoint] = field(default_factory=AppendLog)
     """The iterations that have ended."""
@@ -112,6 +113,8 @@ class Metrics:
     """When the open stretch of work began."""
     replied: bool = False
     """The open iteration has its reply."""
+    worked_in_it: bool = False
+    """A call of the open iteration did its work."""
 
     @property
     def failures(self) -> int:
@@ -232,7 +235,9 @@ def _model_faulted(metrics: Metrics, _: events.ModelFaulted) -> Metrics:
 
 
 def _tool_succeeded(metrics: Metrics, event: events.ToolSucceeded) -> Metrics:
-    changes: dict[str, Any] = {"tool_successes": metrics.tool_successes + 1}
+    if not did_work(event):
+        return metrics
+    changes: dict[str, Any] = {"tool_successes": metrics.tool_successes + 1, "worked_in_it": True}
     new = [name for name in event.changed if name not in metrics.files_changed]
     if new:
         changes["files_changed"] = (*metrics.files_changed, *new)
@@ -248,7 +253,7 @@ def _tool_failed(metrics: Metrics, event: events.ToolFailed) -> Metrics:
     if event.failure.kind is events.FailureKind.CANCELLED:
         return metrics
     if not metrics.incidents.counts(event):
-        return evolve(metrics, tool_successes=metrics.tool_successes + 1)
+        return evolve(metrics, tool_successes=metrics.tool_successes + 1, worked_in_it=True)
     return evolve(metrics, tool_errors=metrics.tool_errors + 1)
 
 
@@ -282,7 +287,8 @@ def _iteration_finished(metrics: Metrics, event: events.IterationFinished) -> Me
         **_no_questions(metrics, event.at),
         in_iteration=False,
         replied=False,
-        completed_iterations=metrics.completed_iterations + completed,
+        worked_in_it=False,
+        completed_iterations=metrics.completed_iterations + metrics.worked_in_it,
         course=metrics.course.append(point) if completed else metrics.course,
     )
 

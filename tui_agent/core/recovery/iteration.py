@@ -48,8 +48,11 @@ FORM_ERRORS = frozenset(
 )
 """Failures of the reply's form: nothing was executed."""
 
-NO_WORK = frozenset({"update_plan"})
+_NO_WORK = frozenset({"update_plan"})
 """Tools whose success says nothing about the work: it ends no streak and empties no ring."""
+
+_ENDS_THE_RUN = "finish"
+_WRITERS = frozenset({"write_file", "edit_file"})
 
 _LONGEST_NAME = 200
 
@@ -67,11 +70,13 @@ class CallResult:
     failure: events.Failure | None
     changed: bool
     seq: int
+    did_nothing: bool = False
+    """It succeeded without doing any work (`failure.no_work`)."""
 
     @property
     def worked(self) -> bool:
         """It succeeded, and that means something."""
-        return self.status is Status.SUCCEEDED and self.tool not in NO_WORK
+        return self.status is Status.SUCCEEDED and not self.did_nothing
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class Iteration:
     at: float = 0.0
     cancelled: bool = False
     succeeded: bool = False
-    """A call succeeded."""
+    """A call succeeded and did work."""
     failed: bool = False
     """A call failed or the reply was rejected."""
     broke_form: bool = False
@@ -114,10 +119,11 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
     """What became of a call, by its result event. A search that found nothing has succeeded (`failure.no_match`), and
     what was cancelled because a sibling failed has not failed (`failure.sibling`).
     """
-    status, failure, changed = Status.SUCCEEDED, None, False
+    status, failure, changed, did_nothing = Status.SUCCEEDED, None, False, False
     match event:
         case events.ToolSucceeded():
             changed = bool(event.changed)
+            did_nothing = event.tool in _NO_WORK or (policy.work_only and not did_work(event))
         case events.ToolFailed() if event.failure.kind is events.FailureKind.CANCELLED:
             status = Status.CANCELLED
         case events.ToolFailed():
@@ -138,7 +144,16 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
         failure,
         changed,
         event.seq,
+        did_nothing,
     )
+
+
+def did_work(event: events.ToolSucceeded) -> bool:
+    """False for a plan, for the end of the run, and for a write of what the file held already."""
+    if event.tool in _NO_WORK or event.tool == _ENDS_THE_RUN:
+        return False
+    # A recording that does not say which files a write touched is believed.
+    return event.tool not in _WRITERS or not event.files or bool(event.changed)
 
 
 def found_nothing(event: events.ToolFailed) -> bool:

@@ -31,6 +31,8 @@ class RecoveryPolicy(BaseModel):
     """Replies in a row that the length limit cut and that are continued; the next one ends the run as partial."""
     search_results: bool = True
     """A search or comparison that finds nothing (exit code 1 without an error text) is a result, not a failure."""
+    work_only: bool = True
+    """A success that did no work is none: `finish`, and a write of what the file held already."""
     error_prefix: Literal["every_tool", "mute_tools"] = "mute_tools"
     """Whose text that starts with `Error:` is a failure: every tool's (HPD), or of those that cannot say it better."""
     note: Literal["merged", "forge", "gigi", "funnelcanary", "none"] = "merged"
@@ -148,6 +150,7 @@ _OFF: dict[str, Any] = {
     "streak": "off",
     "form": "count",
     "search_results": False,
+    "work_only": False,
     "cognition": "off",
     "model_faults": "terminal",
     "stuck": False,

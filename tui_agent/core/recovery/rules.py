@@ -16,6 +16,7 @@ class Rule(StrEnum):
     FAILURE_ERROR_PREFIX = "failure.error_prefix"
     FAILURE_SIBLING = "failure.sibling"
     FAILURE_BATCH = "failure.batch"
+    FAILURE_NO_WORK = "failure.no_work"
 
     # Error ring
     RING_GUIDE = "ring.guide"
