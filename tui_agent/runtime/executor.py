@@ -1,13 +1,14 @@
 """Executing the calls of one reply: approve, run, isolate, record.
 
 What may run, and in which groups, is decided in `core.decision`. Calls of a group run at the same time; every call ends
-in exactly one result, whatever happens.
+in exactly one result, whatever is raised on its way. Only a journal that cannot be written ends the run.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,16 +31,21 @@ from tui_agent.runtime.coalesce import ProgressStream
 from tui_agent.runtime.hooks import HookRunner
 from tui_agent.runtime.instructions import Instructions
 from tui_agent.runtime.operator import Operator
-from tui_agent.runtime.recorder import MaskedSecretError, Recorder
+from tui_agent.runtime.recorder import MaskedSecretError, Recorder, RecordingFailed
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.failure_hints import hint_for
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
 from tui_agent.tools.tool import Effect, Tool, ToolContext, ToolOutput
-from tui_agent.tools.workspace import Workspace
+from tui_agent.tools.workspace import Workspace, os_failure
+
+logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 8
 """Calls of a group that run at the same time."""
+
+_LONGEST_CAUSE = 500
+"""Characters of an unexpected error that the model reads."""
 
 Group = Sequence[events.ToolCall]
 
@@ -54,6 +60,8 @@ class _Issued:
     arguments: dict[str, Any]
     started_at: float = 0.0
     allowed_by: str = ""
+    ended: bool = False
+    """Its result is recorded."""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -104,9 +112,12 @@ class Executor:
             if len(group) == 1:
                 await one(group[0])
             else:
-                async with asyncio.TaskGroup() as tasks:
-                    for call in group:
-                        tasks.create_task(one(call))
+                try:
+                    async with asyncio.TaskGroup() as tasks:
+                        for call in group:
+                            tasks.create_task(one(call))
+                except BaseExceptionGroup as several:
+                    raise _cause(several) from several
 
     async def _call(self, index: int, call: events.ToolCall, *, approved: bool) -> None:
         parsed = self.exact.get(call.id)
@@ -119,8 +130,17 @@ class Executor:
                 await self.report_failure(self._recorder.record(failed))
                 return
         issued = _Issued(index, call, parsed.tool, parsed.arguments)
-        if await self._approved(issued, by_operator=approved):
-            await self._execute(issued)
+        try:
+            if await self._approved(issued, by_operator=approved):
+                await self._execute(issued)
+        except RecordingFailed:
+            raise
+        except Exception as error:
+            logger.exception("the call %s broke", call.id)
+            if issued.ended:
+                self._broke_behind(call.name, error)
+            else:
+                await self._fail(issued, _failure(call.name, error))
 
     async def _approved(self, issued: _Issued, *, by_operator: bool) -> bool:
         """Whether the call may run; a denial is recorded with its reason. What a rule denies runs for nobody."""
@@ -179,16 +199,23 @@ class Executor:
         if keep is not None:
             try:
                 await asyncio.to_thread(keep, rules)
-            except (OSError, ValueError, ConfigError) as error:
-                says = error.message if isinstance(error, ConfigError) else str(error)
+            except Exception as error:  # noqa: BLE001 - the call was allowed, whatever becomes of the rule
+                says = error.message if isinstance(error, ConfigError) else _in_words(error)
                 text = f"The rule could not be kept and holds for this session only: {says}"
                 self._recorder.record(events.Notice(severity="warning", text=text))
 
     async def _judged(self, issued: _Issued) -> Judgement:
         call = self._recorder.state, issued.tool, issued.arguments
-        if looks_at_files(issued.tool.name):
-            return await asyncio.to_thread(self._approvals.judge, *call)
-        return self._approvals.judge(*call)
+        try:
+            if looks_at_files(issued.tool.name):
+                return await asyncio.to_thread(self._approvals.judge, *call)
+            return self._approvals.judge(*call)
+        except Exception as error:
+            logger.exception("the call %s could not be judged", issued.call.id)
+            raise ToolError(
+                f"The permission rules could not judge this call, so it was not executed ({_in_words(error)}). "
+                "Write it in a simpler way."
+            ) from error
 
     def _denied_by_rule(self, issued: _Issued, judgement: Judgement) -> bool:
         found = judgement.speaking
@@ -217,8 +244,8 @@ class Executor:
     def _preview(self, issued: _Issued) -> str:
         try:
             return issued.tool.preview(issued.arguments, self._workspace)
-        except (ToolError, OSError) as error:
-            return f"(no preview: {error})"
+        except Exception as error:  # noqa: BLE001 - the arguments themselves are shown beside it
+            return f"(no preview: {_in_words(error)})"
 
     async def _execute(self, issued: _Issued) -> None:
         if not await self._hook_allows(issued):
@@ -236,13 +263,10 @@ class Executor:
             progress.add,
             self._recorder.new_mask,
             self._recorder.state.known_files,
-            await self._sandbox(),
+            await self._walls(),
             partial(self._approvals.may_read, self._recorder.state),
         )
-        found: tuple[Instructions, ...] = ()
-        if instructions.concern(issued.tool, issued.arguments):
-            path = str(issued.arguments["path"])
-            found = await asyncio.to_thread(instructions.for_path, self._workspace, path)
+        found = await self._instructions(issued)
         try:
             # Only here: what is recorded and shown keeps the placeholder.
             arguments = self._with_secrets(issued)
@@ -254,10 +278,10 @@ class Executor:
         except asyncio.CancelledError:
             progress.flush()
             raise
+        except RecordingFailed:
+            raise
         except Exception as error:  # noqa: BLE001 - one broken tool must not end the run or its siblings
-            await self._fail(
-                issued, ToolError(f"the tool {issued.call.name} broke: {type(error).__name__}: {error}")
-            )
+            await self._fail(issued, _failure(issued.call.name, error))
         else:
             if self._reports_error_in_text(output):
                 await self._fail(issued, ToolError(output.content, output_file=output.output_file))
@@ -273,8 +297,29 @@ class Executor:
         finally:
             progress.drop()
 
+    async def _walls(self) -> Sandbox:
+        """What commands run in. Raises `ToolError` where it could not be prepared; the next call tries it anew."""
+        try:
+            return await self._sandbox()
+        except Exception as error:
+            logger.exception("the sandbox could not be prepared")
+            raise ToolError(
+                f"The sandbox could not be prepared, so nothing was executed: {_in_words(error)}",
+                transient=True,
+            ) from error
+
+    async def _instructions(self, issued: _Issued) -> tuple[Instructions, ...]:
+        if not instructions.concern(issued.tool, issued.arguments):
+            return ()
+        try:
+            path = str(issued.arguments["path"])
+            return await asyncio.to_thread(instructions.for_path, self._workspace, path)
+        except Exception:
+            logger.exception("instructions could not be looked for")
+            return ()
+
     def _with_instructions(self, output: ToolOutput, found: tuple[Instructions, ...]) -> ToolOutput:
-        given = instructions.still_to_give(found, self._recorder.state)
+        given = instructions.still_to_give(found, self._recorder.state) if found else ()
         if not given:
             return output
         files = {one.path: one.digest for one in given}
@@ -316,9 +361,19 @@ class Executor:
         """Let the `PostToolUseFailure` hooks hear of a failed call, with the number of its attempt."""
         attempt = self._recorder.state.recovery.attempts.count(failed.key) + 1
         error = failed.failure.message
-        await self._run_hooks(
-            "PostToolUseFailure", failed.tool, failed.call_id, failed.input, error=error, attempt=attempt
-        )
+        try:
+            await self._run_hooks(
+                "PostToolUseFailure", failed.tool, failed.call_id, failed.input, error=error, attempt=attempt
+            )
+        except RecordingFailed:
+            raise
+        except Exception as fault:
+            logger.exception("the hooks of a failure broke")
+            self._broke_behind(failed.tool, fault)
+
+    def _broke_behind(self, tool: str, error: Exception) -> None:
+        text = f"Something broke behind the call of {tool}: {_in_words(_cause(error))}"
+        self._recorder.record(events.Notice(severity="warning", text=text))
 
     def _start(self, issued: _Issued) -> None:
         issued.started_at = time.monotonic()
@@ -343,6 +398,15 @@ class Executor:
                 exit_code=output.exit_code,
             )
         )
+        issued.ended = True
+
+    async def _hint(self, issued: _Issued, message: str) -> str:
+        call = issued.call.name, issued.arguments, message
+        try:
+            return await asyncio.to_thread(hint_for, *call, self._workspace, self._hints)
+        except Exception:
+            logger.exception("no hint could be made")
+            return ""
 
     async def _fail(self, issued: _Issued, error: ToolError) -> None:
         failure = events.Failure(
@@ -353,9 +417,7 @@ class Executor:
             iteration=self._recorder.state.run.iteration,
             transient=error.transient,
             unknown_effect=error.unknown_effect,
-            hint=await asyncio.to_thread(
-                hint_for, issued.call.name, issued.arguments, error.message, self._workspace, self._hints
-            ),
+            hint=await self._hint(issued, error.message),
         )
         failed = self._recorder.record(
             events.ToolFailed(
@@ -367,6 +429,7 @@ class Executor:
                 exit_code=error.exit_code,
             )
         )
+        issued.ended = True
         await self.report_failure(failed)
 
     def _refuse(self, issued: _Issued, reason: str, content: str) -> None:
@@ -379,3 +442,30 @@ class Executor:
                 rule=Rule.OPERATOR_DENIED,
             )
         )
+        issued.ended = True
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What an error is about: of a group the part that ends the run, else its first one."""
+    while isinstance(error, BaseExceptionGroup):
+        ending = error.subgroup(lambda part: isinstance(part, RecordingFailed))
+        error = (ending or error).exceptions[0]
+    return error
+
+
+def _in_words(error: BaseException) -> str:
+    """An error in at most some hundred characters, with its type where that says what happened."""
+    said = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return said if len(said) <= _LONGEST_CAUSE else f"{said[:_LONGEST_CAUSE]} ..."
+
+
+def _failure(tool: str, error: Exception) -> ToolError:
+    """A tool's failure for whatever it raised."""
+    cause = _cause(error)
+    match cause:
+        case ToolError():
+            return cause
+        case OSError():
+            return os_failure(cause, f"carry out {tool}")
+        case _:
+            return ToolError(f"the tool {tool} broke: {_in_words(cause)}")

@@ -78,7 +78,7 @@ class HookRunner:
                 cwd=self._workspace,
                 env=processes.without_secrets(os.environ, self._passed),
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:
             return report("failed", error=f"the hook could not be started: {error}")
         try:
             async with asyncio.timeout(hook.timeout):
@@ -100,7 +100,7 @@ def _context(event: HookEvent, stdout: str) -> str:
     if stdout.startswith("{"):
         try:
             said = json.loads(stdout)
-        except ValueError:
+        except (ValueError, RecursionError):
             said = None
         if isinstance(said, dict):
             specific = said.get("hookSpecificOutput")

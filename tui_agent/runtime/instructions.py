@@ -8,6 +8,7 @@ left the window. A checkout's text is marked as what it is: it tells conventions
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 from tui_agent.core.state import RunState
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.tool import Effect, Tool
-from tui_agent.tools.workspace import Workspace
+from tui_agent.tools.workspace import Workspace, is_directory
 
 FILES = ("AGENTS.md", "CLAUDE.md")
 """The first that exists in a folder is used."""
@@ -68,7 +69,7 @@ def above(workspace: Path) -> tuple[Instructions, ...]:
     """Those of the folders above, up to the root of the git checkout that the workspace is a part of, nearest last."""
     workspace = workspace.resolve()
     root = next(
-        (folder for folder in [workspace, *workspace.parents] if (folder / ".git").exists()), workspace
+        (folder for folder in [workspace, *workspace.parents] if os.path.lexists(folder / ".git")), workspace
     )
     parents = [folder for folder in workspace.parents if folder.is_relative_to(root)]
     walls = Workspace(root)
@@ -99,7 +100,7 @@ def for_path(workspace: Workspace, named: str) -> tuple[Instructions, ...]:
         path = workspace.resolve(named)
     except ToolError:
         return ()
-    folders = [path, *path.parents] if path.is_dir() else [*path.parents]
+    folders = [path, *path.parents] if is_directory(path) else [*path.parents]
     below = [
         folder for folder in folders if folder != workspace.root and folder.is_relative_to(workspace.root)
     ]

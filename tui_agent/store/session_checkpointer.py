@@ -6,11 +6,14 @@ A checkpoint that cannot be made is reported once and never stops a run.
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from tui_agent.core import events
 from tui_agent.runtime.recorder import Recorder
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import CheckpointError
+
+logger = logging.getLogger(__name__)
 
 
 class SessionCheckpointer:
@@ -54,6 +57,11 @@ class SessionCheckpointer:
             saved = await self._checkpoints.save(before or f"step {iteration}")
         except CheckpointError as error:
             self._report(f"{error} Rewinding will not bring files back.")
+            return
+        except Exception as error:
+            logger.exception("a checkpoint broke")
+            said = f"The workspace could not be kept ({type(error).__name__}: {error})."
+            self._report(f"{said} Rewinding will not bring files back.")
             return
         if saved.skipped:
             shown = "; ".join(saved.skipped[:3]) + ("; …" if len(saved.skipped) > 3 else "")

@@ -23,7 +23,7 @@ from tui_agent.tools.search import Line, Search, check_expression
 from tui_agent.tools.search_scope import SearchScope
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
 from tui_agent.tools.walk import chain_at
-from tui_agent.tools.workspace import Workspace, os_failure, quoted
+from tui_agent.tools.workspace import Workspace, is_directory, os_failure, quoted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +62,7 @@ class Glob:
         pattern = _inside(str(arguments["pattern"]), workspace)
         fixed = _fixed_part(pattern)
         start = await asyncio.to_thread(workspace.resolve, fixed or ".")
-        if not start.is_dir() or start != workspace.root / fixed:
+        if not is_directory(start) or start != workspace.root / fixed:
             # The names of a directory reached by a link are those behind it: nothing is below the name
             # itself.
             return ToolOutput(await asyncio.to_thread(_no_files, workspace, pattern))
@@ -172,7 +172,7 @@ class ListDir:
         workspace = context.workspace
         directory = _existing(workspace, name, context.output_dir)
         shown = workspace.shown(directory)
-        if not directory.is_dir():
+        if not is_directory(directory):
             raise ToolError(f"{quoted(shown)} is a file, not a directory. Use read_file to read it.")
         inside = directory.is_relative_to(workspace.root)
         top = workspace.root if inside else directory

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.walk import walk
-from tui_agent.tools.workspace import Workspace, either, quoted
+from tui_agent.tools.workspace import Workspace, either, is_directory, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,14 +34,14 @@ def missing_file(workspace: Workspace, name: str, path: Path, kind: str = "file"
     parent = path.parent
     text = f"There is no {kind} {quoted(workspace.shown(path))} in the workspace."
     own, _, rest = workspace.shown(path).partition("/")
-    if own == workspace.root.name and rest and not (workspace.root / own).is_dir():
-        exists = f": {quoted(rest)} exists" if (workspace.root / rest).exists() else ""
+    if own == workspace.root.name and rest and not is_directory(workspace.root / own):
+        exists = f": {quoted(rest)} exists" if os.path.lexists(workspace.root / rest) else ""
         return (
             f"{text} The workspace is itself named {quoted(own)}: leave '{escaped_line(own)}/' out{exists}."
         )
-    if not parent.is_dir() and parent.is_relative_to(workspace.root):
+    if not is_directory(parent) and parent.is_relative_to(workspace.root):
         gone = parent
-        while gone.parent != gone and not gone.parent.is_dir():
+        while gone.parent != gone and not is_directory(gone.parent):
             gone = gone.parent
         text += f" There is no directory {quoted(workspace.shown(gone))} either."
     near = nearest_paths(workspace, name)
@@ -52,7 +53,7 @@ def missing_file(workspace: Workspace, name: str, path: Path, kind: str = "file"
 def _held_by_nearest(workspace: Workspace, path: Path) -> str:
     """What the nearest directory that exists holds."""
     directory = path.parent
-    while not directory.is_dir() and directory != workspace.root and directory.parent != directory:
+    while not is_directory(directory) and directory != workspace.root and directory.parent != directory:
         directory = directory.parent
     if not directory.is_relative_to(workspace.root):
         return ""

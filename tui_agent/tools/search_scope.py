@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tui_agent.tools.walk import chain_at
+from tui_agent.tools.workspace import is_directory
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class SearchScope:
         """
         inside = path.is_relative_to(root)
         name = path.relative_to(root).as_posix() if inside else path.as_posix()
-        if not path.is_dir():
+        if not is_directory(path):
             parent = name.rpartition("/")[0]
             return cls(root, path.parent, path.name, f"{parent}/" if parent else "", is_file=True)
         if path == root:

@@ -75,6 +75,11 @@ def os_failure(error: OSError, doing: str) -> ToolError:
     return ToolError(f"Could not {doing}: {reason}.{advice}", transient=error.errno in _TRANSIENT)
 
 
+def is_directory(path: Path) -> bool:
+    """Whether there is a directory; False for what may not be looked at and for names that no file system takes."""
+    return os.path.isdir(path)  # noqa: PTH112 - that of `Path` raises for them
+
+
 class Workspace:
     """The directory in which the file tools live.
 
