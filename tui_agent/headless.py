@@ -115,6 +115,7 @@ async def run_headless(
         failure = await _closed(session)
         await put_away(settings.state_dir, session.id, settings.retention_days, time.time())
     result = result_of(session.state)
+    failure = failure or session.unprepared
     if failure:
         result = result.failed(failure)
     shown.result(result)

@@ -127,8 +127,12 @@ class PlainCommands:
 
     def _go(self, mode: str) -> None:
         self._set_mode(mode)
-        if not self._console.operator.open_gate() and not self._session.running and self._session.go_on():
+        if self._console.operator.open_gate() or self._session.running:
+            return
+        if self._session.go_on():
             self._say("Going on with the run that was open.")
+        elif self._session.send_waiting():
+            self._say("Sending the message that waits.")
 
     def _set_mode(self, mode: str) -> None:
         from tui_agent.core.events import Mode

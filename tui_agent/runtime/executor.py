@@ -33,7 +33,7 @@ from tui_agent.runtime.instructions import Instructions
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.recorder import MaskedSecretError, Recorder, RecordingFailed
 from tui_agent.sandbox.mechanisms import Sandbox
-from tui_agent.tools.errors import ToolError
+from tui_agent.tools.errors import ToolError, in_words
 from tui_agent.tools.failure_hints import hint_for
 from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
 from tui_agent.tools.tool import Effect, Tool, ToolContext, ToolOutput
@@ -43,9 +43,6 @@ logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 8
 """Calls of a group that run at the same time."""
-
-_LONGEST_CAUSE = 500
-"""Characters of an unexpected error that the model reads."""
 
 Group = Sequence[events.ToolCall]
 
@@ -200,7 +197,7 @@ class Executor:
             try:
                 await asyncio.to_thread(keep, rules)
             except Exception as error:  # noqa: BLE001 - the call was allowed, whatever becomes of the rule
-                says = error.message if isinstance(error, ConfigError) else _in_words(error)
+                says = error.message if isinstance(error, ConfigError) else in_words(error)
                 text = f"The rule could not be kept and holds for this session only: {says}"
                 self._recorder.record(events.Notice(severity="warning", text=text))
 
@@ -213,7 +210,7 @@ class Executor:
         except Exception as error:
             logger.exception("the call %s could not be judged", issued.call.id)
             raise ToolError(
-                f"The permission rules could not judge this call, so it was not executed ({_in_words(error)}). "
+                f"The permission rules could not judge this call, so it was not executed ({in_words(error)}). "
                 "Write it in a simpler way."
             ) from error
 
@@ -245,7 +242,7 @@ class Executor:
         try:
             return issued.tool.preview(issued.arguments, self._workspace)
         except Exception as error:  # noqa: BLE001 - the arguments themselves are shown beside it
-            return f"(no preview: {_in_words(error)})"
+            return f"(no preview: {in_words(error)})"
 
     async def _execute(self, issued: _Issued) -> None:
         if not await self._hook_allows(issued):
@@ -304,7 +301,7 @@ class Executor:
         except Exception as error:
             logger.exception("the sandbox could not be prepared")
             raise ToolError(
-                f"The sandbox could not be prepared, so nothing was executed: {_in_words(error)}",
+                f"The sandbox could not be prepared, so nothing was executed: {in_words(error)}",
                 transient=True,
             ) from error
 
@@ -372,7 +369,7 @@ class Executor:
             self._broke_behind(failed.tool, fault)
 
     def _broke_behind(self, tool: str, error: Exception) -> None:
-        text = f"Something broke behind the call of {tool}: {_in_words(_cause(error))}"
+        text = f"Something broke behind the call of {tool}: {in_words(_cause(error))}"
         self._recorder.record(events.Notice(severity="warning", text=text))
 
     def _start(self, issued: _Issued) -> None:
@@ -453,12 +450,6 @@ def _cause(error: BaseException) -> BaseException:
     return error
 
 
-def _in_words(error: BaseException) -> str:
-    """An error in at most some hundred characters, with its type where that says what happened."""
-    said = f"{type(error).__name__}: {error}".removesuffix(": ")
-    return said if len(said) <= _LONGEST_CAUSE else f"{said[:_LONGEST_CAUSE]} ..."
-
-
 def _failure(tool: str, error: Exception) -> ToolError:
     """A tool's failure for whatever it raised."""
     cause = _cause(error)
@@ -468,4 +459,4 @@ def _failure(tool: str, error: Exception) -> ToolError:
         case OSError():
             return os_failure(cause, f"carry out {tool}")
         case _:
-            return ToolError(f"the tool {tool} broke: {_in_words(cause)}")
+            return ToolError(f"the tool {tool} broke: {in_words(cause)}")

@@ -6,6 +6,7 @@ What a front door does goes through here and becomes events; what it shows comes
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import shutil
 from collections import Counter
@@ -56,13 +57,15 @@ from tui_agent.store.rewind import (
 from tui_agent.store.session_checkpointer import SessionCheckpointer
 from tui_agent.store.session_servers import SessionServers
 from tui_agent.tools.background import BackgroundCommands
-from tui_agent.tools.errors import ToolError
+from tui_agent.tools.errors import ToolError, in_words
 from tui_agent.tools.mcp.servers import McpServers
 from tui_agent.tools.registry import ToolRegistry, subject_key
 from tui_agent.tools.shell import Bash
 from tui_agent.tools.skills import BadSkill, ReadSkill, Skills, find_skills
 from tui_agent.tools.tool import ToolContext
 from tui_agent.tools.workspace import Workspace
+
+logger = logging.getLogger(__name__)
 
 SERVERS_PATIENCE = 5.0
 """Seconds that the first model call waits for MCP servers, from their start on; what comes later joins later calls."""
@@ -150,6 +153,8 @@ class Session:
         self._sandbox: asyncio.Task[Sandbox] | None = None
         self._servers_until = 0.0
         self._bad_skills: set[BadSkill] = set()
+        self.unprepared = ""
+        """Why the newest run could not be prepared: its message waits. Empty where it could."""
 
     @property
     def state(self) -> RunState:
@@ -180,7 +185,7 @@ class Session:
         return await asyncio.shield(self._start_sandbox())
 
     def _start_sandbox(self) -> asyncio.Task[Sandbox]:
-        if self._sandbox is None:
+        if self._sandbox is None or _failed(self._sandbox):
             walls = walls_of(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
             choosing = choose(self.settings.sandbox.mode, walls, self.settings.environment.passed)
             self._sandbox = asyncio.get_running_loop().create_task(choosing, name="sandbox")
@@ -232,9 +237,22 @@ class Session:
                 "Send it when the run has ended; /stop ends it.",
             )
         if self.running:
-            self._recorder.record(events.MessageQueued(id=secrets.token_hex(4), text=text, images=images))
+            self._queue(text, images)
+        elif self.unprepared and self.state.queue:
+            self._queue(text, images)
+            self.send_waiting()
         else:
             self._start(self._new_run(text, self.state.seq, images, model))
+
+    def _queue(self, text: str, images: tuple[events.Image, ...]) -> None:
+        self._recorder.record(events.MessageQueued(id=secrets.token_hex(4), text=text, images=images))
+
+    def send_waiting(self) -> bool:
+        """Start the run that could not be prepared, with the message that waits; False where none does."""
+        if self.running or not (self.unprepared and self.state.queue):
+            return False
+        self._start(self._next_queued())
+        return True
 
     def go_on(self) -> bool:
         """Go on with an unfinished run of a resumed session; False where there is none."""
@@ -451,17 +469,17 @@ class Session:
         """One run (or the summary that was asked for between runs), then one for each message that waits, then the
         summary that was asked for too late for them.
         """
+        self.unprepared = ""
         finished = await work
         ended = {events.Outcome.INTERRUPTED, events.Outcome.ERROR}
         while (
             self.state.queue
+            and not self.unprepared
             and self.state.stop is None
             and (finished is None or finished.outcome not in ended)
         ):
-            message = self.state.queue[0]
-            self._recorder.record(events.MessageUnqueued(id=message.id))
-            finished = await self._new_run(message.text, self.state.seq, message.images)
-        if self.state.stop is None:
+            finished = await self._next_queued()
+        if self.state.stop is None and not self.unprepared:
             await self._driver.summarise()
         return finished
 
@@ -506,51 +524,87 @@ class Session:
     async def _new_run(
         self, task: str, asked_at: int, images: tuple[events.Image, ...], own_model: str = ""
     ) -> events.RunFinished | None:
-        """A run of its own; None where it was stopped before it began. `asked_at`: the last event before.
+        """A run of its own; None where it did not begin: stopped before, or not to be prepared.
 
-        `own_model` is for this run alone.
+        `asked_at`: the last event before. `own_model` is for this run alone.
         """
-        sandbox = await self.sandbox()
+        start = await self._prepared(task, images, own_model)
+        if start is None:
+            self._queue(task, images)
+            return None
         if self.state.stop is not None and self.state.stop.seq > asked_at:
             return None
+        return await self._driver.run(start)
+
+    async def _next_queued(self) -> events.RunFinished | None:
+        """A run with the oldest message that waits, which goes on waiting where the run does not begin."""
+        message, asked_at = self.state.queue[0], self.state.seq
+        start = await self._prepared(message.text, message.images)
+        if start is None or (self.state.stop is not None and self.state.stop.seq > asked_at):
+            return None
+        self._recorder.record(events.MessageUnqueued(id=message.id))
+        return await self._driver.run(start)
+
+    async def _prepared(
+        self, task: str, images: tuple[events.Image, ...], own_model: str = ""
+    ) -> events.RunStarted | None:
+        """What begins a run; None, with the cause said, where that cannot be made."""
+        try:
+            return await self._run_started(task, images, own_model)
+        except Exception as error:
+            logger.exception("a run could not be prepared")
+            cause = str(error) if isinstance(error, SessionError) else in_words(error)
+            self.unprepared = f"The run was not started: {cause}"
+            text = (
+                f"{self.unprepared}\nThe message waits, and goes out with /auto or before the next message."
+            )
+            self._recorder.record(events.Notice(severity="error", text=text))
+            return None
+
+    async def _run_started(
+        self, task: str, images: tuple[events.Image, ...], own_model: str
+    ) -> events.RunStarted:
+        sandbox = await self.sandbox()
         skills = self.find_skills()
         session, settings = self.state.session, self.settings
         name = session.policy or settings.policy
         model = session.model or settings.model
         policy = preset(name, **settings.recovery.overrides())
-        return await self._driver.run(
-            events.RunStarted(
-                run=self.state.run.number + 1,
-                task=task,
-                policy=name,
-                policy_settings=policy.model_dump(mode="json"),
-                model=own_model or model,
-                session_model=model if own_model else "",
-                api_base=_without_password(settings.api_base),
-                system_prompt=system_prompt(
-                    self._workspace,
-                    operator_present=self._operator.present,
-                    personal=user_config_file().parent,
-                    skills=skills.skills,
-                ),
-                tools=self._tools.names,
-                approve=session.approve or settings.approve,
-                max_iterations=settings.max_iterations,
-                max_cost=settings.max_cost,
-                budgets=settings.budgets(),
-                budget_warning=settings.budget_warning,
-                context_tokens=settings.context_tokens,
-                tools_tokens=sum(estimate_tokens(str(tool)) for tool in self._tools.specifications()),
-                fallback_models=tuple(settings.fallback_models),
-                fallbacks=settings.fallbacks.by_kind(),
-                summary_model=settings.summary_model,
-                compact_at=settings.compact_at,
-                tool_calls=settings.tool_calls,
+        return events.RunStarted(
+            run=self.state.run.number + 1,
+            task=task,
+            policy=name,
+            policy_settings=policy.model_dump(mode="json"),
+            model=own_model or model,
+            session_model=model if own_model else "",
+            api_base=_without_password(settings.api_base),
+            system_prompt=system_prompt(
+                self._workspace,
                 operator_present=self._operator.present,
-                sandbox=sandbox.description,
-                images=images,
-            )
+                personal=user_config_file().parent,
+                skills=skills.skills,
+            ),
+            tools=self._tools.names,
+            approve=session.approve or settings.approve,
+            max_iterations=settings.max_iterations,
+            max_cost=settings.max_cost,
+            budgets=settings.budgets(),
+            budget_warning=settings.budget_warning,
+            context_tokens=settings.context_tokens,
+            tools_tokens=sum(estimate_tokens(str(tool)) for tool in self._tools.specifications()),
+            fallback_models=tuple(settings.fallback_models),
+            fallbacks=settings.fallbacks.by_kind(),
+            summary_model=settings.summary_model,
+            compact_at=settings.compact_at,
+            tool_calls=settings.tool_calls,
+            operator_present=self._operator.present,
+            sandbox=sandbox.description,
+            images=images,
         )
+
+
+def _failed(task: asyncio.Task[Sandbox]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
 
 
 def walls_of(settings: Settings, workspace: Path, scratch: Path) -> Walls:

@@ -25,3 +25,16 @@ class ToolError(Exception):
         self.unknown_effect = unknown_effect
         self.output_file = output_file
         self.exit_code = exit_code
+
+
+_LONGEST_CAUSE = 500
+"""Characters of an unexpected error that are shown."""
+
+
+def in_words(error: BaseException) -> str:
+    """An unexpected error in bounded words: of the system's its reason and the file, else its type too."""
+    if isinstance(error, OSError) and error.strerror:
+        said = error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
+    else:
+        said = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return said if len(said) <= _LONGEST_CAUSE else f"{said[:_LONGEST_CAUSE]} ..."

@@ -351,7 +351,10 @@ class SessionScreen(DashboardScreen):
         self._set_mode(mode, session)
         if self.operator.open_gate() or session.running:
             return
-        self.say("Going on with the run that was open." if session.go_on() else _NEXT_TASK[mode])
+        if session.go_on():
+            self.say("Going on with the run that was open.")
+        else:
+            self.say("Sending the message that waits." if session.send_waiting() else _NEXT_TASK[mode])
 
     def _set_mode(self, mode: str, session: Session) -> None:
         from tui_agent.core.events import Mode
