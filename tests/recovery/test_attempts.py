@@ -60,11 +60,11 @@ def test_only_retry_and_edit_unblock_a_call(choice: str, text: str, by: str, all
 
 
 REFUSALS = [
-    ("not answered yet", True, None, "it waits for the operator's answer"),
-    ("nobody there", False, None, "nobody can allow it now"),
-    ("a free answer", True, ("answer", "operator"), "the operator chose to go on without it"),
-    ("skip", True, ("skip", "operator"), "the operator chose to go on without it"),
-    ("the policy went on", False, ("continue", "policy"), "nobody can allow it now"),
+    ("not answered yet", True, None, "It waits for the operator's answer"),
+    ("nobody there", False, None, "Nobody can be asked now"),
+    ("a free answer", True, ("answer", "operator"), "The operator answered: Write the file."),
+    ("skip", True, ("skip", "operator"), "The operator chose to go on without it, and said: Write the file."),
+    ("the policy went on", False, ("continue", "policy"), "Nobody can be asked now"),
 ]
 
 

@@ -231,7 +231,8 @@ async def test_a_free_answer_leaves_the_call_blocked_and_the_refusal_says_whose_
     assert {"role": "user", "content": "Do not read, write the file."} in live.sent(3)
     (refused,) = live.of(events.ToolRefused)
     assert (refused.refusal, refused.rule) == ("blocked", "attempts.block")
-    assert "the operator chose to go on without it" in refused.content
+    assert "The operator answered: Do not read, write the file." in refused.content
+    assert "chose to go on without it" not in refused.content
     note = live.sent(3)[-1]["content"]
     assert "follow the answer" in note
     assert "different approach" not in note.replace("try a different approach", "")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.iteration import CallResult, Iteration, Status
+from tui_agent.core.recovery.refusals import Blocked, Decided
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature
 from tui_agent.core.recovery.verdict import ATTEMPTS, silent, verdict
@@ -24,7 +25,7 @@ from tui_agent.core.recovery.verdict import ATTEMPTS, silent, verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tui_agent.core.events import Failure
+    from tui_agent.core.events import EscalationAnswered, Failure
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
 _KEPT = 200
@@ -48,8 +49,18 @@ class AttemptEntry:
     """The newest failure was another one than that before it."""
     allowed: int = 0
     """Tries that the operator has allowed although it is blocked."""
-    settled: Literal["", "operator", "policy"] = ""
-    """Who answered the question about it by leaving it blocked; it is not asked again for being called."""
+    settled: Literal["", "skip", "answer", "nobody"] = ""
+    """What the question about it was answered by: the operator's *skip*, the operator's words, or nobody. It is not
+    asked about again for being called."""
+    words: str = ""
+    """The operator's own words in that answer."""
+    hint: str = ""
+    """The newest failure's."""
+
+    def refusal(self, *, operator_present: bool) -> Blocked:
+        """What is known where this call is not executed."""
+        waits: Decided = "waits" if operator_present else "nobody"
+        return Blocked(self.tool, self.count, self.settled or waits, self.words, self.last_message, self.hint)
 
 
 @dataclass(frozen=True)
@@ -111,7 +122,9 @@ class AttemptLedger:
         if old is None:
             old = AttemptEntry(result.key, result.tool, result.input, limit=self.limit)
         if result.failure is None:
-            return evolve(old, denials=old.denials + 1, last_message=result.content, settled="")
+            return evolve(
+                old, denials=old.denials + 1, last_message=result.content, hint="", settled="", words=""
+            )
         signature = failure_signature(result.failure)
         progress = _progressed(old, signature, policy)
         count = 1 if progress else old.count + 1
@@ -124,6 +137,8 @@ class AttemptLedger:
             signature=signature,
             progressed=progress,
             settled="",
+            words="",
+            hint=result.failure.hint,
         )
 
     # --- the operator ----------------------------------------------------------------------------------------
@@ -137,10 +152,13 @@ class AttemptLedger:
         }
         return evolve(self, entries={**self.entries, **changed}) if changed else self
 
-    def settle(self, keys: Iterable[str], by: Literal["operator", "policy"]) -> AttemptLedger:
-        """The question about these calls was answered by going on without them: they stay blocked."""
+    def settle(self, keys: Iterable[str], answer: EscalationAnswered) -> AttemptLedger:
+        """The question about these calls was answered, and none of them is allowed for it: they stay blocked."""
+        settled = "nobody" if answer.by == "policy" else "skip" if answer.choice == "skip" else "answer"
         changed = {
-            key: evolve(entry, settled=by) for key in keys if (entry := self.entries.get(key)) is not None
+            key: evolve(entry, settled=settled, words=answer.text)
+            for key in keys
+            if (entry := self.entries.get(key)) is not None
         }
         return evolve(self, entries={**self.entries, **changed}) if changed else self
 

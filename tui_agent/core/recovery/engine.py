@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery import verdict
+from tui_agent.core.recovery import refusals, verdict
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.attempts import AttemptEntry, AttemptLedger
 from tui_agent.core.recovery.cognition import CognitiveState
@@ -127,26 +127,12 @@ class RecoveryState:
         if self.policy.attempts == "block" and self.attempts.entries:
             entry = self.attempts.blocking(key, earlier.get(key, 0))
             if entry is not None:
-                why = (
-                    "the operator chose to go on without it"
-                    if entry.settled == "operator"
-                    else "it waits for the operator's answer"
-                    if self.operator_present and not entry.settled
-                    else "nobody can allow it now"
-                )
-                reason = (
-                    f"This call of {tool} was not executed: it has failed {entry.count} times, and {why}. "
-                    "Reach the goal in another way."
-                )
+                reason = entry.refusal(operator_present=self.operator_present).text
                 return Permit(False, "blocked", reason, rule=Rule.ATTEMPTS_BLOCK)
         if self.policy.stuck and self.stuck.patterns:
             known = self.stuck.withheld(key)
             if known is not None:
-                ended = "succeeded" if known.succeeded else "failed"
-                reason = (
-                    f"This call of {tool} was not executed again: it {ended} several times with the same outcome, "
-                    "and nothing has changed since. Do something else."
-                )
+                reason = refusals.withheld(tool, succeeded=known.succeeded)
                 return Permit(False, "withheld", reason, known.content, Rule.STUCK_WITHHOLD)
         return ALLOWED
 
@@ -156,21 +142,19 @@ class RecoveryState:
             return None
         rule = Rule.BREAKER_OPEN
         if state.by_hand:
-            reason, rule = f"{tool} was switched off by the operator. Work without it.", Rule.BREAKER_BY_HAND
+            reason, rule = refusals.switched_off(tool), Rule.BREAKER_BY_HAND
         elif not self.policy.breaker:
             return None
         elif state.phase is BreakerPhase.OPEN:
-            inputs = " over different inputs" if len(state.keys) > 1 else ""
-            probed = (
-                ", and again when one call was tried" if state.span > self.policy.breaker_iterations else ""
-            )
-            reason = (
-                f"{tool} is switched off until step {state.reopen_at}: it failed {state.failures} times in a row"
-                f"{inputs}{probed}. Work without it."
+            reason = refusals.left_out(
+                tool,
+                state.failures,
+                state.reopen_at,
+                different=len(state.keys) > 1,
+                probed=state.span > self.policy.breaker_iterations,
             )
         elif earlier.get(tool, 0):
-            reason = f"{tool} failed too often: one call of it is tried first, this one was not executed."
-            rule = Rule.BREAKER_PROBE
+            reason, rule = refusals.probing(tool), Rule.BREAKER_PROBE
         else:
             return None
         return Permit(False, "breaker", reason, rule=rule)
@@ -340,7 +324,7 @@ def _escalation_answered(state: RecoveryState, event: events.EscalationAnswered)
     if event.by == "operator" and choice_of(event) in {"retry", "edit"}:
         attempts = attempts.allow(keys)
     else:
-        attempts = attempts.settle(keys, event.by)
+        attempts = attempts.settle(keys, event)
     if event.by == "policy":
         return evolve(state, raised=None, attempts=attempts)
     return evolve(
