@@ -47,6 +47,14 @@ def ordinal(number: int) -> str:
     return f"{number}{suffix}"
 
 
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+
+
+def ordinal_word(number: int) -> str:
+    """`first`, `second`, up to `tenth`, then `11th`."""
+    return _ORDINALS[number - 1] if 1 <= number <= len(_ORDINALS) else ordinal(number)
+
+
 def dollars(cost: float) -> str:
     """USD: `$0`, `$0.0042`, `$1.37`."""
     if not cost:

@@ -75,7 +75,7 @@ async def test_a_failure_is_told_from_its_error_to_what_became_of_it(
         "those that spoke"
     )
     assert "missing.py" in why.read
-    assert "attempt 2/3" in why.note
+    assert "The second failure of this call" in why.note
     assert why.rule == "attempts.guide"
     assert why.section is not None
     assert why.next.startswith("recovered in step 5: the same call succeeded")

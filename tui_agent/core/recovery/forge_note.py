@@ -1,4 +1,4 @@
-"""Forge's note for one failure: the frame around the error, and what each kind of failure asks for."""
+"""Forge's note for one failure: the error in its frame, and what each kind of failure asks for."""
 
 from __future__ import annotations
 
@@ -27,16 +27,5 @@ def closing_instruction(failure: Failure, tools: Sequence[str]) -> str:
 
 def forge_note(failure: Failure, tools: Sequence[str]) -> str:
     """Forge's note for one failure, whole: its text is also what Forge compares."""
-    return framed(failure.message, closing_instruction(failure, tools))
-
-
-def framed(detail: str, closing: str) -> str:
-    """The form of the note around an error's text; `closing` may be empty."""
-    return "\n".join(
-        part
-        for part in (
-            f"The previous iteration failed with the following error:\n\n{detail}\n\n{ANALYZE}",
-            closing,
-        )
-        if part
-    )
+    closing = closing_instruction(failure, tools)
+    return f"The previous iteration failed with the following error:\n\n{failure.message}\n\n{ANALYZE}\n{closing}"

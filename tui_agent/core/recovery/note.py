@@ -2,7 +2,8 @@
 
 The text is composed from the state after an iteration and after the operator's answer; it is sent as the last message
 of one call and never stored. It says only what helps, and stays bounded however long the errors are and however many
-calls failed. Each paragraph comes with the id of the rule that wrote it.
+calls failed. Under `combined` it says what to do next and leaves the errors to the results above it; the presets
+quote them. Each paragraph comes with the id of the rule that wrote it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.core.events import EscalationAnswered, Failure, Level
 from tui_agent.core.recovery.answers import choice_of
-from tui_agent.core.recovery.forge_note import closing_instruction, forge_note, framed
+from tui_agent.core.recovery.forge_note import closing_instruction, forge_note
 from tui_agent.core.recovery.iteration import FORM_ERRORS
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.verdict import ATTEMPTS
-from tui_agent.quantities import counted
+from tui_agent.quantities import counted, ordinal_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -156,15 +157,8 @@ def _attempt_lines(entry: AttemptEntry, state: RecoveryState, answer: Escalation
     line = f"Tool {entry.tool} failed (attempt {entry.count}/{entry.limit})."
     if entry.count < entry.limit - 1:
         return f"{line}\nRead the error, correct what caused it, then try again or choose another way."
-    last = (
-        "the operator's help will be needed"
-        if state.operator_present
-        else "it will not be executed any more"
-        if state.policy.attempts == "block"
-        else "it counts as out of reach"
-    )
     return (
-        f"{line}\nWarning: if this call fails once more, {last}. "
+        f"{line}\nWarning: if this call fails once more, {_after_the_limit(state)}. "
         "Do not repeat it unchanged: correct it, or reach the goal in another way."
     )
 
@@ -208,37 +202,55 @@ def _cut() -> Paragraph:
 
 
 def _merged(state: RecoveryState, answer: EscalationAnswered | None) -> Iterator[Paragraph]:
-    """What failed, what to do about it, then what the strongest verdict and the operator say."""
+    """What to do about what failed, then what the strongest verdict and the operator say."""
     if answer is not None and answer.by == "operator":
         # The operator has spoken: what the engine would advise could only contradict it.
         yield from _answered(state, state.strongest().detector, answer)
         return
     failures = _failures(state)
-    if failures:
-        yield Paragraph(Rule.NOTE_ERROR, framed(_details(failures), _closing(state, failures)))
-    for entry in _triggered(state):
-        if not entry.settled:
-            yield Paragraph(Rule.NOTE_ATTEMPTS, _attempt_lines(entry, state, answer))
-    yield from _remarks(state, failures)
-    yield from _strongest(state, answer)
+    closing = _closing(state, failures)
+    if closing:
+        yield Paragraph(Rule.NOTE_ERROR, closing)
+    advice = [
+        *(
+            Paragraph(Rule.NOTE_ATTEMPTS, _failed_again(entry, state))
+            for entry in _triggered(state)
+            if entry.count > 1 and not entry.settled
+        ),
+        *_remarks(state, failures),
+        *_strongest(state, answer),
+    ]
+    if not advice and any(failure.kind not in FORM_ERRORS for failure in failures):
+        yield Paragraph(Rule.NOTE_ERROR, _READ_IT)
+    yield from advice
 
 
-def _details(failures: Sequence[Failure]) -> str:
-    if len(failures) == 1:
-        return _detail(failures[0])
-    quoted = [f"{place}. {_detail(failure)}" for place, failure in enumerate(failures[:MOST_FAILURES], 1)]
-    if len(failures) > MOST_FAILURES:
-        quoted.append(_more(len(failures)))
-    return "\n\n".join(quoted)
+_READ_IT = "Read the error above: correct what caused it, or reach the goal in another way."
 
 
-def _detail(failure: Failure) -> str:
-    message = shortened(failure.message)
-    return f"{failure.tool}: {message}" if failure.tool else message
+def _failed_again(entry: AttemptEntry, state: RecoveryState) -> str:
+    """Which failure of this call it was. In words: models copy a `2/3` into their next call."""
+    line = f"The {ordinal_word(entry.count)} failure of this call of {entry.tool}, and the error is the same."
+    if entry.count >= entry.limit:
+        return f"{line} Do not repeat it: reach the goal in another way."
+    if entry.count == entry.limit - 1:
+        line = f"{line} If it fails once more, {_after_the_limit(state)}."
+    return f"{line} Correct it, or reach the goal in another way."
+
+
+def _after_the_limit(state: RecoveryState) -> str:
+    """What follows the last failure that a call may have."""
+    if state.operator_present:
+        return "the operator's help will be needed"
+    return (
+        "it will not be executed any more"
+        if state.policy.attempts == "block"
+        else "it counts as out of reach"
+    )
 
 
 def _closing(state: RecoveryState, failures: Sequence[Failure]) -> str:
-    """What each kind of failure asks for; the messages of executions and of calls that were cut say it themselves."""
+    """What errors of form ask for, each once; a call that was cut says it in its result."""
     wrong = [one for one in failures if one.kind in FORM_ERRORS and one.rule != Rule.FORM_CUT]
     return "\n".join(dict.fromkeys(closing_instruction(failure, state.tools) for failure in wrong))
 
@@ -255,7 +267,7 @@ def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Para
         yield Paragraph(Rule.NOTE_UNKNOWN_EFFECT, text)
     pattern = state.stuck.moving if policy.stuck else None
     if pattern is not None:
-        text = f"You are going in circles: {pattern.words}. Nothing will change by doing it again: choose another step."
+        text = f"You are going in circles: {pattern.words}. Choose another step."
         yield Paragraph(Rule.NOTE_REPEATED, text)
     if policy.breaker:
         for tool in state.breakers.opened:
@@ -273,7 +285,12 @@ def _strongest(state: RecoveryState, answer: EscalationAnswered | None) -> Itera
         if answer is not None:
             yield from _answered(state, verdict.detector, answer)
     elif verdict.level is Level.PIVOT:
-        yield _pivot(state)
+        stall = state.cognition.stall
+        text = (
+            f"{stall} steps without a success, and the same kind of error again. Leave this line of work: the next "
+            "step must differ in kind."
+        )
+        yield Paragraph(Rule.NOTE_PIVOT, text)
 
 
 def _answered(state: RecoveryState, detector: str, answer: EscalationAnswered) -> Iterator[Paragraph]:
