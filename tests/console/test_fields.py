@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from unittest.mock import MagicMock
+
 import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import Input, TextArea
 
 from tests.console.live_harness import live
 from tests.console.waiting import picture, wear
+from tui_agent.console import fields
 from tui_agent.console.completion import Completions
-from tui_agent.console.fields import TextField
+from tui_agent.console.fields import LineField, TextField
 from tui_agent.console.prompt import Prompt
 
 
@@ -54,3 +58,28 @@ async def test_a_placeholder_looks_unlike_a_text_in_every_theme(theme: str) -> N
         await console.type("the task, or type")
         await console.until(lambda: "the task, or type" in console.shown())
         assert look() != empty
+
+
+@pytest.mark.parametrize("field", [LineField, TextField])
+async def test_a_cursor_blinks_for_a_while_after_a_key_and_then_stands_still(
+    field: type[LineField | TextField], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests: list[Callable[[], object]] = []
+
+    def once(owner: object, delay: float, callback: Callable[[], object]) -> MagicMock:
+        rests.append(callback)
+        return MagicMock()
+
+    monkeypatch.setattr(fields, "once", once)
+
+    class One(App[None]):
+        def compose(self) -> ComposeResult:
+            yield field()
+
+    async with One().run_test() as pilot:
+        shown = pilot.app.query_one(field)
+        assert shown.cursor_blink
+        rests[-1]()
+        assert not shown.cursor_blink
+        await pilot.press("a")
+        assert shown.cursor_blink

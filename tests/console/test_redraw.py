@@ -129,3 +129,33 @@ async def test_a_process_that_stands_still_as_a_timer_begins_draws_all_the_same(
         monkeypatch.setattr("textual.timer._time.get_time", late)
         redrawing.request()
         await until(pilot, lambda: drawn)
+
+
+def test_a_tick_moves_what_it_is_told_and_rests_when_nothing_moves(desk: Desk) -> None:
+    moved: list[str] = []
+    timers: list[Callable[[], None]] = []
+
+    class Timer:
+        running = False
+
+        def pause(self) -> None:
+            self.running = False
+
+        def resume(self) -> None:
+            self.running = True
+
+    timer = Timer()
+
+    def set_interval(seconds: float, callback: Callable[[], None], *, pause: bool) -> Timer:
+        timers.append(callback)
+        return timer
+
+    desk.owner.set_interval = set_interval
+    desk.redraw.tick(None)
+    assert timers == []
+    desk.redraw.tick(lambda: moved.append("all"))
+    desk.redraw.tick(lambda: moved.append("the clock"))
+    assert (len(timers), timer.running) == (1, True)
+    timers[0]()
+    desk.redraw.tick(None)
+    assert (moved, timer.running) == (["the clock"], False)

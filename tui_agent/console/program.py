@@ -43,7 +43,6 @@ from tui_agent.console.themes import (
 if TYPE_CHECKING:
     from textual.command import Provider
     from textual.driver import Driver
-    from textual.events import DescendantFocus
     from textual.theme import Theme
 
     from tui_agent.config.settings import Settings
@@ -151,14 +150,6 @@ class ConsoleApp(SessionApp):
     def in_glyphs(self, text: str) -> str:
         """A text for the normal screen, in the characters that the terminal is to get."""
         return text if self._glyphs is None else self._glyphs.text(text)
-
-    def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """A cursor does not blink where nothing shall move."""
-        if self.animation_level == "none":
-            from textual.widgets import Input, TextArea
-
-            if isinstance(event.widget, Input | TextArea):
-                event.widget.cursor_blink = False
 
     def get_theme(self, theme_name: str) -> Theme | None:
         """Also the first theme, which is asked for before it can be registered."""

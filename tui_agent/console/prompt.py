@@ -17,12 +17,9 @@ from tui_agent.console.completion import Completions
 from tui_agent.console.fields import TextField
 from tui_agent.console.history import PromptHistory
 from tui_agent.console.splash import PLACEHOLDER
-from tui_agent.console.timers import once
 from tui_agent.quantities import compact, counted
 
 if TYPE_CHECKING:
-    from asyncio import TimerHandle
-
     from textual import events
 
     from tui_agent.console.vim import VimKeys
@@ -38,9 +35,6 @@ RECALLED = (400, 20_000)
 IN_A_RUN = "Message for the next step, or type / for commands"
 AFTER_INTERRUPT = "Say how to go on, or type / for commands"
 """What typing does while a run is under way: the message is queued; once the run was interrupted it goes on with it."""
-
-BLINKING = 10.0
-"""Seconds without a key after which the cursor stands still: a screen on which nothing happens draws nothing."""
 
 
 class Prompt(TextField):
@@ -109,7 +103,6 @@ class Prompt(TextField):
         """Set by `use_vim`."""
         self.typed_always: frozenset[str] = frozenset()
         """Letters that are typed into an empty prompt also where letters are commands."""
-        self._blinking: TimerHandle | None = None
         self.queue_above = False
         """Messages wait above the prompt."""
 
@@ -143,7 +136,6 @@ class Prompt(TextField):
         A priority binding would run ahead of the characters still waiting in this widget's queue, and a
         fast typist's Enter would send a part of the text.
         """
-        self._blink()
         if event.is_printable or event.key in {"backspace", "delete", "enter"}:
             self.post_message(self.Typed())
         typed = event.key in self.typed_always and not self.text
@@ -191,21 +183,8 @@ class Prompt(TextField):
             self.border_subtitle = Content(f"{self.vim.pending} {self.vim.mode}".strip())
             if self.vim.mode.selects:
                 # The last character that is selected is shown by the cursor alone.
-                self._stand_still()
+                self.stand_still()
         self.post_message(self.ModeShown())
-
-    def on_focus(self) -> None:
-        self._blink()
-
-    def _blink(self) -> None:
-        """Let the cursor blink for a while from now on."""
-        if self._blinking is not None:
-            self._blinking.cancel()
-        self.cursor_blink = self.app.animation_level != "none"
-        self._blinking = once(self, BLINKING, self._stand_still)
-
-    def _stand_still(self) -> None:
-        self.cursor_blink = False
 
     def on_paste(self, event: events.Paste) -> None:
         """Make pasted text safe before the text area takes it."""

@@ -61,6 +61,7 @@ class Redraw:
         self._interval = INTERVAL
         self._timer: TimerHandle | None = None
         self._tick: Timer | None = None
+        self._ticking: Callable[[], None] = self.request
         self._on_screen = Event()
 
     def request(self) -> None:
@@ -80,16 +81,19 @@ class Redraw:
         """Paint the echo of a typed key first."""
         self._held_until = monotonic() + ECHO
 
-    def tick(self, running: bool) -> None:
-        """Keep elapsed times moving while `running`."""
+    def tick(self, moves: Callable[[], None] | None) -> None:
+        """Call `moves` at each tick from now on: `request`, or what draws less; None: nothing moves."""
+        if moves is None:
+            if self._tick is not None:
+                self._tick.pause()
+            return
+        self._ticking = moves
         if self._tick is None:
-            if not running:
-                return
-            self._tick = self._owner.set_interval(TICK, self.request, pause=True)
-        if running:
-            self._tick.resume()
-        else:
-            self._tick.pause()
+            self._tick = self._owner.set_interval(TICK, self._on_tick, pause=True)
+        self._tick.resume()
+
+    def _on_tick(self) -> None:
+        self._ticking()
 
     def _fire(self) -> None:
         self._timer = None

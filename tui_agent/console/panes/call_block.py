@@ -58,11 +58,15 @@ _QUIET_TOOLS = frozenset({"finish", _ASKS, UPDATE_PLAN})
 """Tools whose content stands elsewhere on the screen."""
 
 
+def shown_state(entry: CallEntry) -> str:
+    """The call's state; a question to the operator waits while it runs."""
+    state = str(entry.state)
+    return "waiting" if entry.tool == _ASKS and state == "running" else state
+
+
 def draw_call(entry: CallEntry, width: int, context: BlockContext) -> list[Line]:
     """The block's lines."""
-    state = str(entry.state)
-    if entry.tool == _ASKS and state == "running":
-        state = "waiting"
+    state = shown_state(entry)
     lines = [_headline(entry, width, context, state)]
     if context.expanded:
         lines.extend(_input(entry, width))

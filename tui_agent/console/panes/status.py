@@ -30,13 +30,18 @@ RATED = 10.0
 def mode_of(state: RunState) -> str:
     """AUTO, STEP or PAUSED, or WAITING for the operator, DONE, or READY before the first run."""
     phase = str(state.phase)
-    if phase in ("approval", "escalation") or _server_asks(state):
+    if waits_for_operator(state):
         return "WAITING"
     if phase == "done":
         return "DONE"
     if phase == "idle" and str(state.session.mode) == "AUTO":
         return "READY"
     return str(state.session.mode)
+
+
+def waits_for_operator(state: RunState) -> bool:
+    """Whether the run stands still until the operator answers."""
+    return str(state.phase) in ("approval", "escalation") or _server_asks(state)
 
 
 def _server_asks(state: RunState) -> bool:

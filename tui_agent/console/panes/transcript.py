@@ -22,6 +22,7 @@ from tui_agent.console.panes.blocks import (
     rough_heights,
     rough_size,
 )
+from tui_agent.console.panes.call_block import shown_state
 from tui_agent.console.panes.heights import HeightIndex
 from tui_agent.console.panes.prose import Prose
 from tui_agent.console.panes.styled_line import Line, Span, clip
@@ -123,8 +124,7 @@ class Transcript:
         """Something on screen changes by itself: a call runs, a wait counts down, the model is silent."""
         reply = self._reply
         silent = reply is not None and not reply.text and not reply.reasoning
-        running = any(str(getattr(entry, "state", "")) == "running" for entry in self._after_reply)
-        return self._waiting or silent or running
+        return self._waiting or silent or any(_works(entry) for entry in self._after_reply)
 
     def update(
         self, conversation: Conversation, limit: int, waiting: bool, question: EscalationEntry | None = None
@@ -434,6 +434,10 @@ class Transcript:
 def _key(entry: Entry) -> tuple[int, str]:
     """A key that a block keeps when it closes."""
     return entry.seq, getattr(entry, "call_id", "")
+
+
+def _works(entry: Entry) -> bool:
+    return getattr(entry, "kind", "") == "call" and shown_state(cast("CallEntry", entry)) == "running"
 
 
 def _call_hash(entry: CallEntry) -> int:

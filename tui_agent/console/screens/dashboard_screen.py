@@ -146,7 +146,7 @@ class DashboardScreen(Tab):
 
     def _draw_shown(self) -> None:
         if self.hidden:
-            self.redrawing.tick(False)
+            self.redrawing.tick(None)
         else:
             self.draw()
         self.app.tabs_changed()

@@ -28,6 +28,8 @@ from tui_agent.console.splash import PLACEHOLDER, PromptOutline
 from tui_agent.console.timers import once
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from textual import events
     from textual.widget import Widget
 
@@ -263,8 +265,22 @@ class LiveScreen(SettingsCommands):
         self._say_keys()
         if self._own_output is not None:
             self._own_output.show(self.own_run)
-        self.redrawing.tick(self.running or state.compacting is not None or self.own_run is not None)
+        self.redrawing.tick(self._moving(state))
         self._draw_cards(state)
+
+    def _moving(self, state: RunState) -> Callable[[], None] | None:
+        """What moves by itself: while a run waits for the operator the clock alone."""
+        from tui_agent.console.panes.status import waits_for_operator
+
+        if state.compacting is not None or self.own_run is not None:
+            return self.redrawing.request
+        if not self.running:
+            return None
+        return self._move_clock if waits_for_operator(state) else self.redrawing.request
+
+    def _move_clock(self) -> None:
+        if self.status is not None and self.state is not None:
+            self.status.show(self.state, self.time_of(self.state))
 
     @property
     def _placeholder(self) -> str:
