@@ -426,7 +426,7 @@ def test_the_curve_is_named_for_what_the_policy_shows(
 @pytest.mark.parametrize("form", ["html", "markdown", "text"])
 def test_a_run_ends_with_what_became_of_its_failures(form: Format, tmp_path: Path) -> None:
     text = export_session(load_transcript(samples.write(tmp_path, "tau_bench"), "combined").events, form)
-    said = "2 calls (50% failed) · 1 failure (0% recovered) · unrecovered: 1"
+    said = "2 calls (50% failed) · 1 failure (100% recovered) · worked round: 1"
     assert said in text.replace("\\", "")
 
 

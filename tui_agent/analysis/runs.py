@@ -19,6 +19,7 @@ from tui_agent.core.names import POLICIES
 if TYPE_CHECKING:
     from tui_agent.analysis.patterns import Patterns
     from tui_agent.core import events
+    from tui_agent.core.projections.incidents import Incidents
     from tui_agent.core.projections.metrics import Metrics
     from tui_agent.formats.importers.load import Imported
 
@@ -182,12 +183,19 @@ class _Count:
                 place = (self.row.iterations, self.run, self.iteration)
                 self.row.firsts[level] = First(level, *place, record.detector, record.rule, record.reason)
 
-    def close(self, totals: Iterable[Metrics]) -> None:
-        """Put the sums of the run's metrics beside what was counted here."""
+    def close(self, totals: Iterable[Metrics], incidents: Incidents) -> None:
+        """Put the sums of the runs' metrics beside what was counted here, and what became of the failures.
+
+        A dialogue is a run for each message of its customer: what fails in one is often made good in the next.
+        """
         row = self.row
         for metrics in totals:
             for name in METRICS:
                 setattr(row, name, getattr(row, name) + getattr(metrics, name))
+        row.failures = incidents.failures
+        row.recovered_same_call = incidents.recovered_same_call
+        row.recovered_worked_round = incidents.recovered_worked_round
+        row.unrecovered = incidents.failures - incidents.recoveries
 
 
 METRICS = (
@@ -220,7 +228,9 @@ _HANDLERS: dict[str, Callable[[_Count, Any], None]] = {
 
 def report_on(imported: Imported, policy: str, present: Presence = "recorded") -> RunReport:
     """One run under one policy. Raises `ValueError` for an unknown policy."""
+    from tui_agent.core.projections.incidents import Incidents
     from tui_agent.core.projections.metrics import Metrics
+    from tui_agent.core.recovery.policy import preset
     from tui_agent.formats.importers.load import judge
 
     operator = None if present == "recorded" else present == "present"
@@ -233,12 +243,14 @@ def report_on(imported: Imported, policy: str, present: Presence = "recorded") -
         reward=imported.reward,
     )
     count, metrics, totals = _Count(row), Metrics(), list[Metrics]()
+    incidents = Incidents(search_results=preset(policy).search_results)
     for event in judge(imported, policy, operator_present=operator).events:
         if event.__dict__["type"] == "run_started":
             totals.append(metrics)
         count.take(event)
         metrics = metrics.apply(event)
-    count.close([*totals, metrics])
+        incidents = incidents.apply(event)
+    count.close([*totals, metrics], incidents)
     return row
 
 

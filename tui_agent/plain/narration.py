@@ -213,7 +213,7 @@ class Narration:
         recovered = state.metrics.incidents.recovered
         for place in range(min(self._recovered, len(recovered)), len(recovered)):
             incident = recovered[place]
-            if incident.recovery is not None:
+            if incident.recovery is not None and incident.recovery.why != "not_needed":
                 helped = {"answer": ", after your answer", "note": ", after a note"}.get(
                     incident.helped_by, ""
                 )

@@ -1,14 +1,13 @@
 """Incidents: what failed, the course it took, and how it was recovered.
 
 A failure opens an incident or goes on with one: that of its call, of the replies' form, or of the model. A call's
-incident is recovered when the same call succeeds later, or when another call of the same tool for the same target (a
-path, a command's first word) does; those of the form and of the model by the next proper reply. An answer alone
-recovers nothing.
+incident is recovered when the same call succeeds later, or when another one makes it good (see `call_subject`); those
+of the form and of the model by the next proper reply. An answer alone recovers nothing, but it ends the guesses at a
+name after which the run found elsewhere what it looked for.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,6 +15,15 @@ from typing import Any, Literal
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
+from tui_agent.core.projections.call_subject import (
+    NOTHING,
+    Relation,
+    Subject,
+    clears_nothing,
+    ends_guess,
+    relation,
+    subject_of,
+)
 from tui_agent.core.recovery.iteration import FORM_ERRORS, found_nothing
 from tui_agent.core.recovery.signature import call_key, failure_signature, normalise
 
@@ -25,8 +33,8 @@ FORM, MODEL = "form", "model"
 COURSE = 12
 """Failures of one incident that are kept, the newest."""
 
-_TARGETS = ("path", "file_path", "filename", "file", "pattern", "url", "query")
-_WORD = re.compile(r"(?:cd\s+\S+\s*(?:&&|;)\s*)?(?:\w+=\S*\s+)*([^\s;&|]+)")
+_COMPARED = 50
+"""Open incidents that a success is compared with, the newest."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,7 @@ class Attempt:
     at: float
     iteration: int
     message: str
+    hint: str = ""
     level: events.Level | None = None
     """The verdict on its iteration."""
     rule: str = ""
@@ -57,6 +66,7 @@ class Recovery:
     tries: int
     tool: str = ""
     input: Mapping[str, Any] = field(default_factory=dict)
+    why: Relation = "same_call"
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,9 @@ class Incident:
     tool: str = ""
     input: Mapping[str, Any] = field(default_factory=dict)
     target: str = ""
+    subject: Subject = NOTHING
+    found_elsewhere: bool = False
+    """It was a guess at a name, and a later call found what there is."""
     times: int = 0
     same: int = 0
     signature: str = ""
@@ -81,6 +94,12 @@ class Incident:
     def newest(self) -> Attempt:
         """The failure that happened last."""
         return self.course[-1]
+
+    @property
+    def error(self) -> str:
+        """What the newest failure says, with its hint."""
+        newest = self.newest
+        return f"{newest.message}\n{newest.hint}" if newest.hint else newest.message
 
     @property
     def helped_by(self) -> Literal["", "answer", "note"]:
@@ -145,21 +164,19 @@ class Incidents:
             times=incident.times + 1,
             same=same,
             signature=signature,
+            found_elsewhere=False,
             course=(*incident.course, attempt)[-COURSE:],
         )
         rest = {key: other for key, other in self.open.items() if key != incident.key}
         return evolve(self, open={**rest, incident.key: grown}, failures=self.failures + 1, **changes)
 
-    def _recovered(
-        self, event: events.Event, found: Mapping[str, Incident], key: str = "", **by: Any
-    ) -> Incidents:
-        """Close the incidents of `found`. `key` is that of the call that succeeded, `by` its tool and input."""
+    def _recovered(self, event: events.Event, found: Mapping[str, Relation], **by: Any) -> Incidents:
+        """Close the incidents of `found`, each in its way. `by`: tool and input of the call that succeeded."""
         log, same, round_ = self.recovered, self.recovered_same_call, self.recovered_worked_round
-        for other, incident in found.items():
-            how: Literal["same_call", "worked_round"] = (
-                "worked_round" if key and other != key else "same_call"
-            )
-            recovery = Recovery(event.seq, event.at, self.iteration, how, incident.times + 1, **by)
+        for key, why in found.items():
+            incident = self.open[key]
+            how: Literal["same_call", "worked_round"] = "same_call" if why == "same_call" else "worked_round"
+            recovery = Recovery(event.seq, event.at, self.iteration, how, incident.times + 1, why=why, **by)
             log = log.append(evolve(incident, recovery=recovery))
             same += incident.times if how == "same_call" else 0
             round_ += incident.times if how == "worked_round" else 0
@@ -177,19 +194,6 @@ class Incidents:
     def _newest_of(self, iteration: int) -> dict[str, Incident]:
         """Open incidents that failed in this iteration."""
         return {key: found for key, found in self.open.items() if found.newest.iteration == iteration}
-
-
-def target_of(arguments: Mapping[str, Any]) -> str:
-    """What a call is about: its path, pattern or address, or the first word of its command."""
-    command = arguments.get("command", arguments.get("cmd"))
-    if isinstance(command, str):
-        match = _WORD.match(command.strip())
-        return match.group(1) if match else ""
-    for name in _TARGETS:
-        value = arguments.get(name)
-        if isinstance(value, str):
-            return value
-    return ""
 
 
 def _iteration_started(incidents: Incidents, event: events.IterationStarted) -> Incidents:
@@ -235,21 +239,35 @@ def _tool_failed(incidents: Incidents, event: events.ToolFailed) -> Incidents:
     if event.failure.kind in FORM_ERRORS:
         return _reply_failed(incidents, event, event.failure)
     key = _key(event)
-    incident = incidents.open.get(key) or Incident(key, event.tool, event.input, target_of(event.input))
-    attempt = _attempt(incidents, event, event.failure.message)
+    incident = incidents.open.get(key)
+    if incident is None:
+        subject = subject_of(event.tool, event.input)
+        incident = Incident(key, event.tool, event.input, subject.word, subject)
+    attempt = evolve(_attempt(incidents, event, event.failure.message), hint=event.failure.hint)
     return incidents._failed(incident, attempt, failure_signature(event.failure))
 
 
 def _tool_succeeded(incidents: Incidents, event: events.ToolResult) -> Incidents:
     if not incidents.open:
         return incidents
-    key, target = _key(event), target_of(event.input)
-    found = {
-        other: incident
-        for other, incident in incidents.open.items()
-        if other == key or (target and (incident.tool, incident.target) == (event.tool, target))
-    }
-    return incidents._recovered(event, found, key, tool=event.tool, input=event.input) if found else incidents
+    key, subject = _key(event), subject_of(event.tool, event.input)
+    found: dict[str, Relation] = {}
+    guesses: dict[str, Incident] = {}
+    for other in list(incidents.open)[-_COMPARED:]:
+        incident = incidents.open[other]
+        if not incident.tool or other == FORM:
+            continue
+        why: Relation = (
+            "same_call"
+            if other == key
+            else relation(incident.tool, incident.subject, incident.error, event.tool, subject)
+        )
+        if why:
+            found[other] = why
+        elif not incident.found_elsewhere and ends_guess(incident.subject, incident.error, subject):
+            guesses[other] = evolve(incident, found_elsewhere=True)
+    incidents = incidents._changed(guesses)
+    return incidents._recovered(event, found, tool=event.tool, input=event.input) if found else incidents
 
 
 def _tool_refused(incidents: Incidents, event: events.ToolRefused) -> Incidents:
@@ -260,10 +278,21 @@ def _tool_refused(incidents: Incidents, event: events.ToolRefused) -> Incidents:
 
 
 def _iteration_finished(incidents: Incidents, event: events.IterationFinished) -> Incidents:
-    found = {key: incidents.open[key] for key in (FORM, MODEL) if key in incidents.open}
+    found: dict[str, Relation] = {key: "same_call" for key in (FORM, MODEL) if key in incidents.open}
     if found and incidents._reply == "proper":
         incidents = incidents._recovered(event, found)
     return evolve(incidents, _reply="none") if incidents._reply != "none" else incidents
+
+
+def _run_finished(incidents: Incidents, event: events.RunFinished) -> Incidents:
+    if event.outcome is not events.Outcome.ANSWERED:
+        return incidents
+    found: dict[str, Relation] = {
+        key: "not_needed"
+        for key, incident in incidents.open.items()
+        if incident.found_elsewhere or clears_nothing(incident.subject, incident.error)
+    }
+    return incidents._recovered(event, found) if found else incidents
 
 
 def _verdict_reached(incidents: Incidents, event: events.VerdictReached) -> Incidents:
@@ -323,6 +352,7 @@ _HANDLERS: dict[type[events.Event], Callable[[Incidents, Any], Incidents]] = {
     events.ToolFailed: _tool_failed,
     events.ToolRefused: _tool_refused,
     events.IterationFinished: _iteration_finished,
+    events.RunFinished: _run_finished,
     events.VerdictReached: _verdict_reached,
     events.NotePrepared: _note_prepared,
     events.EscalationRaised: _escalation_raised,

@@ -53,6 +53,8 @@ class Timeline:
         """
         timeline = self if no_match else self._with(event, began)
         for incident in recovered:
+            if incident.recovery is not None and incident.recovery.why == "not_needed":
+                continue  # nothing happened to it: the run only did without
             line = TimelineLine(
                 event.seq, event.at, self.iteration, "recovered", _recovered(incident), began=began
             )
