@@ -23,6 +23,7 @@ from tui_agent.models.faults import fault_from, made
 from tui_agent.models.images import refuses_images, with_images
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 from tui_agent.models.raw_chunks import RawChunks
+from tui_agent.models.usage import figures
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -357,7 +358,7 @@ class _Call:
     def take_whole(self, response: Any) -> None:
         """A reply that was not streamed."""
         usage = getattr(response, "usage", None)
-        self.raw.usage = {} if usage is None else usage.model_dump(exclude_none=True)
+        self.raw.usage = figures(usage)
         choices = getattr(response, "choices", None)
         if choices:
             self.raw.with_choices = True

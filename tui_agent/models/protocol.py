@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tui_agent.config.profiles import ModelParameters, PromptCaching
 from tui_agent.core.events import Carried, Fault, ToolCall
+from tui_agent.models.usage import TokenCount, Usd
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -61,13 +62,13 @@ class Reply(BaseModel):
     finish_reason: str = ""
     """`length`, whatever the provider calls it, where the reply was cut by a limit; else as the provider says."""
     model: str = ""
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
+    prompt_tokens: TokenCount = None
+    completion_tokens: TokenCount = None
+    cached_tokens: TokenCount = None
     """How many of the prompt's tokens were read from the provider's cache."""
-    cache_write_tokens: int | None = None
+    cache_write_tokens: TokenCount = None
     """How many of them were written to it."""
-    cost: float | None = None
+    cost: Usd = None
     carried: Carried | None = None
     """What the provider wants back with this reply."""
     left_out: tuple[str, ...] = ()

@@ -6,8 +6,10 @@ seen, and usage and end are unknown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
+
+from tui_agent.models.usage import figures, is_sound
 
 
 class RawChunks:
@@ -80,12 +82,17 @@ class RawChunks:
             self.with_choices = True
         usage = _of(chunk, "usage")
         if usage is not None:
-            found = usage if isinstance(usage, Mapping) else usage.model_dump(exclude_none=True)
-            for name, value in found.items():
+            for name, value in figures(usage).items():
                 # Providers that report as they go on repeat or raise their numbers.
                 known = self.usage.get(name)
                 both = isinstance(value, int) and isinstance(known, int)
                 self.usage[name] = max(value, known) if both else value
+            if not is_sound(usage):
+                # litellm takes such a reply for broken.
+                if isinstance(chunk, MutableMapping):
+                    chunk["usage"] = None
+                else:
+                    chunk.usage = None
 
 
 class _Refusals:

@@ -9,20 +9,44 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tui_agent import __version__
 from tui_agent.store.errors import SessionError
 from tui_agent.store.summary import Passage, SessionRow
+
+T = TypeVar("T")
 
 INDEX_NAME = "index.sqlite3"
 _LONGEST_PASSAGE = 20_000
 _COLUMNS = tuple(column.name for column in fields(SessionRow))
 _VERSION = zlib.crc32(f"{__version__} {_COLUMNS}".encode()) >> 1
 """Of the tables, as SQLite holds it: each release, and each change of `SessionRow`, makes the file anew."""
+_KINDS = tuple(
+    {"str": (str,), "int": (int,), "float": (int, float)}.get(str(column.type), (int, float, type(None)))
+    for column in fields(SessionRow)
+)
+_TABLES = ("sessions", "places", "passages")
+_LARGEST = 2**63 - 1
+_NOT_THE_FILE = tuple(
+    f"SQLITE_{why}"
+    for why in (
+        "BUSY",
+        "LOCKED",
+        "FULL",
+        "READONLY",
+        "IOERR",
+        "CANTOPEN",
+        "NOMEM",
+        "PERM",
+        "AUTH",
+        "INTERRUPT",
+    )
+)
+"""How the names of faults begin for which the file is not to blame."""
 _SELECT = " ".join(("SELECT", ", ".join(_COLUMNS), "FROM sessions"))
 _INSERT = " ".join(
     ("INSERT INTO sessions", f"({', '.join(_COLUMNS)})", "VALUES", f"({', '.join('?' for _ in _COLUMNS)})")
@@ -57,28 +81,29 @@ class SessionIndex:
 
     def rows(self) -> list[SessionRow]:
         """All rows, the one that changed last first."""
-        with self._connected() as database:
-            found = database.execute(_SELECT + " ORDER BY ended_at DESC, id DESC")
-            return [SessionRow(*row) for row in found]
+        found = self._do(lambda database: database.execute(_SELECT).fetchall())
+        rows = [SessionRow(*row) for row in found if _is_sound(row)]
+        return sorted(rows, key=lambda row: (row.ended_at, row.id), reverse=True)
 
     def row(self, session_id: str) -> SessionRow | None:
         """One row, if there is one."""
-        with self._connected() as database:
-            found = database.execute(_SELECT + " WHERE id = ?", (session_id,)).fetchone()
-        return None if found is None else SessionRow(*found)
+        found = self._do(
+            lambda database: database.execute(_SELECT + " WHERE id = ?", (session_id,)).fetchone()
+        )
+        return SessionRow(*found) if found is not None and _is_sound(found) else None
 
     def known(self) -> dict[str, tuple[int, int]]:
-        """Size and time of change of each session's journal as it was indexed."""
-        with self._connected() as database:
-            found = database.execute("SELECT id, size, changed_ns FROM sessions")
-            return {session_id: (size, changed) for session_id, size, changed in found}
+        """Size and time of change of each session's journal as it was indexed; rows that are damaged are not known."""
+        return {row.id: (row.size, row.changed_ns) for row in self.rows()}
 
     def put(self, summaries: Iterable[tuple[SessionRow, list[Passage]]]) -> None:
         """Add or replace sessions."""
-        with self._connected() as database:
-            for row, passages in summaries:
+        sessions = list(summaries)
+
+        def write(database: sqlite3.Connection) -> None:
+            for row, passages in sessions:
                 _forget(database, row.id)
-                database.execute(_INSERT, tuple(getattr(row, name) for name in _COLUMNS))
+                database.execute(_INSERT, tuple(_storable(getattr(row, name)) for name in _COLUMNS))
                 for passage in passages:
                     place = database.execute(
                         "INSERT INTO places (session_id, seq, role) VALUES (?, ?, ?)",
@@ -88,22 +113,24 @@ class SessionIndex:
                         "INSERT INTO passages (rowid, text) VALUES (?, ?)", (place, _plain(passage.text))
                     )
 
+        self._do(write)
+
     def drop(self, session_ids: Iterable[str]) -> None:
         """Remove sessions."""
-        with self._connected() as database:
-            for session_id in session_ids:
+        names = list(session_ids)
+
+        def write(database: sqlite3.Connection) -> None:
+            for session_id in names:
                 _forget(database, session_id)
+
+        self._do(write)
 
     def search(self, words: str, limit: int = 50) -> list[Hit]:
         """Places that hold all `words` (the last may be unfinished), the best first; none for no words."""
         quoted = _query(words)
         if not quoted:
             return []
-        with self._connected() as database:
-            found = database.execute(
-                f"{_HITS} ORDER BY passages.rank LIMIT ?", (_OPEN, _CLOSE, quoted, limit)
-            ).fetchall()
-        return [_as_hit(row) for row in found]
+        return [_as_hit(row) for row in self._places(quoted, limit)]
 
     def found(self, words: str, limit: int = 200) -> list[Hit]:
         """The best place of each session in which a place holds all `words`, the best first."""
@@ -111,16 +138,28 @@ class SessionIndex:
         if not quoted:
             return []
         best: dict[str, Hit] = {}
-        with self._connected() as database:
-            places = database.execute(
-                f"{_HITS} ORDER BY passages.rank LIMIT ?", (_OPEN, _CLOSE, quoted, _MOST_PLACES)
-            )
-            for row in places:
-                if row[0] not in best:
-                    best[row[0]] = _as_hit(row)
-                if len(best) == limit:
-                    break
+        for row in self._places(quoted, _MOST_PLACES):
+            if row[0] not in best:
+                best[row[0]] = _as_hit(row)
+            if len(best) == limit:
+                break
         return list(best.values())
+
+    def _places(self, quoted: str, limit: int) -> list[Any]:
+        query = f"{_HITS} ORDER BY passages.rank LIMIT ?"
+        return self._do(lambda database: database.execute(query, (_OPEN, _CLOSE, quoted, limit)).fetchall())
+
+    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Carry out one transaction. A file that is damaged is made anew, and filled by the next `known`."""
+        try:
+            with self._connected() as database:
+                return work(database)
+        except SessionError as failed:
+            if not _is_damage(failed.__cause__):
+                raise
+        self._delete()
+        with self._connected() as database:
+            return work(database)
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -147,9 +186,12 @@ class SessionIndex:
             self._memory = _prepared(sqlite3.connect(":memory:", check_same_thread=False))
             return self._memory
         except sqlite3.DatabaseError:
-            for name in (INDEX_NAME, f"{INDEX_NAME}-wal", f"{INDEX_NAME}-shm"):
-                self.path.with_name(name).unlink(missing_ok=True)
+            self._delete()
             return self._connect()
+
+    def _delete(self) -> None:
+        for name in (INDEX_NAME, f"{INDEX_NAME}-wal", f"{INDEX_NAME}-shm"):
+            self.path.with_name(name).unlink(missing_ok=True)
 
     def _connect(self) -> sqlite3.Connection:
         # SQLite gives a new file the umask's mode, and the files beside it the mode of the file.
@@ -170,7 +212,7 @@ def _prepared(database: sqlite3.Connection) -> sqlite3.Connection:
         with database:
             database.execute("BEGIN IMMEDIATE")
             if not _current(database):
-                for table in ("sessions", "places", "passages"):
+                for table in _TABLES:
                     database.execute(f"DROP TABLE IF EXISTS {table}")
                 columns = ", ".join(f"{name} PRIMARY KEY" if name == "id" else name for name in _COLUMNS)
                 database.execute(f"CREATE TABLE sessions ({columns}) WITHOUT ROWID")
@@ -190,7 +232,37 @@ def _current(database: sqlite3.Connection) -> bool:
     """Whether the tables are ours: by the version, and by their columns, which somebody else may have changed."""
     if database.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
         return False
+    there = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not there.issuperset(_TABLES):
+        return False
     return tuple(row[1] for row in database.execute("PRAGMA table_info(sessions)")) == _COLUMNS
+
+
+def _is_damage(fault: BaseException | None) -> bool:
+    """Whether the file is to blame, and not the disk, a lock or the permissions."""
+    if not isinstance(fault, sqlite3.Error):
+        return False
+    name = getattr(fault, "sqlite_errorname", "")
+    return not name.startswith(_NOT_THE_FILE)
+
+
+def _is_sound(row: tuple[Any, ...]) -> bool:
+    """Whether the columns hold what a `SessionRow` is made of."""
+    return all(
+        isinstance(value, kinds) and not isinstance(value, bool)
+        for value, kinds in zip(row, _KINDS, strict=True)
+    )
+
+
+def _storable(value: Any) -> Any:
+    """A value as SQLite can hold it: whole numbers of 64 bits, texts without half characters."""
+    if isinstance(value, int):
+        return max(-_LARGEST, min(value, _LARGEST))
+    return _plain_text(value) if isinstance(value, str) else value
+
+
+def _plain_text(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _forget(database: sqlite3.Connection, session_id: str) -> None:
@@ -213,7 +285,7 @@ def _as_hit(row: tuple[str, str, int, str, str]) -> Hit:
 
 
 def _plain(text: str) -> str:
-    return text[:_LONGEST_PASSAGE].replace(_OPEN, " ").replace(_CLOSE, " ").replace("\0", " ")
+    return _plain_text(text[:_LONGEST_PASSAGE]).replace(_OPEN, " ").replace(_CLOSE, " ").replace("\0", " ")
 
 
 def _spans(marked: str) -> tuple[str, tuple[tuple[int, int], ...]]:
