@@ -89,7 +89,7 @@ async def test_a_run_is_answered_and_listed_whatever_usage_the_server_claims(
         (float("nan"), None),
         (float("inf"), None),
         (None, None),
-    ],  # fmt: skip
+    ],
 )
 def test_a_count_that_is_none_is_not_known(given: Any, kept: int | None) -> None:
     assert Reply.model_validate({"prompt_tokens": given, "completion_tokens": given}).prompt_tokens == kept
@@ -106,7 +106,7 @@ def test_a_count_that_is_none_is_not_known(given: Any, kept: int | None) -> None
         ("1", None),
         (True, None),
         (10**400, None),
-    ],  # fmt: skip
+    ],
 )
 def test_a_cost_that_is_none_is_not_known(given: Any, kept: float | None) -> None:
     assert Reply.model_validate({"cost": given}).cost == kept
