@@ -206,7 +206,7 @@ SEARCHES: list[tuple[str, str, str, str]] = [
     ("bracket", "[ -f a ]", "exit code 1", "continue"),
     ("git diff", "git diff --exit-code", "exit code 1", "continue"),
     ("grep with an error", "grep needle a", "exit code 2\ngrep: a: No such file or directory", "guide"),
-    ("another program", "pytest -q", "exit code 1", "guide"),
+    ("another program", "./deploy", "exit code 1", "guide"),
 ]
 
 

@@ -118,10 +118,10 @@ def explain(replay: Replay, seq: int, call_id: str = "") -> Why:
     succeeded = isinstance(event, events.ToolSucceeded)
     message = _message(event) or ("" if incident is None or succeeded else incident.newest.message)
     verdict = _verdict(replay, seq, end)
-    answered = after.metrics.incidents.no_match(event)
+    answered = after.metrics.incidents.answer(event)
     rule = getattr(event, "rule", "") or ("" if verdict is None else verdict.rule)
     if answered:
-        rule = Rule.FAILURE_NO_MATCH.value
+        rule = (Rule.FAILURE_NO_MATCH if answered == "no_match" else Rule.FAILURE_FINDINGS).value
     judged = after if verdict is None else replay.state_at(verdict.seq)
     last = _run_end(replay, seq)
     now = replay.state_at(last) if not replay.reached or replay.reached >= last else after

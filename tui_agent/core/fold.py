@@ -28,17 +28,17 @@ def apply(state: RunState, event: events.Event) -> RunState:
         return evolve(state, seq=event.seq, at=event.at, conversation=conversation)
     attempt = _attempt(state, event) if kind in _OF_A_CALL else 1
     metrics = state.metrics.apply(event)
-    no_match = metrics.incidents.no_match(event)
+    answer = metrics.incidents.answer(event)
     before, after = state.metrics.incidents.recovered, metrics.incidents.recovered
     recovered = after.tail(len(before)) if len(after) > len(before) else ()
     changes: dict[str, Any] = {
         "seq": event.seq,
         "at": event.at,
-        "conversation": state.conversation.apply(event, Surroundings(attempt, recovered, metrics, no_match)),
+        "conversation": state.conversation.apply(event, Surroundings(attempt, recovered, metrics, answer)),
         "history": state.history.apply(event),
         "recovery": state.recovery.apply(event),
         "metrics": metrics,
-        "timeline": state.timeline.apply(event, recovered, no_match, metrics.began(event.at)),
+        "timeline": state.timeline.apply(event, recovered, bool(answer), metrics.began(event.at)),
         "background": state.background.apply(event),
     }
     handler = _HANDLERS.get(kind)

@@ -315,7 +315,7 @@ class Replay:
         return skipped
 
     def _collect(self, number: int, kind: str, event: Event, state: RunState) -> None:
-        stop = None if state.metrics.incidents.no_match(event) else _STOPS.get(kind)
+        stop = None if state.metrics.incidents.answer(event) else _STOPS.get(kind)
         if stop is not None:
             self._found.stops[stop].append(number)
         elif isinstance(event, VerdictReached) and event.level is not Level.CONTINUE:

@@ -233,7 +233,7 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
             return written
         lines = draw_text(entry.reason or unwrapped(entry.content), width, 3, context.expanded, style="muted")
         return [*written, *with_rule(lines, entry.rule, width)]
-    if state == "failed":
+    if state in ("failed", "found"):
         message = unwrapped(entry.content) or (entry.failure.message if entry.failure else "")
         style = "" if _loud(entry, context) else "muted"
         at_end = tool == "bash"

@@ -30,6 +30,7 @@ CALL_STATES: dict[str, Sign] = {
     "waiting": Sign("?", "waiting for you", "operator"),
     "running": Sign(SPINNER[0], "running", "accent"),
     "succeeded": Sign("✓", "", "ok"),
+    "found": Sign("!", "findings", "warn"),
     "failed": Sign("✗", "failed", "error"),
     "denied": Sign("⊘", "denied", "blocked"),
     "blocked": Sign("⊘", "blocked", "blocked"),

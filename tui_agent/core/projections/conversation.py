@@ -35,6 +35,7 @@ from tui_agent.core.projections.incidents import Incident
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.plan import UPDATE_PLAN, Plan, plan_of
 from tui_agent.core.recovery.forge_note import ANALYZE
+from tui_agent.core.recovery.iteration import Answer
 
 PROGRESS_TAIL = 4_000
 """Characters of a running command's output that stay on screen."""
@@ -44,13 +45,13 @@ class Surroundings(NamedTuple):
     """What an event's entry takes from the other projections.
 
     `attempt`: the attempts ledger's count for the call; `recovered`: the incidents that the event ended; `metrics`:
-    those after the event; `no_match`: the result only says that nothing was found.
+    those after the event; `answer`: what the result's exit code says, where it is no failure.
     """
 
     attempt: int = 1
     recovered: Sequence[Incident] = ()
     metrics: Metrics = Metrics()
-    no_match: bool = False
+    answer: Answer = ""
 
 
 ALONE = Surroundings()
@@ -396,6 +397,13 @@ def _tool_progress(conversation: Conversation, event: events.ToolProgress, _: Su
     return conversation._with_call(event.call_id, progress=(call.progress + event.text)[-PROGRESS_TAIL:])
 
 
+_ANSWERED: dict[Answer, CallState] = {
+    "": CallState.FAILED,
+    "no_match": CallState.SUCCEEDED,
+    "findings": CallState.FOUND,
+}
+
+
 def _tool_ended(conversation: Conversation, event: events.ToolResult, around: Surroundings) -> Conversation:
     changes: dict[str, Any] = {
         "content": event.content,
@@ -414,7 +422,7 @@ def _tool_ended(conversation: Conversation, event: events.ToolResult, around: Su
             changes |= {"state": CallState.SUCCEEDED, "recovered": tuple(around.recovered)}
         case events.ToolFailed():
             changes |= {"failure": event.failure, "output_file": event.output_file}
-            changes["state"] = CallState.SUCCEEDED if around.no_match else CallState.FAILED
+            changes["state"] = _ANSWERED[around.answer]
             changes["recovered"] = tuple(around.recovered)
         case events.ToolRefused():
             changes["state"] = CallState.DENIED if event.refusal == "denied" else CallState.BLOCKED

@@ -63,12 +63,13 @@ class ReplyEntry(Entry):
 
 
 class CallState(StrEnum):
-    """How far a call is. The last five are final."""
+    """How far a call is. The last six are final."""
 
     REQUESTED = "requested"
     WAITING = "waiting"
     RUNNING = "running"
     SUCCEEDED = "succeeded"
+    FOUND = "found"
     FAILED = "failed"
     DENIED = "denied"
     BLOCKED = "blocked"

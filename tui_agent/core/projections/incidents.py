@@ -24,7 +24,8 @@ from tui_agent.core.projections.call_subject import (
     relation,
     subject_of,
 )
-from tui_agent.core.recovery.iteration import FORM_ERRORS, found_nothing
+from tui_agent.core.recovery.iteration import FORM_ERRORS, Answer, answer_by_code
+from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy
 from tui_agent.core.recovery.signature import call_key, failure_signature, normalise
 
 FORM, MODEL = "form", "model"
@@ -117,8 +118,8 @@ class Incidents:
     failures: int = 0
     recovered_same_call: int = 0
     recovered_worked_round: int = 0
-    search_results: bool = False
-    """The policy takes a search that finds nothing as a result."""
+    policy: RecoveryPolicy = PRESETS["forge"]
+    """It says which exit codes are results and no failures."""
     iteration: int = 0
     _reply: Literal["none", "proper", "broken"] = "none"
     """The open iteration's reply; broken: it cannot be executed or taken as an answer."""
@@ -150,12 +151,12 @@ class Incidents:
         return self if handler is None else handler(self, event)
 
     def counts(self, event: events.ToolFailed) -> bool:
-        """Whether this result is a failure: neither cancelled nor a search that found nothing."""
-        return event.failure.kind is not events.FailureKind.CANCELLED and not self.no_match(event)
+        """Whether this result is a failure: neither cancelled nor an answer by its exit code."""
+        return event.failure.kind is not events.FailureKind.CANCELLED and not self.answer(event)
 
-    def no_match(self, event: events.Event) -> bool:
-        """Whether this is the result of a search that found nothing, or of a comparison: an answer, no failure."""
-        return type(event) is events.ToolFailed and self.search_results and found_nothing(event)
+    def answer(self, event: events.Event) -> Answer:
+        """What the event's exit code says where it is no failure: a search without a match, findings of a program."""
+        return answer_by_code(event, self.policy) if type(event) is events.ToolFailed else ""
 
     def _failed(self, incident: Incident, attempt: Attempt, signature: str, **changes: Any) -> Incidents:
         same = incident.same + 1 if signature == incident.signature else 1

@@ -180,7 +180,7 @@ def _run_started(metrics: Metrics, event: events.RunStarted) -> Metrics:
         session_usage=metrics.session_usage,
         session_seconds=before,
         session_worked=metrics.session_worked,
-        incidents=Incidents(search_results=policy.search_results),
+        incidents=Incidents(policy=policy),
     )
 
 

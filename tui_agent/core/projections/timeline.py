@@ -45,13 +45,13 @@ class Timeline:
         self,
         event: events.Event,
         recovered: Sequence[Incident] = (),
-        no_match: bool = False,
+        answered: bool = False,
         began: float = 0.0,
     ) -> Timeline:
-        """Fold one event, which ended the incidents in `recovered`. `no_match`: it is no failure; `began`: when its run
-        did.
+        """Fold one event, which ended the incidents in `recovered`. `answered`: it is no failure, but an answer;
+        `began`: when its run did.
         """
-        timeline = self if no_match else self._with(event, began)
+        timeline = self if answered else self._with(event, began)
         for incident in recovered:
             if incident.recovery is not None and incident.recovery.why == "not_needed":
                 continue  # nothing happened to it: the run only did without

@@ -24,6 +24,7 @@ from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy, policy_of_ru
 from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import call_key
+from tui_agent.core.recovery.standing_findings import StandingFindings
 from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.core.recovery.stuck import Sighting, StuckPatterns
 from tui_agent.core.recovery.tool_breaker import BreakerPhase, ToolBreakers
@@ -68,6 +69,7 @@ class RecoveryState:
     faults: ModelFaults = field(default_factory=ModelFaults)
     stuck: StuckPatterns = field(default_factory=StuckPatterns)
     breakers: ToolBreakers = field(default_factory=ToolBreakers)
+    findings: StandingFindings = field(default_factory=StandingFindings)
     pending: tuple[CallResult, ...] = ()
     """Results of the open iteration, in the order in which they came."""
     reply: events.ReplyFinished | None = None
@@ -256,9 +258,10 @@ def was_cut(reply: events.ReplyFinished | None) -> bool:
 
 def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -> RecoveryState:
     policy = state.policy
+    findings, results = state.findings.judge(state.pending)
     last = close(
         event.iteration,
-        state.pending,
+        results,
         state.rejected,
         seq=event.seq,
         at=event.at,
@@ -276,6 +279,7 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
         rejected=None,
         reply=None,
         last=last,
+        findings=findings,
         failed_since_success=failed_since_success,
         ring=state.ring.apply(last, policy, state.tools),
         attempts=state.attempts.apply(last, policy),

@@ -10,10 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tui_agent.core import events
 from tui_agent.core.recovery.error_shape import GAP, error_shape
+from tui_agent.core.recovery.findings import found_by
 from tui_agent.core.recovery.no_match import finds_nothing
 from tui_agent.core.recovery.signature import call_key
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tui_agent.core.recovery.policy import RecoveryPolicy
+
+
+Answer = Literal["", "no_match", "findings"]
+"""What an exit code that is not 0 says where it is no failure: nothing was found, or something was."""
 
 
 class Status(StrEnum):
@@ -72,11 +77,25 @@ class CallResult:
     seq: int
     did_nothing: bool = False
     """It succeeded without doing any work (`failure.no_work`)."""
+    finding: events.Failure | None = None
+    """What the tool reported as a failure, where the exit code says that a program found something
+    (`failure.findings`); it is in `failure` too once it repeats with nothing changed in between."""
 
     @property
     def worked(self) -> bool:
         """It succeeded, and that means something."""
         return self.status is Status.SUCCEEDED and not self.did_nothing
+
+    @property
+    def passed(self) -> bool:
+        """It ended well by the tool's own word: findings are a result, but none that passed."""
+        return self.status is Status.SUCCEEDED and self.finding is None
+
+    @property
+    def outcome(self) -> str:
+        """What came out, to be compared: the result, or the error's own text."""
+        failed = self.failure or self.finding
+        return self.content if failed is None else failed.message
 
 
 @dataclass(frozen=True)
@@ -117,9 +136,11 @@ class Iteration:
 
 def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResult:
     """What became of a call, by its result event. A search that found nothing has succeeded (`failure.no_match`), and
-    what was cancelled because a sibling failed has not failed (`failure.sibling`).
+    what was cancelled because a sibling failed has not failed (`failure.sibling`), and what a program found is a result
+    (`failure.findings`).
     """
     status, failure, changed, did_nothing = Status.SUCCEEDED, None, False, False
+    finding: events.Failure | None = None
     match event:
         case events.ToolSucceeded():
             changed = bool(event.changed)
@@ -127,7 +148,10 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
         case events.ToolFailed() if event.failure.kind is events.FailureKind.CANCELLED:
             status = Status.CANCELLED
         case events.ToolFailed():
-            if not (policy.search_results and found_nothing(event)):
+            answer = answer_by_code(event, policy)
+            if answer == "findings":
+                finding = event.failure
+            elif not answer:
                 status, failure = Status.FAILED, event.failure
         case events.ToolRefused():
             status = Status(event.refusal)
@@ -145,6 +169,7 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
         changed,
         event.seq,
         did_nothing,
+        finding,
     )
 
 
@@ -156,14 +181,32 @@ def did_work(event: events.ToolSucceeded) -> bool:
     return event.tool not in _WRITERS or not event.files or bool(event.changed)
 
 
+def answer_by_code(event: events.ToolFailed, policy: RecoveryPolicy) -> Answer:
+    """What the exit code says where it is no failure; "" where it is one."""
+    if policy.search_results and found_nothing(event):
+        return "no_match"
+    return "findings" if findings_of(event, policy) else ""
+
+
 def found_nothing(event: events.ToolFailed) -> bool:
     """Whether the failure is only a search or comparison without a match."""
+    command = _command_of(event)
+    return command is not None and finds_nothing(command, event.failure.message)
+
+
+def findings_of(event: events.ToolFailed, policy: RecoveryPolicy) -> str:
+    """The program that reported findings by its exit code; "" where the call failed."""
+    command = _command_of(event) if policy.findings else None
+    failure = event.failure
+    if command is None or failure.transient or failure.unknown_effect:
+        return ""
+    return found_by(command, failure.message, policy.finding_codes)
+
+
+def _command_of(event: events.ToolFailed) -> str | None:
     command = event.input.get("command", event.input.get("cmd"))
-    return (
-        event.failure.kind is events.FailureKind.TOOL_EXECUTION
-        and isinstance(command, str)
-        and finds_nothing(command, event.failure.message)
-    )
+    executed = event.failure.kind is events.FailureKind.TOOL_EXECUTION
+    return command if executed and isinstance(command, str) else None
 
 
 def close(

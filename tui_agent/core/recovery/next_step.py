@@ -228,7 +228,7 @@ class NextStep:
 
 
 def _known(result: CallResult) -> Known:
-    text = result.content if result.failure is None else result.failure.message
+    text = result.outcome
     if len(text) > _LONGEST_OUTCOME:
         half = _LONGEST_OUTCOME // 2
         text = f"{text[:half]}…{text[-half:]}"

@@ -11,10 +11,14 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tui_agent.core.recovery.findings import LARGEST_CODE
+
 Count = Annotated[int, Field(ge=1)]
 CountFrom0 = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0)]
+FindingCode = Annotated[int, Field(ge=1, le=LARGEST_CODE)]
+ProgramName = Annotated[str, Field(pattern=r"^[\w.+-]{1,60}( [\w:.+-]{1,60})?$")]
 
 
 class RecoveryPolicy(BaseModel):
@@ -33,6 +37,10 @@ class RecoveryPolicy(BaseModel):
     """A search or comparison that finds nothing (exit code 1 without an error text) is a result, not a failure."""
     work_only: bool = True
     """A success that did no work is none: `finish`, and a write of what the file held already."""
+    findings: bool = True
+    """Exit codes by which test runners, linters and compilers say what they found are results, not failures."""
+    finding_codes: dict[ProgramName, tuple[FindingCode, ...]] = {}
+    """Further programs (`checker`, or `checker lint`) with the exit codes that mean findings."""
     error_prefix: Literal["every_tool", "mute_tools"] = "mute_tools"
     """Whose text that starts with `Error:` is a failure: every tool's (HPD), or of those that cannot say it better."""
     note: Literal["merged", "forge", "gigi", "funnelcanary", "none"] = "merged"
@@ -150,6 +158,7 @@ _OFF: dict[str, Any] = {
     "streak": "off",
     "form": "count",
     "search_results": False,
+    "findings": False,
     "work_only": False,
     "cognition": "off",
     "model_faults": "terminal",

@@ -13,6 +13,7 @@ class Rule(StrEnum):
 
     # What counts as a failure
     FAILURE_NO_MATCH = "failure.no_match"
+    FAILURE_FINDINGS = "failure.findings"
     FAILURE_ERROR_PREFIX = "failure.error_prefix"
     FAILURE_SIBLING = "failure.sibling"
     FAILURE_BATCH = "failure.batch"

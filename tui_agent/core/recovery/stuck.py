@@ -156,13 +156,12 @@ class StuckPatterns:
         )
 
     def _with_call(self, result: CallResult, policy: RecoveryPolicy) -> StuckPatterns:
-        content = result.content if result.failure is None else result.failure.message
         call = Sighting(
             result.key,
             result.tool,
             result.input,
-            result.status is Status.SUCCEEDED,
-            content,
+            result.passed,
+            result.outcome,
             self.epoch,
             self.era,
         )

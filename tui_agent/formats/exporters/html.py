@@ -79,6 +79,7 @@ _KINDS = {
 
 _MARKS = {
     CallState.SUCCEEDED: ("ok", "✓"),
+    CallState.FOUND: ("warn", "!"),
     CallState.FAILED: ("error", "✗"),
     CallState.DENIED: ("warn", "⊘"),
     CallState.BLOCKED: ("blocked", "⊘"),

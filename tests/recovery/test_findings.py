@@ -1,0 +1,130 @@
+"""Findings are results: which programs report by which exit codes, and what stays a failure."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tui_agent.core.recovery.findings import found_by
+
+FOUND = [
+    ("pytest -q tests", 1, "1 failed", "pytest"),
+    ("python -m pytest", 1, "1 failed", "pytest"),
+    ("python3 -bb -W error -m pytest x.py", 1, "1 failed", "pytest"),
+    ("/opt/venv/bin/python3.11 -m pytest", 1, "", "pytest"),
+    ("./.venv/bin/pytest", 1, "", "pytest"),
+    ("PYTHONPATH=. timeout 60 pytest", 1, "", "pytest"),
+    ("cd src && pytest", 1, "", "pytest"),
+    ("cd src; pytest 2>&1", 1, "", "pytest"),
+    ("poetry run pytest", 1, "", "pytest"),
+    ("uv run --with x pytest -q", 1, "", "pytest"),
+    ("coverage run -m pytest", 1, "", "pytest"),
+    ("bash -lc 'cd a && pytest'", 1, "", "pytest"),
+    ("set -o pipefail; pytest | tee log", 1, "1 failed", "pytest"),
+    ("python -m unittest -v", 1, "FAILED (failures=1)", "unittest"),
+    ("pylint src", 30, "", "pylint"),
+    ("mypy --strict", 1, "", "mypy"),
+    ("ruff check .", 1, "", "ruff check"),
+    ("ruff format --check .", 1, "", "ruff format"),
+    ("black --check .", 1, "", "black"),
+    ("npx prettier --check a.ts", 1, "", "prettier"),
+    ("node_modules/.bin/eslint a.js", 1, "", "eslint"),
+    ("npx tsc --noEmit", 2, "a.ts(1,2): error TS2322: x", "tsc"),
+    ("go vet ./...", 1, "", "go vet"),
+    ("cargo +nightly clippy", 101, "", "cargo clippy"),
+    ("cargo nextest run", 100, "", "cargo nextest"),
+    ("gcc-12 -c a.c", 1, "a.c:1:2: error: x", "gcc"),
+    ("javac A.java", 1, "A.java:1: error: x", "javac"),
+    ("bundle exec rspec", 1, "", "rspec"),
+    ("vendor/bin/phpunit", 2, "", "phpunit"),
+    ("ctest --output-on-failure", 8, "", "ctest"),
+    ("stylelint a.css", 2, "", "stylelint"),
+    ("git diff --check", 2, "a:1: trailing whitespace.", "git diff"),
+    ("npm run test -- a", 1, "Tests:       1 failed, 2 total", "npm"),
+    ("./gradlew test", 1, "> There were failing tests. See the report", "gradlew"),
+    ("mvn -q test", 1, "Tests run: 3, Failures: 1, Errors: 0", "mvn"),
+    ("make", 2, "a.c:1:2: error: x\nmake: *** [a.o] Error 1", "make"),
+    ("tests/runtests.py forms", 1, "FAILED (failures=2)", "runtests.py"),
+    ("python manage.py test", 1, "FAILED (errors=2)", "manage.py"),
+    ("python reproduce.py", 1, "The fault is there", "reproduce.py"),
+    ("./test_all.sh", 1, "2 of 3 differ", "test_all.sh"),
+]
+
+
+@pytest.mark.parametrize(("command", "code", "output", "program"), FOUND, ids=[row[0] for row in FOUND])
+def test_a_documented_code_is_the_program_s_report(
+    command: str, code: int, output: str, program: str
+) -> None:
+    assert found_by(command, f"The command failed with exit code {code}.\n{output}") == program
+
+
+FAILED = [
+    ("pytest", 2, "Interrupted: 1 error during collection"),
+    ("pytest", 3, "INTERNALERROR"),
+    ("pytest", 4, "ERROR: not found: x"),
+    ("pytest", 5, "no tests ran in 0.01s"),
+    ("pytest", 127, "bash: pytest: command not found"),
+    ("pytest", 137, ""),
+    ("pytest", 1, "Traceback (most recent call last):\n  File …\nImportError: cannot import name 'main'"),
+    ("python -m pytest", 1, "/usr/bin/python: No module named pytest"),
+    ("python -m unittest a", 1, "ImportError: Failed to import test module: a\nFAILED (errors=1)"),
+    ("python -m unittest", 1, "Ran 0 tests in 0.0s\nOK"),
+    ("pylint a", 1, "a:1:0: F0001: No module named a"),
+    ("pylint a", 32, "usage"),
+    ("mypy", 2, "a.py:1: error: invalid syntax"),
+    ("black a.py", 1, "error: cannot format"),
+    ("npm run lint", 1, "npm error Missing script: lint"),
+    ("npm install", 1, "npm error code ERESOLVE"),
+    ("cargo test", 101, "error: could not find `Cargo.toml` in `/w`"),
+    ("cargo run", 101, "thread 'main' panicked at src/main.rs:2:5"),
+    ("go test ./...", 1, "go: cannot find main module"),
+    ("go vet", 2, "flag provided but not defined"),
+    ("gcc a.c", 1, "gcc: error: a.c: No such file or directory"),
+    ("npx tsc", 1, "error TS18003: No inputs were found"),
+    ("make deploy", 2, "make: *** No rule to make target 'deploy'.  Stop."),
+    ("make", 2, "cp: cannot stat 'x'"),
+    ("python app.py", 1, "Traceback (most recent call last):\nValueError"),
+    (
+        "python test_a.py",
+        1,
+        'Traceback (most recent call last):\n  File "test_a.py", line 1\nSyntaxError: bad',
+    ),
+    ("python test_a.py", 2, "python: can't open file 'test_a.py'"),
+    ("python build.py && pytest", 1, "cannot write"),
+    ("cd nowhere && pytest", 1, "bash: line 1: cd: nowhere: No such file or directory"),
+    ("pytest || exit 1", 1, "no"),
+    ("pytest | tail -3", 1, "no"),
+    ("echo 'pytest", 1, "not closed"),
+    ("rm test_a.py", 1, "rm: cannot remove 'test_a.py': No such file or directory"),
+    ("cat tests/check", 1, "cat: tests/check: No such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("command", "code", "output"), FAILED, ids=[f"{row[0]} {row[1]}" for row in FAILED])
+def test_what_breaks_has_failed(command: str, code: int, output: str) -> None:
+    assert found_by(command, f"The command failed with exit code {code}.\n{output}") == ""
+
+
+def test_a_program_of_ones_own_is_known_by_its_codes() -> None:
+    message = "The command failed with exit code 7.\nx"
+    assert found_by("our check a", message) == ""
+    assert found_by("our check a", message, {"our check": (7,)}) == "our check"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "pytest " * 3_000,
+        "python -m " * 2_000,
+        "npx " * 4_000,
+        "a; " * 5_000 + "pytest",
+        "(" * 5_000,
+        "uv run " * 2_000,
+    ],
+)
+def test_a_hostile_command_takes_little_time(hostile: str) -> None:
+    before = time.perf_counter()
+    found_by(hostile, "exit code 1\n" + hostile * 20)
+    found_by("make", "exit code 1\n" + ("= 1 Tests run: 1 runs, " + hostile) * 50)
+    assert time.perf_counter() - before < 0.5

@@ -1,0 +1,203 @@
+"""Which commands can have set a command line's exit code, and what the code and the output were.
+
+Pure, and bounded in time for any text. It reads our own failure texts and those of recorded runs; what a code means is
+not said here (`no_match`, `findings`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tui_agent.shell_syntax import AndOr, Compound, Group, Script, Simple, UnreadableCommand, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"\A<returncode>\s*(\d{1,5})\s*</returncode>",
+        r"\A(?:error:\s*)?(?:the command failed with )?exit(?:ed with)?[ _](?:code|status):? ?(\d{1,5})\b[.:]?",
+        r"\[?(?:the command completed with |command finished with )?exit code:? (\d{1,5})\.?\]?\s*\Z",
+    )
+)
+"""How recordings and our own shell tool say an exit code: before the output, or in a remark behind it."""
+_FRAME = re.compile(
+    r"^\s*(?:</?(?:output|stdout|stderr|result)>|\(no output\)|output:|stdout:|stderr:|wall time: .*"
+    r"|command failed: .*|return ?code: \d+)\s*?$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HEAD, _TAIL = 4_000, 4_000
+"""Characters of the output that are looked at, at each end."""
+_LONGEST_JSON = 1_000_000
+
+_WRAPPERS = {
+    "timeout": "ksfpv", "nice": "n", "env": "uCS", "nohup": "", "stdbuf": "ioe", "time": "fo", "sudo": "ugpCh",
+    "builtin": "", "exec": "", "ionice": "cnp", "setsid": "", "unbuffer": "",
+}  # fmt: skip
+"""Programs that run the one after them, with the letters of their options that take a value."""
+_SYSTEM_FOLDERS = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
+_SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh"})
+_LOUD = frozenset({
+    "cd", "pushd", "popd", "export", "source", ".", "set", "echo", "printf", "cat", "ls", "head", "tail", "sed",
+    "awk", "cut", "sort", "uniq", "wc", "tr", "nl", "tee", "find", "mkdir", "touch", "cp", "mv", "rm", "chmod",
+    "ln", "pwd", "true", ":", "sleep", "date", "git", "xargs", "basename", "dirname", "unset", "shopt", "ulimit",
+    "column", "paste", "jq", "tac", "rev", "strings", "file", "stat", "realpath", "readlink",
+})  # fmt: skip
+"""Programs that do not fail without saying why: exit code 1 in silence is not theirs."""
+HARMLESS = re.compile(r"\bwarning\b|^which: no |\btype: .*: not found$", re.IGNORECASE)
+_COMPLAINT = re.compile(r"(?P<program>[\w./+-]{1,80}): \S")
+
+
+def complains(line: str, programs: set[str]) -> bool:
+    """Whether a line is the error message of one of the programs, or of the shell that ran them."""
+    match = _COMPLAINT.match(line)
+    return bool(match and program_name(match["program"]) in programs | _SHELLS and not HARMLESS.search(line))
+
+
+def code_and_output(message: str) -> tuple[int | None, str]:
+    """The exit code that a failure's text names, and the output in it, without what frames both."""
+    text = message.strip()
+    if text.startswith("{") and len(text) <= _LONGEST_JSON:
+        return _from_json(text)
+    if len(text) > _HEAD + _TAIL:
+        text = f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+    for form in _FORMS:
+        if match := form.search(text):
+            rest = text[: match.start()] + text[match.end() :]
+            return int(match[1]), _FRAME.sub("", rest).strip()
+    return None, ""
+
+
+def _from_json(text: str) -> tuple[int | None, str]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None, ""
+    if not isinstance(value, dict):
+        return None, ""
+    facts = value["metadata"] if isinstance(value.get("metadata"), dict) else value
+    code = next((facts[key] for key in ("exit_code", "returncode") if type(facts.get(key)) is int), None)
+    parts = [value[key] for key in ("output", "stdout", "stderr") if isinstance(value.get(key), str)]
+    return code, "\n".join(parts)[: _HEAD + _TAIL].strip()
+
+
+def _strict_options(script: Script) -> frozenset[str]:
+    """Which of `errexit` and `pipefail` the command sets for itself."""
+    found: set[str] = set()
+    for one in script.lists:
+        for simple in _simples(one):
+            if simple.words and simple.words[0].text == "set":
+                options = [word.text for word in simple.words[1:]]
+                if any(re.fullmatch(r"-[a-zA-Z]*e[a-zA-Z]*", option) for option in options):
+                    found.add("errexit")
+                if "pipefail" in options:
+                    found.add("pipefail")
+    return frozenset(found)
+
+
+def _simples(one: AndOr) -> Iterator[Simple]:
+    for pipeline in one.pipelines:
+        for command in pipeline.commands:
+            match command:
+                case Simple():
+                    yield command
+                case Group(body):
+                    for inner in body.lists:
+                        yield from _simples(inner)
+
+
+def program_words(script: Script) -> Iterator[str]:
+    """The first word of each simple command."""
+    for one in script.lists:
+        for simple in _simples(one):
+            yield from (word.text for word in simple.words[:1])
+
+
+class Unknown(Simple):
+    """Something that can end with any code."""
+
+
+_ANYTHING = Unknown(())
+
+
+@lru_cache(maxsize=32)
+def read_command(command: str) -> tuple[Script, tuple[Simple, ...]] | None:
+    """The structure of a command line, and the commands of which one has set its exit code; None: unreadable."""
+    try:
+        script = parse(command)
+    except UnreadableCommand:
+        return None
+    return script, tuple(_deciding(script, _strict_options(script)))
+
+
+def _deciding(script: Script, strict: frozenset[str]) -> Iterator[Simple]:
+    if not script.lists:
+        return
+    for one in script.lists if "errexit" in strict else script.lists[-1:]:
+        if "||" in one.operators or one.background:
+            yield _ANYTHING
+            continue
+        for pipeline in one.pipelines:
+            if pipeline.negated:
+                yield _ANYTHING
+                continue
+            for command in pipeline.commands if "pipefail" in strict else pipeline.commands[-1:]:
+                match command:
+                    case Group(body):
+                        yield from _deciding(body, strict)
+                    case Compound():
+                        yield _ANYTHING
+                    case _:
+                        yield from _inside(command, strict)
+
+
+def _inside(command: Simple, strict: frozenset[str]) -> Iterator[Simple]:
+    """The command behind wrappers and `bash -c`."""
+    words = unwrapped([word.text for word in command.words])
+    if words and program_name(words[0]) in _SHELLS:
+        flag = next(
+            (index for index, word in enumerate(words[1:], 1) if re.fullmatch(r"-[a-z]*c", word)), None
+        )
+        if flag is not None and flag + 1 < len(words):
+            try:
+                inner = parse(words[flag + 1])
+            except UnreadableCommand:
+                yield _ANYTHING
+                return
+            yield from _deciding(inner, strict | _strict_options(inner))
+            return
+    yield command
+
+
+def program_name(word: str) -> str:
+    """The program's name; a script of the project (`bin/test`) keeps its path, and so is none of ours."""
+    folder, _, name = word.rpartition("/")
+    return name if folder in _SYSTEM_FOLDERS else word
+
+
+def unwrapped(words: list[str]) -> list[str]:
+    """The words from the program on that does the work."""
+    while words and program_name(words[0]) in _WRAPPERS:
+        wrapper, words = program_name(words[0]), words[1:]
+        valued = _WRAPPERS[wrapper]
+        while words and words[0].startswith("-"):
+            takes_next = len(words[0]) == 2 and words[0][1] in valued
+            words = words[2:] if takes_next else words[1:]
+        if wrapper == "env":
+            while words and re.match(r"\w+=", words[0]):
+                words = words[1:]
+        elif wrapper == "timeout":
+            words = words[1:]
+    return words
+
+
+def is_loud(command: Simple) -> bool:
+    """Whether the command does not fail without saying why."""
+    if isinstance(command, Unknown):
+        return False
+    words = unwrapped([word.text for word in command.words])
+    return not words or program_name(words[0]) in _LOUD

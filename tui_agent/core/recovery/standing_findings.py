@@ -1,0 +1,51 @@
+"""What programs have reported since the workspace changed, so that the same report once more is no news.
+
+| counts | findings (`failure.findings`) by call; the same from the same call again is a failure like any other
+| resets | any change of the workspace; for its call: other findings, or none
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.iteration import CallResult, Status
+from tui_agent.core.recovery.signature import failure_signature
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_KEPT = 100
+"""Calls that are remembered."""
+
+
+@dataclass(frozen=True)
+class StandingFindings:
+    """By key of the call, the signature of what it reported last; oldest first."""
+
+    reports: dict[str, str] = field(default_factory=dict)
+
+    def judge(self, results: Sequence[CallResult]) -> tuple[StandingFindings, tuple[CallResult, ...]]:
+        """The results in call order, those that only repeat findings as failures; what stands after them.
+
+        The same call twice in one reply is one sign, and repeats nothing.
+        """
+        if not self.reports and all(result.finding is None for result in results):
+            return self, tuple(results)
+        before, reports = self.reports, dict(self.reports)
+        judged = []
+        for result in sorted(results, key=lambda one: one.index):
+            if result.changed:
+                before, reports = {}, {}
+            signature = "" if result.finding is None else failure_signature(result.finding)
+            if signature and before.get(result.key) == signature:
+                result = evolve(result, status=Status.FAILED, failure=result.finding)
+            if signature or result.passed:
+                reports.pop(result.key, None)
+            if signature:
+                reports[result.key] = signature
+            judged.append(result)
+        for key in list(reports)[:-_KEPT]:
+            del reports[key]
+        return StandingFindings(reports), tuple(judged)
