@@ -172,7 +172,7 @@ def codex() -> list[dict[str, Any]]:
             "response_item", {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Look."}]}, 2
         ),
         _codex("event_msg", {"type": "agent_reasoning", "text": "Look."}, 2),
-        _codex_call("c1", "exec_command", '{"cmd": "pytest"}', 3),
+        _codex_call("c1", "exec_command", '{"cmd": "./deploy"}', 3),
         _codex("event_msg", tokens, 3),
         _codex_output(
             "c1", "Chunk ID: 1\nWall time: 1.5 seconds\nProcess exited with code 1\nOutput:\n1 failed", 4

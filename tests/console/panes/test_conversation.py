@@ -334,7 +334,7 @@ async def test_what_closes_a_run_is_broken_between_its_parts() -> None:
 
 
 async def test_a_recovered_call_keeps_room_for_the_call_itself() -> None:
-    tests = ("bash", {"command": "python -m pytest -q tests/unit"})
+    tests = ("bash", {"command": "python -m deploy -q tests/unit"})
     story = Story().run("Make it green.").ask_model()
     (call,) = story.reply("", tests)
     story.fail(call, "exit code 1").judge("Try again.").ask_model("Try again.")
@@ -348,7 +348,7 @@ async def test_a_recovered_call_keeps_room_for_the_call_itself() -> None:
         async with Stage(ConversationPane).run_test(size=(width, 40)) as pilot:
             text = text_of_pane(await shown(pilot, story))
             assert words in text
-            assert "bash  python -m pytest -q tests/unit" in text.split("RECOVERED")[0].splitlines()[-1]
+            assert "bash  python -m deploy -q tests/unit" in text.split("RECOVERED")[0].splitlines()[-1]
 
 
 async def test_a_failure_that_was_recovered_says_so_and_is_quiet() -> None:
