@@ -243,7 +243,7 @@ def report_on(imported: Imported, policy: str, present: Presence = "recorded") -
         reward=imported.reward,
     )
     count, metrics, totals = _Count(row), Metrics(), list[Metrics]()
-    incidents = Incidents(search_results=preset(policy).search_results)
+    incidents = Incidents(policy=preset(policy))
     for event in judge(imported, policy, operator_present=operator).events:
         if event.__dict__["type"] == "run_started":
             totals.append(metrics)
