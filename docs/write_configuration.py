@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tui_agent.config.field_notes import field_notes
 from tui_agent.config.layers import IN_A_PROJECTS_PROFILE, LIMITS, PERSONAL
-from tui_agent.config.profiles import FallbackSettings, ModelParameters, ModelProfile
+from tui_agent.config.profiles import FallbackSettings, ModelParameters, ModelProfile, Price
 from tui_agent.config.sections import EnvironmentSettings, HookSettings, SandboxSettings, WebSettings
 from tui_agent.config.settings import Settings
 from tui_agent.core.recovery.policy import RecoveryPolicy
@@ -94,6 +94,12 @@ def page() -> str:
         "For every model that is called; a profile's own outweigh them. What a model does not take is left out,\n"
         "and said."
     )
+    prices = (
+        "What a model costs, in USD per million tokens: for one behind a gateway of your own, or where litellm's\n"
+        "table is wrong. Limits on the cost (`max_cost`, `max_session_cost`) and every cost that is shown go by it.\n"
+        "A profile's own `price` outweighs it.\n\n"
+        '    [prices."openai/qwen3"]\n    prompt = 0.2\n    completion = 0.8\n    cached = 0.05'
+    )
     own = ModelProfile.model_fields.keys() - ModelParameters.model_fields.keys()
     parts = [
         HEAD.replace("LIMITS", ", ".join(f"`{key}`" for key in LIMITS)),
@@ -105,6 +111,9 @@ def page() -> str:
         "## `[profiles.NAME]`\n",
         profiles + "\n",
         _table(ModelProfile, ModelParameters.model_fields, own - IN_A_PROJECTS_PROFILE),
+        '## `[prices."MODEL"]` †\n',
+        prices + "\n",
+        _table(Price),
         "## `[fallbacks]`\n",
         fallbacks + "\n",
         _table(FallbackSettings),
@@ -162,6 +171,7 @@ _SECTIONS = {
     "format",
     "diagnostics",
     "keys",
+    "prices",
     "web",
     "name",
 }

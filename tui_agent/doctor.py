@@ -33,6 +33,7 @@ from tui_agent.config.settings import (
     require_workspace,
     user_config_file,
 )
+from tui_agent.models.catalogue import KnownModel, known
 from tui_agent.models.discovery import missing_key
 from tui_agent.sandbox.choose import candidates, try_out
 from tui_agent.sandbox.walls import Walls
@@ -87,6 +88,7 @@ def examine(overrides: Mapping[str, object], config: str | None) -> Report:
         _configuration(settings),
         _model(settings, environ),
         _keys(settings, environ),
+        _price(settings),
         _server(settings),
         _workspace(settings),
         _sandbox(settings),
@@ -173,6 +175,30 @@ def _keys(settings: Settings, environ: Mapping[str, str]) -> Check:
     if not present:
         return Check("keys", "advice", "no provider's key is set", "fine for a local server and the demos")
     return Check("keys", "ok", ", ".join(present))
+
+
+def _price(settings: Settings) -> Check:
+    means = settings.called(settings.model)
+    own = means.price
+    if own is not None:
+        costs: tuple[tuple[float | None, str], ...] = (
+            (own.prompt, "in"),
+            (own.completion, "out"),
+            (own.cached, "cached"),
+        )
+        source = "your configuration"
+    else:
+        table = KnownModel(means.model) if means.api_base else known(means.model)
+        costs = ((table.input, "in"), (table.output, "out"), (table.cached, "cached"))
+        source = "litellm's table"
+    said = ", ".join(f"${amount:g} {of}" for amount, of in costs if amount is not None)
+    if said:
+        return Check("price", "ok", f"{said} a million tokens ({source})")
+    if settings.max_cost is None and settings.max_session_cost is None:
+        return Check("price", "ok", "not known; no limit on the cost is set")
+    name = means.model or "MODEL"
+    todo = f'[prices."{name}"] in your config.toml: prompt = …, completion = … (USD per million tokens)'
+    return Check("price", "advice", "not known, so that a limit on the cost holds nothing", todo)
 
 
 def _server(settings: Settings) -> Check:

@@ -124,6 +124,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "parameters": ("{temperature = 0.2, seed = 4}", '{"temperature": 0.2, "seed": 4}'),
     "profiles": ("{own = {model = 'a/b', top_p = 0.5}}", '{"own": {"model": "a/b", "top_p": 0.5}}'),
     "aliases": ("{fast = 'a/b'}", '{"fast": "a/b"}'),
+    "prices": ("{'a/b' = {prompt = 1, completion = 2}}", '{"a/b": {"prompt": 1, "completion": 2}}'),
     "keys": ('{diff = "f11"}', '{"diff": "F11"}'),
     "fallbacks": ("{quota = ['a/b', 'c/d']}", '{"quota": "a/b, c/d"}'),
     "sandbox": ('"off"', "off"),

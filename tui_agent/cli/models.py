@@ -70,7 +70,7 @@ def _lines(found: Discovery, word: str) -> Iterator[str]:
         ),
     ]
     if found.chosen is not None and not word:
-        yield f"Chosen: {_one_line(_title(found.chosen))}"
+        yield from _rows([(f"Chosen: {_title(found.chosen)}", found.chosen.model, "")])
         yield ""
     for block in blocks:
         yield from block
@@ -78,7 +78,7 @@ def _lines(found: Discovery, word: str) -> Iterator[str]:
     if not blocks:
         yield from _nothing(word)
     elif any(provider.models for provider in found.providers) or found.profiles or found.aliases:
-        yield "Window in tokens; prices per million tokens, by litellm's table."
+        yield "Window in tokens; prices per million tokens, by your configuration or else litellm's table."
 
 
 def _nothing(word: str) -> Iterator[str]:

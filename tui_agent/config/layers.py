@@ -35,6 +35,7 @@ PERSONAL: Mapping[str, str] = {
     "web": "it decides which addresses of your network may be contacted",
     "diagnostics": "checkers are commands that run unasked",
     "state_dir": "it decides where your sessions are written",
+    "prices": "it decides what your limits on the cost are held against",
     "retention_days": "it decides when your sessions are deleted",
     "sandbox": "it decides what commands may write and reach",
     "environment": "it decides which of your secrets commands are given",

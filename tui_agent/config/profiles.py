@@ -29,6 +29,22 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OURS = {"model", "messages", "tools", "stream"}
 
 
+Usd = Annotated[float, Field(ge=0, le=1_000_000)]
+
+
+class Price(BaseModel):
+    """What a model costs in USD per million tokens (`[prices."MODEL"]`, `price` in profiles)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    prompt: Usd
+    """Tokens of the prompt."""
+    completion: Usd
+    """Tokens of the reply."""
+    cached: Usd | None = None
+    """Tokens of the prompt that were read from the server's cache; left out: as `prompt`."""
+
+
 class ModelParameters(BaseModel):
     """Parameters of model calls (`[parameters]`, and in profiles); None: the provider's default."""
 
@@ -67,6 +83,8 @@ class ModelProfile(ModelParameters):
     """Longest silence of a call in seconds; left out: the general `model_timeout`."""
     total_timeout: Seconds | None = None
     """Longest whole call in seconds; left out: 1800, or `model_timeout` where that is longer."""
+    price: Price | None = None
+    """What it costs: `{ prompt = 0.2, completion = 0.8 }`; left out: `[prices]`, then litellm's table."""
     prompt_caching: PromptCaching = "auto"
     """Marks for the prompt cache. auto: for Claude, which wants them; on, off: whatever the model is called."""
     extra_headers: dict[str, str] = {}
@@ -174,6 +192,8 @@ class Called(NamedTuple):
     api_base: str | None
     parameters: ModelParameters
     profile: ModelProfile | None = None
+    price: Price | None = None
+    """By the configuration; None: by litellm's table, where the server is the provider's own."""
 
 
 def called(
@@ -182,14 +202,16 @@ def called(
     aliases: Mapping[str, str],
     parameters: ModelParameters,
     api_base: str | None,
+    prices: Mapping[str, Price],
 ) -> Called:
-    """What `name` stands for; `parameters` and `api_base` are those of every model."""
+    """What `name` stands for; `parameters` and `api_base` are those of every model, `prices` go by models' names."""
     name = behind(name, aliases)
     profile = profiles.get(name)
     if profile is None:
-        return Called(name, api_base, parameters)
+        return Called(name, api_base, parameters, price=prices.get(name))
     base = api_base if profile.api_base is None else profile.api_base or None
-    return Called(profile.model, base, ModelParameters(**{**parameters.given(), **profile.given()}), profile)
+    given = ModelParameters(**{**parameters.given(), **profile.given()})
+    return Called(profile.model, base, given, profile, profile.price or prices.get(profile.model))
 
 
 def behind(name: str, aliases: Mapping[str, str]) -> str:

@@ -53,6 +53,7 @@ ELSEWHERE: Mapping[str, str] = {
 """What has a screen of its own; other tables are edited as they stand in the file."""
 EXAMPLES: Mapping[str, str] = {
     "profiles": '[profiles.here]\nmodel = "openai/qwen3"\napi_base = "http://127.0.0.1:8080/v1"\ntemperature = 0.2',
+    "prices": '[prices."openai/qwen3"]\nprompt = 0.2\ncompletion = 0.8\ncached = 0.05',
     "aliases": '[aliases]\nfast = "gemini/gemini-2.5-flash"',
     "hooks": '[[hooks.PreToolUse]]\nmatcher = "bash"\nhooks = [{ type = "command", command = "./check.sh" }]',
     "format": '[format]\n"*.py" = ["ruff", "format", "-q", "{path}"]',

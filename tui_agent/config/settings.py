@@ -41,6 +41,7 @@ from tui_agent.config.profiles import (
     FallbackSettings,
     ModelParameters,
     ModelProfile,
+    Price,
     ShortName,
     address,
     behind,
@@ -165,6 +166,8 @@ class Settings(BaseModel):
     """Models under names of your own, with server and parameters."""
     aliases: dict[ShortName, Annotated[str, Field(min_length=1)]] = {}
     """Short names for models and profiles."""
+    prices: dict[Annotated[str, Field(min_length=1)], Price] = {}
+    """What models cost, by their names as litellm spells them."""
     fallbacks: FallbackSettings = FallbackSettings()
     recovery: RecoverySettings = RecoverySettings()
     hooks: HookSettings = HookSettings()
@@ -223,7 +226,7 @@ class Settings(BaseModel):
 
     def called(self, name: str) -> Called:
         """What the name of a profile, an alias or a model stands for in a call."""
-        return called(name, self.profiles, self.aliases, self.parameters, self.api_base)
+        return called(name, self.profiles, self.aliases, self.parameters, self.api_base, self.prices)
 
     @property
     def sources(self) -> dict[str, str]:
@@ -370,7 +373,8 @@ def _with_profile(settings: Settings, layers: list[Layer]) -> Settings:
         )
         own.update(layer.values.get("parameters", {}))
     profile = settings.profiles[settings.profile]
-    changed = ModelProfile(**{**profile.model_dump(exclude_unset=True), **own}) if own else profile
+    said = profile.model_dump(exclude_unset=True, exclude={"price"} if "model" in own else None)
+    changed = ModelProfile(**{**said, **own}) if own else profile
     chosen = settings.replaced(
         model=settings.profile, profiles={**settings.profiles, settings.profile: changed}
     )

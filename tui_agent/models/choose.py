@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from tui_agent.config.profiles import Called
+    from tui_agent.config.profiles import Called, Price
     from tui_agent.models.protocol import Delta, Model, ModelRequest, Reply
 
 SCRIPTED = "scripted:"
@@ -57,7 +57,9 @@ class ModelByName:
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `protocol.Model`."""
-        return self._or_fault(request.model).stream(self._as_called(request))
+        stream = self._or_fault(request.model).stream(self._as_called(request))
+        price = self._settings.called(request.model).price
+        return stream if price is None else _priced(stream, price)
 
     def _as_called(self, request: ModelRequest) -> ModelRequest:
         """The request with what its model's name stands for."""
@@ -158,6 +160,24 @@ class ModelByName:
         except ScenarioError as error:
             fault = Fault(kind=FaultKind.NOT_FOUND, message=str(error), advice="Choose another model.")
             raise ModelFault(fault) from error
+
+
+async def _priced(
+    stream: AsyncGenerator[Delta | Reply, None], price: Price
+) -> AsyncGenerator[Delta | Reply, None]:
+    """The same stream, whose reply costs what the configuration says."""
+    from contextlib import aclosing
+
+    from tui_agent.models.protocol import Reply
+    from tui_agent.models.usage import cost
+
+    async with aclosing(stream) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, Reply):
+                counts = piece.prompt_tokens, piece.completion_tokens, piece.cached_tokens
+                yield piece.model_copy(update={"cost": cost(price, *counts)})
+            else:
+                yield piece
 
 
 def _scripted(name: str) -> Model:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_agent.config.errors import PROVIDER_KEYS
@@ -83,6 +83,9 @@ def _from_table(
 def _named(name: str, means: Called, environ: Mapping[str, str]) -> NamedModel:
     window = means.profile.context_tokens if means.profile is not None else None
     model = known(means.model) if means.api_base is None else KnownModel(means.model, window)
+    if means.price is not None:
+        price = means.price
+        model = replace(model, input=price.prompt, output=price.completion, cached=price.cached)
     return NamedModel(name, model, means.api_base or "", missing_key(means, environ))
 
 

@@ -6,9 +6,12 @@ Servers send strings, negative figures, NaN and 2^63; none of that may reach a s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
+
+if TYPE_CHECKING:
+    from tui_agent.config.profiles import Price
 
 MOST_TOKENS = 10**9
 """Tokens of one call; a figure beyond it is none that a model has read or written."""
@@ -32,6 +35,15 @@ def usd(value: Any) -> float | None:
 
 TokenCount = Annotated[int | None, BeforeValidator(token_count)]
 Usd = Annotated[float | None, BeforeValidator(usd)]
+
+
+def cost(price: Price, prompt: int | None, completion: int | None, cached: int | None) -> float | None:
+    """What a call cost in USD; None where the server did not say its tokens. `cached` are a part of `prompt`."""
+    if prompt is None or completion is None:
+        return None
+    read = min(cached or 0, prompt)
+    again = price.prompt if price.cached is None else price.cached
+    return ((prompt - read) * price.prompt + read * again + completion * price.completion) / 1_000_000
 
 
 def figures(usage: Any) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def _unpriced(state: RunState) -> events.Notice | None:
         return None
     text = (
         f"A call of {state.run.model} has no known price: the limit of {limit} USD is held against "
-        "what the other calls cost."
+        "what the other calls cost. [prices] in the configuration says it."
     )
     return events.Notice(severity="warning", text=text, origin="cost")
 
