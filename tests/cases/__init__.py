@@ -71,6 +71,8 @@ class Reply(Form):
 
     text: str = ""
     calls: tuple[Call, ...] = ()
+    written: Call | None = None
+    """The call that its text is."""
     cut: bool = False
     """The reply was cut by the length limit."""
     cost: float | None = None
@@ -334,7 +336,8 @@ def _action(fields: dict[str, Any], where: str) -> Action:
             return _made(Request, {"messages": messages, **more}, where)
         case {"calls": _} | {"text": _}:
             calls = [_call(call, where) for call in fields.get("calls", [])]
-            return _made(Reply, {**fields, "calls": calls}, where)
+            written = _call(fields["written"], where) if "written" in fields else None
+            return _made(Reply, {**fields, "calls": calls, "written": written}, where)
     raise CaseError(f"{where}: {sorted(fields)} is no step")
 
 

@@ -236,6 +236,8 @@ class LoopPlayer:
                     self.number += 1
                     for at, call in enumerate(action.calls if isinstance(action, Reply) else ()):
                         self.calls[f"{self.number}.{at}"] = call
+                    if isinstance(action, Reply) and action.written is not None:
+                        self.calls[f"call_{session.state.run.iteration}_0"] = action.written
                     self.model.actions.put_nowait((self.number, action))
                 case Answer() as answer:
                     assert self.operator.asked.is_set(), "nothing is asked now"

@@ -32,11 +32,13 @@ from tui_agent.core.decision.decide import decide
 from tui_agent.core.decision.model_calls import model_faulted
 from tui_agent.core.decision.tool_calls import as_error
 from tui_agent.core.fold import apply
+from tui_agent.core.recovery.echo import echo_in
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
 from tui_agent.core.request import compaction, text_calls
 from tui_agent.core.request.coherence import validate
+from tui_agent.core.request.written_calls import written_calls
 from tui_agent.core.state import ASK_OPERATOR, FINISH, Phase, RunState
 
 EFFECTS = {
@@ -192,7 +194,7 @@ class Player:
         return call
 
     def _reply(self, reply: Reply) -> None:
-        self._called()
+        called = self._called()
         number = self.state.run.iteration
         calls = tuple(self._tool_call(f"{number}.{at}", call) for at, call in enumerate(reply.calls))
         self._calls = {made.id: call for made, call in zip(calls, reply.calls, strict=True)}
@@ -202,9 +204,20 @@ class Player:
             key = raw_call_key(written.name, written.arguments)
             made = events.ToolCall(id=f"{number}.0", name=written.name, key=key, problem=written.problem)
             calls = (made,)
+        text, broken = reply.text, None
+        if not calls and self.state.recovery.policy.reads_text:
+            found = written_calls(text, self._tools(), cut=reply.cut)
+            if found is not None:
+                assert reply.written is not None, (
+                    f"{self.case.id}: the text is a call, and the case says none"
+                )
+                (calls, text) = (self._tool_call(f"{number}.0", reply.written),), found.text
+                self._calls = {calls[0].id: reply.written}
+            else:
+                broken = echo_in(text, called.note, self.state.recovery, "")
         reason = "length" if reply.cut else "tool_calls" if calls else "stop"
-        spent = {"cost": reply.cost, "prompt_tokens": reply.tokens}
-        self._feed(events.ReplyFinished(text=reply.text, calls=calls, finish_reason=reason, **spent))
+        spent = {"cost": reply.cost, "prompt_tokens": reply.tokens, "broken": broken}
+        self._feed(events.ReplyFinished(text=text, calls=calls, finish_reason=reason, **spent))
 
     def _tool_call(self, identity: str, call: Call) -> events.ToolCall:
         if call.outcome == "malformed":

@@ -12,14 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kept_host import KeptHost
-from tests.openai_server import Answer, Recorded
+from tests.openai_server import DONE, Answer, Recorded, chunk
 from tests.runtime.test_reasoning import run, session_at
 from tests.servers import Make, ModelServer, Said
 from tests.servers.chat import LlamaCpp, Vllm
 from tests.servers.ollama import Ollama
 from tui_agent.core.events import Outcome
-from tui_agent.core.projections.entries import CallEntry
+from tui_agent.core.projections.entries import CallEntry, NoticeEntry
+from tui_agent.core.recovery.echo import echoed
 from tui_agent.core.request.text_calls import as_text, read
+from tui_agent.core.request.written_calls import written_calls
+from tui_agent.tools.registry import default_tools
 
 loop_tests = pytest.mark.asyncio(loop_scope="session")
 
@@ -170,3 +173,157 @@ def test_what_is_written_for_the_model_is_read_as_the_same_call(say: str, argume
     reply = read(text["content"])
     assert (reply.name, json.loads(reply.arguments)) == ("bash", arguments)
     assert read(say) is not None
+
+
+# --- calls as text although tools were offered ------------------------------------------------------------------
+
+TOOLS = frozenset({"bash", "read_file"})
+
+CALLS_IN_TEXT: dict[str, str] = {
+    "alone": CALL,
+    "behind prose": f"I look what is there.\n\n{CALL}",
+    "in a fence": f"Let me look.\n```json\n{CALL}\n```",
+    "between tags": f"<tool_call>\n{CALL}\n</tool_call>",
+    "with a guess at its result": f"<tool_call>\n{CALL}\n</tool_call>\n<tool_response>\na.txt\n</tool_response>",
+    "as an element": "<function=bash>\n<parameter=command>\nls\n</parameter>\n</function>",
+    "as Llama writes it": '<|python_tag|>{"type": "function", "name": "bash", "parameters": {"command": "ls"}}',
+    "as Mistral writes it": '[TOOL_CALLS] [{"name": "bash", "arguments": {"command": "ls"}}]',
+    "as the protocol has it": '{"tool_calls": [{"id": "a", "type": "function", "function": '
+    '{"name": "bash", "arguments": "{\\"command\\": \\"ls\\"}"}}]}',
+}
+
+
+@pytest.mark.parametrize("text", CALLS_IN_TEXT.values(), ids=CALLS_IN_TEXT)
+def test_text_that_is_a_call_is_found(text: str) -> None:
+    found = written_calls(text, TOOLS)
+    assert found is not None
+    assert [(call.name, json.loads(call.arguments)) for call in found.calls] == [("bash", {"command": "ls"})]
+
+
+def test_several_calls_are_found_in_their_order() -> None:
+    second = '{"name": "read_file", "arguments": {"path": "a"}}'
+    for text in (
+        f"{CALL}\n{second}",
+        f"[{CALL}, {second}]",
+        f"<tool_call>{CALL}</tool_call>\n<tool_call>{second}",
+    ):
+        found = written_calls(text, TOOLS)
+        assert found is not None
+        assert [call.name for call in found.calls] == ["bash", "read_file"]
+
+
+ANSWERS: dict[str, str] = {
+    "a call that is explained": f"A call looks like this:\n```json\n{CALL}\n```",
+    "a call with words behind it": f"```json\n{CALL}\n```\nThat lists the folder.",
+    "a configuration": 'This goes into package.json:\n```json\n{"name": "app", "version": "1.0.0"}\n```',
+    "JSON alone": '{"name": "Ada", "born": 1815}',
+    "a fence of an unknown name": '```json\n{"name": "Ada", "arguments": {}}\n```',
+    "the description of a tool": '{"name": "bash", "parameters": {"type": "object", "properties": {}}}',
+    "a tag in a sentence": "Such models write `<tool_call>` before their calls.",
+    "two fences": f"First:\n```\nls\n```\nThen:\n```json\n{CALL}\n```",
+    "much prose": f"{'The tools are described here. ' * 60}\n{CALL}",
+    "no JSON": "{bash: ls}",
+    "deep JSON": '{"name":' * 5_000,
+}
+
+
+@pytest.mark.parametrize("text", ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_that_shows_json_or_a_call_stays_an_answer(text: str) -> None:
+    assert written_calls(text, TOOLS) is None
+
+
+def test_a_call_that_the_length_limit_cut_is_no_text_to_go_on_with() -> None:
+    found = written_calls('{"name": "bash", "arguments": {"command": "ls -l', TOOLS, cut=True)
+    assert found is not None
+    assert found.calls[0].arguments == '{"command": "ls -l'
+    assert written_calls("The report begins with", TOOLS, cut=True) is None
+
+
+@given(st.text(alphabet='{}[]"<>:,=/`abn \n|_', max_size=60))
+def test_reading_calls_never_fails(text: str) -> None:
+    found = written_calls(text, TOOLS)
+    assert found is None or found.calls
+
+
+@loop_tests
+async def test_a_call_written_as_text_is_carried_out_and_said_once(host: KeptHost, tmp_path: Path) -> None:
+    script = [
+        Said('{"name": "write_file", "arguments": {"path": "a.txt", "content": "one\\n"}}'),
+        Said('I read it.\n```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```'),
+        Said('{"name": "read_file", "arguments": {"file": "a.txt"}}'),
+        Said("It says one."),
+    ]
+    async with ModelServer(LlamaCpp(), *script) as server:
+        session = await session_at(server, host, tmp_path)
+        assert await run(session, "Write a.txt and read it.") == "It says one."
+        await session.close()
+        entries = session.state.conversation.entries
+        assert [(entry.tool, entry.state.value) for entry in entries if isinstance(entry, CallEntry)] == [
+            ("write_file", "succeeded"),
+            ("read_file", "succeeded"),
+            ("read_file", "failed"),
+        ]
+        said = [entry.text for entry in entries if isinstance(entry, NoticeEntry)]
+        assert len([text for text in said if "wrote its call as text" in text]) == 1
+        assert server.requests[1].body["messages"][2]["tool_calls"][0]["function"]["name"] == "write_file"
+        explained = server.requests[3].body["messages"]
+        assert "'path' missing" in explained[-2]["content"]
+
+
+@loop_tests
+async def test_a_reply_that_repeats_the_note_is_not_the_answer(host: KeptHost, tmp_path: Path) -> None:
+    script = [
+        Said(calls=(("read_file", {"path": "nowhere.txt"}),)),
+        Said(
+            "<recovery_note>\nRead the error above: correct what caused it, or reach the goal in another way."
+        ),
+        Said("There is no such file."),
+    ]
+    async with ModelServer(LlamaCpp(), *script) as server:
+        session = await session_at(server, host, tmp_path)
+        assert await run(session, "Read it.") == "There is no such file."
+        await session.close()
+        assert (
+            "only repeats the <recovery_note> message" in server.requests[2].body["messages"][-1]["content"]
+        )
+
+
+@loop_tests
+async def test_a_description_of_the_tools_that_was_cut_is_broken_form_and_not_continued(
+    host: KeptHost, tmp_path: Path
+) -> None:
+    tools = json.dumps(default_tools().specifications(), ensure_ascii=False)
+    parroted = chunk({"role": "assistant", "content": f"```json\n[{{{tools[3000:4500]}"})
+    cut = Said(raw=parroted + chunk(finish="length") + DONE)
+    async with ModelServer(LlamaCpp(), cut, Said("Done.")) as server:
+        session = await session_at(server, host, tmp_path, tool_calls="text")
+        assert await run(session, "Go.") == "Done."
+        await session.close()
+        assert (
+            "only repeats the description of the tools" in server.requests[1].body["messages"][-1]["content"]
+        )
+
+
+ECHOES = [
+    ("Reach the goal in another way.", "recovery engine"),
+    ("<recovery_note>", "<recovery_note>"),
+    ("<recovery_note>\nDo it. Correct it, or reach the goal in another way.", "<recovery_note>"),
+    ("I reached the goal: all four tests pass now, and the report is in out.txt.", ""),
+    ("Done.", ""),
+    ("The tag is `<recovery_note>`; it marks what the engine says to a model.", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "what"), ECHOES)
+def test_what_a_reply_repeats_is_named(text: str, what: str) -> None:
+    note = "The second failure of this call of bash. Correct it, or reach the goal in another way."
+    found = echoed(text, "recovery_note", [note], "")
+    assert what in found
+    assert bool(found) is bool(what)
+
+
+def test_a_list_of_the_tools_in_prose_is_an_answer() -> None:
+    tools = json.dumps(default_tools().specifications())
+    described = "\n".join(f"- {tool['function']['description']}" for tool in json.loads(tools))
+    assert echoed(described, "recovery_note", [], tools) == ""
+    assert echoed(tools[:800], "recovery_note", [], tools) == "the description of the tools"

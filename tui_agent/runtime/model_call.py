@@ -6,6 +6,7 @@ What to do about a fault is decided in `core.decision`; nothing is retried here.
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from tui_agent.core import events
 from tui_agent.core.decision.model_calls import model_faulted
 from tui_agent.core.decision.steps import CallModel, Summarise
 from tui_agent.core.projections.history import History
+from tui_agent.core.recovery.echo import echo_in
 from tui_agent.core.recovery.model_faults import TRANSIENT
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
@@ -25,6 +27,7 @@ from tui_agent.core.request import compaction, text_calls, tokens
 from tui_agent.core.request.build import BuiltRequest, build
 from tui_agent.core.request.coherence import Validator
 from tui_agent.core.request.text_calls import writes_calls
+from tui_agent.core.request.written_calls import is_unreadable, written_calls
 from tui_agent.models.protocol import Model, ModelFault, ModelRequest, Reply
 from tui_agent.runtime.coalesce import ReplyStream
 from tui_agent.runtime.operator import RequestOutline
@@ -76,6 +79,8 @@ class ModelCaller:
         self._offers: dict[tuple[int, frozenset[str]], _Offer] = {}
         self._left_out: set[tuple[str, tuple[str, ...]]] = set()
         """Parameters that models do not take, as far as the operator knows of it."""
+        self._writers: set[str] = set()
+        """Models that wrote calls as text, as far as the operator knows of it."""
         self._newest: tuple[History, str | None, BuiltRequest] | None = None
 
     def outline(self) -> RequestOutline:
@@ -199,6 +204,10 @@ class ModelCaller:
         reply = await self._stream(request)
         if not request.tools and not reply.calls and writes_calls(state, step.model):
             reply = _with_written_call(reply, offer.names)
+        broken, native = None, bool(request.tools)
+        if not reply.calls and state.recovery.policy.reads_text:
+            reply = self._with_calls_in_text(reply, step.model) if native else reply
+            broken = None if reply.calls else self._broken(reply, step.note, native=native)
         if not reply.text.strip() and not reply.calls and not state.recovery.rejects_text(""):
             raise ModelFault(
                 events.Fault(
@@ -221,6 +230,7 @@ class ModelCaller:
                 completion_tokens=reply.completion_tokens,
                 cost=reply.cost,
                 carried=reply.carried,
+                broken=broken,
                 duration=time.monotonic() - began,
             )
         )
@@ -229,6 +239,34 @@ class ModelCaller:
             text = _left_out(step.model, reply.left_out)
             self._recorder.record(events.Notice(severity="warning", text=text, origin="parameters"))
         return exact
+
+    def _with_calls_in_text(self, reply: Reply, model: str) -> Reply:
+        """The reply with the calls that it holds as text, where they are calls beyond doubt, or fit their tools."""
+        cut = reply.finish_reason == "length"
+        found = written_calls(reply.text, self._tools.names, cut=cut)
+        if found is None or not (found.sure or all(map(self._fits, found.calls))):
+            return reply
+        if model not in self._writers:
+            self._writers.add(model)
+            text = f"{model} wrote its call as text; it is carried out like any other."
+            self._recorder.record(events.Notice(text=text, origin="form", rule=Rule.FORM_TEXT_CALL))
+        return reply.model_copy(update={"text": found.text, "calls": found.calls})
+
+    def _fits(self, call: events.ToolCall) -> bool:
+        try:
+            self._tools.parse(call)
+        except InvalidCall:
+            return False
+        return True
+
+    def _broken(self, reply: Reply, note: str | None, *, native: bool) -> events.CallProblem | None:
+        """Why a reply of text is no answer, whatever the policy takes for one."""
+        if native and is_unreadable(reply.text):
+            message = "The reply holds a call as text that cannot be read. Call the tool itself."
+            kind = events.FailureKind.NO_TOOL_CALL
+            return events.CallProblem(kind=kind, message=message, rule=Rule.FORM_TEXT_CALL)
+        tools = json.dumps(self._offered().specifications, ensure_ascii=False)
+        return echo_in(reply.text, note, self._recorder.state.recovery, tools)
 
     def _parsed(self, call: events.ToolCall, exact: dict[str, ParsedCall], *, cut: bool) -> events.ToolCall:
         """The call with its identity, which is computed here and nowhere else, and what is wrong with it."""

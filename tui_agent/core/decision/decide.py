@@ -148,13 +148,20 @@ def _within_iteration(state: RunState) -> Step:
         return before_reply(state)
     if reply.calls:
         return after_reply(state, reply)
-    if not was_cut(reply) and state.recovery.rejected is None and state.recovery.rejects_text(reply.text):
-        return Record((_rejection(state),))
+    if state.recovery.rejected is None:
+        if reply.broken is not None:
+            return Record((_rejection(state, reply.broken),))
+        if not was_cut(reply) and state.recovery.rejects_text(reply.text):
+            return Record((_rejection(state),))
     return Record((events.IterationFinished(iteration=state.run.iteration),))
 
 
-def _rejection(state: RunState) -> events.ReplyRejected:
+def _rejection(state: RunState, broken: events.CallProblem | None = None) -> events.ReplyRejected:
+    """`broken`: what is wrong with a text that no policy would take."""
     failure = events.Failure(
-        kind=events.FailureKind.NO_TOOL_CALL, message=NO_CALL, iteration=state.run.iteration
+        kind=events.FailureKind.NO_TOOL_CALL,
+        message=NO_CALL if broken is None else broken.message,
+        iteration=state.run.iteration,
+        rule="" if broken is None else broken.rule,
     )
-    return events.ReplyRejected(failure=failure, rule=Rule.REPLY_REJECTED)
+    return events.ReplyRejected(failure=failure, rule=failure.rule or Rule.REPLY_REJECTED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from tui_agent.core.events.base import Event
-from tui_agent.core.events.types import Carried, Failure, Fault, ToolCall
+from tui_agent.core.events.types import CallProblem, Carried, Failure, Fault, ToolCall
 from tui_agent.quantities import seconds
 
 
@@ -58,6 +58,8 @@ class ReplyFinished(Event):
     duration: float = 0.0
     carried: Carried | None = None
     """What the provider wants back with this reply; None: nothing."""
+    broken: CallProblem | None = None
+    """Why its text is no answer although no rule of the policy speaks against it; None: it may be one."""
     by: Literal["model", "operator"] = "model"
     """operator: no model was called; the calls are those that the operator wrote with *edit and retry*."""
 

@@ -252,8 +252,8 @@ def _reply_finished(state: RecoveryState, event: events.ReplyFinished) -> Recove
 
 
 def was_cut(reply: events.ReplyFinished | None) -> bool:
-    """Whether the length limit ended a reply of text alone."""
-    return reply is not None and not reply.calls and reply.finish_reason == "length"
+    """Whether the length limit ended a reply of text alone that is worth going on with."""
+    return reply is not None and not reply.calls and reply.broken is None and reply.finish_reason == "length"
 
 
 def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -> RecoveryState:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.core.events import EscalationAnswered, Failure, Level
+from tui_agent.core.events import EscalationAnswered, Failure, FailureKind, Level
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.forge_note import closing_instruction, forge_note
 from tui_agent.core.recovery.iteration import FORM_ERRORS
@@ -252,7 +252,13 @@ def _after_the_limit(state: RecoveryState) -> str:
 def _closing(state: RecoveryState, failures: Sequence[Failure]) -> str:
     """What errors of form ask for, each once; a call that was cut says it in its result."""
     wrong = [one for one in failures if one.kind in FORM_ERRORS and one.rule != Rule.FORM_CUT]
-    return "\n".join(dict.fromkeys(closing_instruction(failure, state.tools) for failure in wrong))
+    said = (
+        failure.message
+        if failure.rule and failure.kind is FailureKind.NO_TOOL_CALL
+        else closing_instruction(failure, state.tools)
+        for failure in wrong
+    )
+    return "\n".join(dict.fromkeys(said))
 
 
 def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Paragraph]:

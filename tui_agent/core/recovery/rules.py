@@ -49,6 +49,7 @@ class Rule(StrEnum):
     FORM_DEGRADE = "form.degrade"
     FORM_CUT = "form.cut"
     FORM_TEXT_CALL = "form.text_call"
+    FORM_ECHO = "form.echo"
 
     # Replies of text alone
     REPLY_REJECTED = "reply.rejected"
