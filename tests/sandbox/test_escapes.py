@@ -23,6 +23,25 @@ from tui_agent.sandbox.walls import Walls
 MECHANISMS: tuple[Mechanism, ...] = ("bubblewrap", "landlock", "sandbox-exec")
 
 
+TOKENS = (
+    *(".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".config/gh/hosts.yml"),
+    *(
+        ".docker/config.json",
+        ".npmrc",
+        ".cargo/credentials.toml",
+        ".cache/huggingface/token",
+        ".pip/pip.conf",
+    ),
+    *(
+        ".config/agent-tui/mcp.json",
+        ".config/agent-tui/config.toml",
+        "Documents/passwords.txt",
+        ".unheard-of/token",
+    ),
+)
+"""In the home folder."""
+
+
 @dataclass
 class Box:
     """A sandbox around `workspace`; `home` holds secrets and lies outside."""
@@ -82,22 +101,34 @@ def box(mechanism: Mechanism, place: Path, monkeypatch: pytest.MonkeyPatch) -> B
     (home / ".ssh" / "id_ed25519").write_text("THE-KEY")
     (home / ".netrc").write_text("THE-PASSWORD")
     (home / "plain.txt").write_text("plain")
+    (home / ".gitconfig").write_text("[user]\n\tname = Somebody\n")
+    for token in TOKENS:
+        (home / token).parent.mkdir(parents=True, exist_ok=True)
+        (home / token).write_text("THE-TOKEN")
+    (home / ".config" / "agent-tui" / "skills").mkdir()
+    (home / ".config" / "agent-tui" / "skills" / "a.py").write_text("print('a skill')")
     (workspace / ".git" / "hooks").mkdir(parents=True)
     (workspace / ".git" / "config").write_text("[core]\n")
     state = home / "state"
     (state / "s1" / "tmp").mkdir(parents=True)
     (state / "conversation").write_text("THE-TALK")
     monkeypatch.setenv("HOME", str(home))
-    walls = Walls.around(workspace, state / "s1" / "tmp", state_dir=state, hide=("~/extra",))
+    walls = Walls.around(
+        workspace,
+        state / "s1" / "tmp",
+        state_dir=state,
+        config_dir=home / ".config" / "agent-tui",
+        hide=("~/extra",),
+    )
     return Box(Sandbox(mechanism, walls), workspace, home)
 
 
 def test_ordinary_work_is_done_inside(box: Box) -> None:
     ended = box.run(
-        "echo a > new.txt && mkdir d && mv new.txt d && cat d/new.txt && cat ~/plain.txt && mktemp"
+        "echo a > new.txt && mkdir d && mv new.txt d && cat d/new.txt && git config --global user.name && mktemp"
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout.startswith("a\nplain")
+    assert ended.stdout.startswith("a\nSomebody")
     assert (box.workspace / "d" / "new.txt").read_text() == "a\n"
     assert box.run("exit 7").returncode == 7
 
@@ -155,6 +186,44 @@ def test_secrets_of_the_user_are_not_read(box: Box, script: str) -> None:
     assert "THE-" not in box.run(script).stdout
 
 
+@pytest.mark.parametrize("token", TOKENS)
+def test_nothing_in_the_home_folder_is_read_but_tools(box: Box, token: str) -> None:
+    assert "THE-" not in box.run(f"cat ~/{token} {box.home}/{token}").stdout
+
+
+def test_skills_beside_the_configuration_are_read(box: Box) -> None:
+    assert box.run(f"cat {box.home}/.config/agent-tui/skills/a.py").stdout == "print('a skill')"
+
+
+def test_what_a_command_writes_into_its_home_folder_lasts_and_stays_private(box: Box) -> None:
+    assert box.run("mkdir -p ~/.cache/x && echo kept > ~/.cache/x/y").stderr == ""
+    assert box.run("cat ~/.cache/x/y").stdout == "kept\n"
+    assert not (box.home / ".cache" / "x").exists()
+
+
+def test_what_is_named_in_the_configuration_is_shown(box: Box) -> None:
+    assert box.sandbox.walls is not None
+    walls = Walls.around(box.workspace, box.sandbox.walls.scratch, show=("~/Documents",))
+    shown = Box(Sandbox(box.sandbox.mechanism, walls), box.workspace, box.home)
+    ended = shown.run("cat ~/Documents/passwords.txt ~/.netrc; echo x > ~/Documents/passwords.txt")
+    assert ended.stdout == "THE-TOKEN"
+    assert (box.home / "Documents" / "passwords.txt").read_text() == "THE-TOKEN"
+
+
+def test_terminals_of_others_are_neither_read_nor_written(box: Box) -> None:
+    controller, terminal = os.openpty()
+    try:
+        os.write(controller, b"THE-PASSWORD\n")
+        name = os.ttyname(terminal)
+        ended = box.run(f"timeout 2 head -c 12 {name}; echo typed > {name}; timeout 2 head -c 12 /dev/tty")
+        assert "THE-" not in ended.stdout
+        os.set_blocking(terminal, False)
+        assert os.read(terminal, 100) == b"THE-PASSWORD\n"
+    finally:
+        os.close(controller)
+        os.close(terminal)
+
+
 def test_a_folder_that_may_be_written_gives_no_secret_in_it_away(box: Box) -> None:
     assert box.sandbox.walls is not None
     walls = Walls.around(box.workspace, box.sandbox.walls.scratch, writable=("~", "~/.netrc"))
@@ -162,7 +231,7 @@ def test_a_folder_that_may_be_written_gives_no_secret_in_it_away(box: Box) -> No
     ended = wide.run(
         "echo x > ~/plain.txt; cat ~/.ssh/id_ed25519; mv ~/.ssh ~/x; cat ~/x/id_ed25519; cat ~/.netrc"
     )
-    assert ended.stdout == "THE-PASSWORD"
+    assert ended.stdout == "THE-PASSWORD", ended.stderr
     assert (box.home / "plain.txt").read_text() == "x\n"
 
 
@@ -297,7 +366,7 @@ def test_nothing_is_left_behind(box: Box) -> None:
 
 
 def test_a_command_that_fails_at_a_wall_says_so(box: Box) -> None:
-    ended = box.run(f"echo x > {box.home}/new")
+    ended = box.run(f"echo x > {box.home.parent}/new")
     assert "ran in a sandbox" in box.sandbox.remark(ended.stderr)
     assert box.sandbox.remark("2 failed, 3 passed") == ""
     assert Sandbox().remark(ended.stderr) == ""

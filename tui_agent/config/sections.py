@@ -160,6 +160,8 @@ class SandboxSettings(BaseModel):
     """Whether commands reach the network."""
     hide: tuple[str, ...] = ()
     """Files and folders that commands cannot read, beside the usual places of keys and passwords."""
+    show: tuple[str, ...] = ()
+    """Files and folders of your home that commands may read, beside the tools in it: all else there is out of sight."""
     writable: tuple[str, ...] = ()
     """Files and folders outside the workspace that commands may write, as `~/.cache/uv`."""
 

@@ -1,8 +1,8 @@
 """Locks itself in by Landlock and seccomp, then becomes the command. Started as a script of its own, never imported.
 
 `python landlock.py RULES COMMAND...`; RULES is JSON: `write` lists what may be written, `hidden` what may not even
-be read, `network` says whether there is one. Exit code 125 where the kernel cannot hold the walls; nothing has run
-then. Only the standard library is used: it starts in a few milliseconds.
+be read, `read` what of that may be read all the same, `network` says whether there is one. Exit code 125 where the
+kernel cannot hold the walls; nothing has run then. Only the standard library is used: it starts in a few milliseconds.
 """
 
 import ctypes
@@ -19,7 +19,8 @@ _KEPT_CAPABILITIES = (0, 1, 3, 4)
 _CAPABILITIES = 64
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
-_REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+_REMOVE_FILE, _MAKE_FILE = 1 << 5, 1 << 8
+_TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
 _READING = _EXECUTE | _READ_FILE | _READ_DIR
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _EVERYTHING = ((1 << 13) - 1, 1 << 13, 1 << 14, 0, 1 << 15, 0)
@@ -30,16 +31,16 @@ _SCOPES = 3
 
 _CANNOT = 125
 _LIBC = ctypes.CDLL(None, use_errno=True)
+_SHARED_MEMORY = "/dev/shm"
+"""Semaphores are files that are made and taken away there."""
 _DEVICES = (
     "/dev/null",
     "/dev/zero",
     "/dev/full",
     "/dev/random",
     "/dev/urandom",
-    "/dev/tty",
-    "/dev/pts",
-    "/dev/shm",
 )
+"""Of all devices these alone: a terminal is somebody else's, and a disk holds every file."""
 
 
 class _Impossible(Exception):
@@ -50,7 +51,7 @@ def main(rules: str, command: list[str]) -> None:
     """Lock in and become `command`."""
     try:
         table = json.loads(rules)
-        _lock(table["write"], table["hidden"], table["network"])
+        _lock(table["write"], table["read"], table["hidden"], table["network"])
     except _Impossible as why:
         os.write(2, f"sandbox: {why}\n".encode())
         os._exit(_CANNOT)
@@ -61,7 +62,7 @@ def main(rules: str, command: list[str]) -> None:
         os._exit(127)
 
 
-def _lock(write: list[str], hidden: list[str], network: bool) -> None:
+def _lock(write: list[str], read: list[str], hidden: list[str], network: bool) -> None:
     version = _LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)
     if version < 3:
         raise _Impossible("the kernel has no Landlock, or one that is too old")
@@ -75,11 +76,13 @@ def _lock(write: list[str], hidden: list[str], network: bool) -> None:
     ruleset = _LIBC.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), 0)
     if ruleset < 0:
         raise _Impossible(f"no rules can be made ({os.strerror(ctypes.get_errno())})")
-    for path in map(os.path.realpath, write):
-        _allow_around(ruleset, path, [one for one in hidden if _inside(one, path)], rights, rights)
+    for paths, access in ((write, rights), (read, _READING)):
+        for path in map(os.path.realpath, paths):
+            _allow_around(ruleset, path, [one for one in hidden if _inside(one, path)], access, rights)
     for path in _DEVICES:
         _allow(ruleset, path, _READING | _WRITE_FILE | rights & (_TRUNCATE | _IOCTL_DEV), rights)
-    _allow_around(ruleset, "/", hidden, _READING, rights)
+    _allow(ruleset, _SHARED_MEMORY, _READING | _WRITE_FILE | _TRUNCATE | _MAKE_FILE | _REMOVE_FILE, rights)
+    _allow_around(ruleset, "/", [*hidden, "/dev"], _READING, rights)
     if os.geteuid() == 0:
         # With the others root would read the memory of processes outside.
         for capability in range(_CAPABILITIES):
@@ -90,8 +93,7 @@ def _lock(write: list[str], hidden: list[str], network: bool) -> None:
     if _LIBC.syscall(_RESTRICT_SELF, ruleset, 0) != 0:
         raise _Impossible(f"the rules cannot be taken on ({os.strerror(ctypes.get_errno())})")
     os.close(ruleset)
-    if not network:
-        _without_sockets()
+    _without_sockets(network)
 
 
 def _inside(path: str, folder: str) -> bool:
@@ -134,35 +136,37 @@ def _allow(ruleset: int, path: str, access: int, rights: int) -> None:
 
 
 # Landlock knows TCP alone. Sockets of other kinds (UDP, and Unix sockets of services that act for others) are
-# refused where they are made.
+# refused where they are made; with a network those that lead to services of this machine and of its host.
 
 _ARCHITECTURES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198), "riscv64": (0xC00000F3, 198)}
 _IO_URING_SETUP = 425
-_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_UNIX, _NETLINK, _VSOCK = 1, 16, 40
 _EPERM, _ENETUNREACH, _EACCES = 1, 101, 13
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 
 
-def _without_sockets() -> None:
+def _without_sockets(network: bool) -> None:
     machine = os.uname().machine
     if machine not in _ARCHITECTURES:
         raise _Impossible(f"the network cannot be shut on {machine}")
     architecture, socket = _ARCHITECTURES[machine]
+    others = _ALLOW if network else _ERRNO | _ENETUNREACH
     program = [
         (_LOAD, 0, 0, 4),
         (_EQUAL, 1, 0, architecture),
         (_RETURN, 0, 0, _ERRNO | _EPERM),
         (_LOAD, 0, 0, 0),
         # System calls of another table (x32) are none of a usual program.
-        (_AT_LEAST, 8, 0, 0x40000000),
-        (_EQUAL, 7, 0, _IO_URING_SETUP),
-        (_EQUAL, 0, 5, socket),
+        (_AT_LEAST, 9, 0, 0x40000000),
+        (_EQUAL, 8, 0, _IO_URING_SETUP),
+        (_EQUAL, 0, 6, socket),
         (_LOAD, 0, 0, 16),
-        (_EQUAL, 5, 0, _UNIX),
+        (_EQUAL, 6, 0, _UNIX),
+        (_EQUAL, 5, 0, _VSOCK),
         (_EQUAL, 2, 0, _NETLINK),
         (_EQUAL, 1, 0, 0xFFFFFFFF),
-        (_RETURN, 0, 0, _ERRNO | _ENETUNREACH),
+        (_RETURN, 0, 0, others),
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, _ERRNO | _EPERM),
         (_RETURN, 0, 0, _ERRNO | _EACCES),

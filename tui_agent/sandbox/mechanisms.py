@@ -47,18 +47,26 @@ class Sandbox:
             return "off"
         return f"{self.mechanism}, {'network' if self.walls.network else 'no network'}"
 
-    def wrap(self, argv: Sequence[str]) -> list[str]:
-        """The command line that runs `argv` inside."""
+    def wrap(
+        self, argv: Sequence[str], gits: tuple[Path, ...] = (), *, git_settings: bool = True
+    ) -> list[str]:
+        """The command line that runs `argv` inside. `gits` are folders of git's in the workspace; whether their
+        settings are protected too is `git_settings`.
+        """
         if self.mechanism is None or self.walls is None:
             return list(argv)
-        return [*_WRAPPERS[self.mechanism](self.walls), *argv]
+        protected = self.walls.places.there(gits, git_settings=git_settings)
+        return [*_WRAPPERS[self.mechanism](self.walls, protected), *argv]
 
     def environment(self) -> dict[str, str]:
         """Variables that commands need inside."""
         if self.mechanism is None or self.walls is None:
             return {}
         temporary = "/tmp" if self.mechanism == "bubblewrap" else os.fspath(self.walls.scratch)  # noqa: S108 - its own
-        return {"TMPDIR": temporary, "GOCACHE": f"{temporary}/go-build"}
+        needed = {"TMPDIR": temporary, "GOCACHE": f"{temporary}/go-build"}
+        if self.mechanism == "landlock" and self.walls.home is not None:
+            needed["HOME"] = os.fspath(self.walls.private_home(linked=True))
+        return needed
 
     def remark(self, output: str) -> str:
         """What to add to the output of a command that failed, where the walls may be why; "" elsewhere."""
@@ -72,46 +80,41 @@ class Sandbox:
         )
 
 
-def _bubblewrap(walls: Walls) -> list[str]:
+def _bubblewrap(walls: Walls, protected: tuple[Path, ...]) -> list[str]:
     program = processes.own_program("bwrap", walls.workspace) or "/usr/bin/bwrap"
-    argv = [
-        program,
-        "--unshare-all",
-        "--unshare-user",
-        "--cap-drop",
-        "ALL",
-        *(("--share-net",) if walls.network else ()),
-    ]
-    argv += [
-        "--die-with-parent",
-        "--ro-bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--proc",
-        "/proc",
-        "--tmpfs",
-        "/run",
-    ]
+    argv = [program, "--unshare-all", "--unshare-user", "--cap-drop", "ALL"]
+    argv += [*(("--share-net",) if walls.network else ()), "--die-with-parent"]
+    argv += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"]
     if walls.network:
         # Where the names of hosts are looked up.
         for place in ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"):
             argv += ["--ro-bind-try", place, place]
     for place in ("/tmp", "/var/tmp"):  # noqa: S108 - the sandbox's own
         argv += ["--bind", os.fspath(walls.scratch), place]
-    for path in walls.hidden:
+    argv += [*_homes(walls), *_mounts("--ro-bind", walls.shown)]
+    for path in walls.hidden_outside:
         argv += _hidden(path)
-    for path in (*walls.writable, walls.workspace):
-        argv += ["--bind", os.fspath(path), os.fspath(path)]
-    for path in walls.holding:
-        # A mount cannot be renamed.
-        argv += ["--bind", os.fspath(path), os.fspath(path)]
+    argv += _mounts("--bind", (*walls.writable, walls.workspace))
+    # A mount cannot be renamed.
+    argv += _mounts("--bind", walls.holding((*protected, *walls.hidden_within)))
+    argv += _mounts("--ro-bind", protected)
     for path in walls.hidden_within:
         argv += _hidden(path)
-    for path in walls.protected:
-        argv += ["--ro-bind", os.fspath(path), os.fspath(path)]
+    for path in walls.homes:
+        # What is written there would be lost without a word.
+        argv += ["--remount-ro", os.fspath(path)] if path != walls.home else []
     return [*argv, "--chdir", os.fspath(walls.workspace), "--"]
+
+
+def _homes(walls: Walls) -> list[str]:
+    argv = [word for path in walls.homes for word in ("--tmpfs", os.fspath(path))]
+    if walls.home is not None:
+        argv += ["--bind", os.fspath(walls.private_home()), os.fspath(walls.home)]
+    return argv
+
+
+def _mounts(how: str, places: Sequence[Path]) -> list[str]:
+    return [word for path in places for word in (how, os.fspath(path), os.fspath(path))]
 
 
 def _hidden(path: Path) -> list[str]:
@@ -120,16 +123,17 @@ def _hidden(path: Path) -> list[str]:
     return ["--ro-bind", os.devnull, os.fspath(path)]
 
 
-def _landlock(walls: Walls) -> list[str]:
+def _landlock(walls: Walls, _: tuple[Path, ...]) -> list[str]:
     rules = {
         "write": [os.fspath(path) for path in (walls.workspace, walls.scratch, *walls.writable)],
-        "hidden": [os.fspath(path) for path in walls.hidden],
+        "read": [os.fspath(path) for path in walls.shown],
+        "hidden": [os.fspath(path) for path in (*walls.homes, *walls.hidden)],
         "network": walls.network,
     }
     return [sys.executable, "-I", "-S", os.fspath(_LANDLOCK), json.dumps(rules)]
 
 
-def _sandbox_exec(walls: Walls) -> list[str]:
+def _sandbox_exec(walls: Walls, protected: tuple[Path, ...]) -> list[str]:
     def paths(kind: str, places: Sequence[Path]) -> str:
         return " ".join(f"({kind} {json.dumps(os.fspath(place), ensure_ascii=False)})" for place in places)
 
@@ -144,8 +148,11 @@ def _sandbox_exec(walls: Walls) -> list[str]:
         # The state folder is hidden, and the temporary folder is in it.
         f"(allow file-read* file-write* {inside})",
         *(f"(deny file-read* file-write* {paths('subpath', [path])})" for path in walls.hidden_within),
-        *(f"(deny file-write* {paths('subpath', [path])})" for path in walls.protected),
-        *(f"(deny file-write-unlink {paths('literal', [path])})" for path in walls.holding),
+        *(f"(deny file-write* {paths('subpath', [path])})" for path in protected),
+        *(
+            f"(deny file-write-unlink {paths('literal', [path])})"
+            for path in walls.holding((*protected, *walls.hidden_within))
+        ),
     ]
     lines.append("(deny process-info* (target others))")
     lines.append("(deny signal (target others))(allow signal (target same-sandbox))")
@@ -154,7 +161,7 @@ def _sandbox_exec(walls: Walls) -> list[str]:
     return ["/usr/bin/sandbox-exec", "-p", "\n".join(lines)]
 
 
-_WRAPPERS: dict[Mechanism, Callable[[Walls], list[str]]] = {
+_WRAPPERS: dict[Mechanism, Callable[[Walls, tuple[Path, ...]], list[str]]] = {
     "bubblewrap": _bubblewrap,
     "landlock": _landlock,
     "sandbox-exec": _sandbox_exec,

@@ -3,52 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
-SECRET_PLACES = (
-    *(
-        "~/.ssh",
-        "~/.gnupg",
-        "~/.aws",
-        "~/.azure",
-        "~/.config/gcloud",
-        "~/.kube",
-        "~/.docker",
-        "~/.netrc",
-        "~/.npmrc",
-    ),
-    *(
-        "~/.pypirc",
-        "~/.git-credentials",
-        "~/.config/git/credentials",
-        "~/.config/gh",
-        "~/.config/hub",
-        "~/.config/glab-cli",
-    ),
-    *(
-        "~/.password-store",
-        "~/.local/share/keyrings",
-        "~/.config/op",
-        "~/.config/rclone",
-        "~/.terraform.d",
-        "~/.vault-token",
-    ),
-    *(
-        "~/.cargo/credentials.toml",
-        "~/.gem/credentials",
-        "~/.m2/settings.xml",
-        "~/.gradle/gradle.properties",
-        "~/.pgpass",
-    ),
-    *("~/.my.cnf", "~/.mozilla", "~/.thunderbird", "~/.config/google-chrome", "~/.config/chromium"),
-    *("~/.config/BraveSoftware", "~/.bash_history", "~/.zsh_history", "~/.python_history"),
-    *("~/Library/Keychains", "~/Library/Application Support/Google/Chrome"),
-    *("/etc/shadow", "/etc/gshadow", "/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_rsa_key"),
-)
-"""Files and folders that hold keys, passwords or what a person did; commands cannot read them."""
-_RUN_LATER = (".git/hooks", ".git/config", ".git/info/attributes", ".agent-tui.toml", ".mcp.json")
-"""Within the workspace: what others run or obey later, and a command therefore must not write."""
+from tui_agent.sandbox.homes import HOMES, SECRET_PLACES, tools_at_home
+from tui_agent.sandbox.run_later import Places
+
+PRIVATE_HOME = ".home"
+"""Within the temporary folder: what commands have in place of the home folder. With links in it its name is another."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +26,15 @@ class Walls:
     hidden: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     """Beside the workspace and the temporary folder."""
+    homes: tuple[Path, ...] = ()
+    """Home folders that are out of sight, but for what is `shown` in them."""
+    shown: tuple[Path, ...] = ()
+    home: Path | None = None
+    """The user's own of them: commands have a private one in its place."""
+    links: tuple[tuple[Path, Path], ...] = ()
+    """Names in it that lead to what is shown, and where."""
+    places: Places = field(default_factory=Places)
+    """What programs outside run or obey later."""
 
     @classmethod
     def around(
@@ -71,30 +44,75 @@ class Walls:
         *,
         network: bool = False,
         hide: tuple[str, ...] = (),
+        show: tuple[str, ...] = (),
         writable: tuple[str, ...] = (),
         state_dir: Path | None = None,
+        config_dir: Path | None = None,
     ) -> Walls:
-        """The walls for a workspace; `hide` and `writable` come from the configuration (`~` stands for the home)."""
-        hidden = map(_real, (*SECRET_PLACES, *hide, *([os.fspath(state_dir)] if state_dir else ())))
-        named = tuple(dict.fromkeys(path for path in map(_real, writable) if path.exists()))
+        """The walls for a workspace; `hide`, `show` and `writable` come from the configuration (`~` stands for the
+        home). Of the folder of one's own configuration commands read skills and instructions alone.
+        """
         inside = _real(os.fspath(workspace))
+        named = tuple(dict.fromkeys(path for path in map(_real, writable) if path.exists()))
+        asked = tuple(map(_real, show))
+        texts, own = ((), ()) if config_dir is None else _of_configuration(config_dir)
+        ours = (*hide, *([os.fspath(state_dir)] if state_dir else ()), *map(os.fspath, own))
+        hidden = dict.fromkeys(map(_real, (*SECRET_PLACES, *ours)))
+        home = _real("~")
+        open_places = (inside, *named)
+        out_of_sight = tuple(
+            folder
+            for folder in dict.fromkeys((*map(_real, HOMES), home))
+            # One that holds what is worked on as a whole cannot be out of sight.
+            if folder.is_dir()
+            and folder.parent != folder
+            and not any(folder.is_relative_to(place) for place in open_places)
+        )
+        wanted = dict.fromkeys((*tools_at_home(home, inside), *texts, *asked))
+        shown = {
+            path: real
+            for path in wanted
+            if (real := _real(os.fspath(path))).exists()
+            and any(real.is_relative_to(folder) for folder in out_of_sight)
+            and not any(folder.is_relative_to(real) for folder in (*out_of_sight, *open_places))
+        }
         return cls(
             inside,
             _real(os.fspath(scratch)),
             network,
-            tuple(
-                path
-                for path in dict.fromkeys(hidden)
-                if os.path.lexists(path) and path not in {inside, *named}
-            ),
+            tuple(path for path in hidden if os.path.lexists(path) and path not in {*open_places, *asked}),
             named,
+            out_of_sight,
+            tuple(dict.fromkeys(shown.values())),
+            home if home in out_of_sight else None,
+            tuple(
+                (path.relative_to(home), real) for path, real in shown.items() if path.is_relative_to(home)
+            ),
+            Places.of(inside, named, home),
         )
 
-    @property
-    def protected(self) -> tuple[Path, ...]:
-        """What there is in the workspace that may be read and not written."""
-        return tuple(
-            path for name in _RUN_LATER if (path := self.workspace / name).exists() and not path.is_symlink()
+    def private_home(self, *, linked: bool = False) -> Path:
+        """The home folder of commands, made where it is missing. `linked`: links lead to what is shown; else mounts are
+        made there.
+        """
+        folder = self.scratch / (f"{PRIVATE_HOME}-linked" if linked else PRIVATE_HOME)
+        if self.home is not None and not folder.is_dir():
+            folder.mkdir(0o700, parents=True, exist_ok=True)
+            for name, real in self.links:
+                if linked or self.home / name != real:
+                    with suppress(OSError):  # what is below a link is there by it
+                        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                        (folder / name).symlink_to(real)
+        return folder
+
+    @cached_property
+    def hidden_outside(self) -> tuple[Path, ...]:
+        """What is hidden and not out of sight already, in places that may not be written."""
+        return tuple(path for path in self.hidden if not self.within(path) and not self._out_of_sight(path))
+
+    def _out_of_sight(self, path: Path) -> bool:
+        return any(path.is_relative_to(folder) for folder in self.homes) and not any(
+            path.is_relative_to(place) for place in self.shown
         )
 
     @property
@@ -102,16 +120,28 @@ class Walls:
         """What is hidden in a place that may be written."""
         return tuple(filter(self.within, self.hidden))
 
-    @property
-    def holding(self) -> tuple[Path, ...]:
+    def holding(self, kept: tuple[Path, ...]) -> tuple[Path, ...]:
         """Folders that may be written and hold what may not: renamed, they would take it out of its place."""
-        kept = (*self.protected, *self.hidden_within)
         above = {folder for path in kept for folder in path.parents if self.within(folder)}
         return tuple(sorted(folder for folder in above if not folder.is_symlink()))
 
     def within(self, path: Path) -> bool:
         """Whether a path is in the workspace, or in what may be written beside it."""
         return any(path.is_relative_to(place) for place in (self.workspace, *self.writable))
+
+
+_TEXTS = frozenset({"AGENTS.md", "skills", "commands"})
+"""In the folder of the configuration: what commands may read."""
+
+
+def _of_configuration(folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """What stands in the folder of one's own configuration: texts, and all else, which may hold a token."""
+    try:
+        found = [_real(os.fspath(path)) for path in folder.iterdir()]
+    except OSError:
+        return (), ()
+    texts = tuple(path for path in found if path.name in _TEXTS)
+    return texts, tuple(path for path in found if path not in texts)
 
 
 def _real(path: str) -> Path:

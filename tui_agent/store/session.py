@@ -615,8 +615,10 @@ def walls_of(settings: Settings, workspace: Path, scratch: Path) -> Walls:
         scratch,
         network=chosen.network,
         hide=chosen.hide,
+        show=chosen.show,
         writable=chosen.writable,
         state_dir=settings.state_dir,
+        config_dir=user_config_file().parent,
     )
 
 

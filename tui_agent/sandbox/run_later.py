@@ -1,0 +1,106 @@
+"""Files that programs outside run or obey later, of their own accord: git, shells, editors, agents.
+
+Here are their names and where they are looked for. What became of them during a command is judged in `taken_back`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+GIT = ".git"
+OWN_RULES = ".agent-tui.toml"
+FILES = frozenset({
+    OWN_RULES, ".mcp.json", ".envrc", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".dir-locals.el",
+    ".autoenv", ".autoenv.zsh", "opencode.json", "opencode.jsonc",
+})  # fmt: skip
+"""In any folder: settings and scripts that agents, shells and editors take up where they find them."""
+FOLDERS: dict[str, tuple[str, ...]] = {
+    ".vscode": ("tasks.json", "settings.json", "launch.json", "mcp.json"),
+    ".zed": ("tasks.json", "settings.json", "debug.json"),
+    ".idea": ("startup.xml", "watcherTasks.xml", "runConfigurations", "tools"),
+    **dict.fromkeys(
+        (".agent-tui", ".agents", ".claude", ".codex", ".gemini", ".cursor", ".opencode", ".vibe", ".qwen"),
+        (),
+    ),
+}
+"""In any folder: of an editor's what it runs, of an agent's all (hooks, skills, commands, servers)."""
+AT_HOME = (
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
+    ".zprofile", ".zlogin", ".zlogout", ".inputrc", ".tmux.conf", ".screenrc", ".gitconfig", ".pam_environment",
+    ".xprofile", ".xsession", ".xsessionrc", ".xinitrc", ".Xresources", ".config/git", ".config/fish", ".ssh",
+    ".config/autostart", ".config/systemd", ".config/environment.d", ".config/tmux", ".config/nvim", ".vim",
+    ".emacs", ".emacs.d", ".local/bin", "bin", ".npmrc", ".config/pip", ".cargo/config.toml", ".cargo/bin",
+    ".gnupg/gpg.conf", ".gnupg/gpg-agent.conf", ".python-startup", ".config/agent-tui", ".crontab",
+)  # fmt: skip
+"""In the home folder, where that is in a place that commands may write."""
+
+GIT_FILES = (
+    "config",
+    "config.worktree",
+    "commondir",
+    "info/attributes",
+    "objects/info/alternates",
+    "objects/info/http-alternates",
+    "rebase-merge/git-rebase-todo",
+    "sequencer/todo",
+)
+"""In a folder of git's: what makes it run something, or work elsewhere."""
+_SETTINGS = frozenset({"config", "config.worktree"})
+_NEVER_MOUNTED = frozenset({"rebase-merge/git-rebase-todo", "sequencer/todo"})
+HOOKS = "hooks"
+_MOST_MOUNTED = 16
+"""Folders of git's that are protected by mounts, which cost time each; the others are compared."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where such files are looked for: the folders that commands may write. Paths are real."""
+
+    roots: tuple[Path, ...] = ()
+    at_home: tuple[Path, ...] = ()
+
+    @classmethod
+    def of(cls, workspace: Path, writable: tuple[Path, ...], home: Path) -> Places:
+        """Of a workspace and what may be written beside it."""
+        roots = tuple(path for path in (workspace, *writable) if path.is_dir())
+        inside = any(home.is_relative_to(root) for root in roots)
+        return cls(roots, tuple(home / name for name in AT_HOME) if inside else ())
+
+    def there(self, gits: tuple[Path, ...] = (), *, git_settings: bool = True) -> tuple[Path, ...]:
+        """What exists of them, so that it can be protected by a mount: in the roots, and in `gits`, folders of git's
+        and files that say where one is.
+        """
+        found: dict[Path, None] = {}
+        for path in (*self._candidates(), *self.at_home):
+            _add(found, path)
+        for git in dict.fromkeys((*(root / GIT for root in self.roots), *gits[:_MOST_MOUNTED])):
+            if git.name == GIT:
+                _add(found, git)
+            for name in (*GIT_FILES, HOOKS):
+                if name not in _NEVER_MOUNTED and (git_settings or name not in _SETTINGS):
+                    _add(found, git / name)
+        return tuple(path for path in found if any(path.is_relative_to(root) for root in self.roots))
+
+    def _candidates(self) -> Iterator[Path]:
+        for root in self.roots:
+            for name in FILES:
+                yield root / name
+            for folder, entries in FOLDERS.items():
+                yield from ((root / folder / entry for entry in entries) if entries else [root / folder])
+
+
+def _add(found: dict[Path, None], path: Path) -> None:
+    """A regular file or a folder; of a link what it leads to. A folder of git's itself is written by git."""
+    try:
+        kind = path.lstat().st_mode
+        if stat.S_ISLNK(kind):
+            path = Path(os.path.realpath(path))
+            kind = path.lstat().st_mode
+    except OSError:
+        return
+    if stat.S_ISREG(kind) or (stat.S_ISDIR(kind) and path.name != GIT):
+        found[path] = None
