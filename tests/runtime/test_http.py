@@ -254,6 +254,49 @@ async def test_a_prompt_that_is_too_long_is_shrunk_by_whole_groups(host: KeptHos
     assert session.state.metrics.coherence_violations == 0
 
 
+@pytest.mark.parametrize("window", [4096, 8192, 16_384, 131_072])
+@pytest.mark.parametrize("counted", [0, 21_000, 131_000])
+async def test_a_first_result_that_alone_overflows_the_window_is_cut(
+    host: KeptHost, tmp_path: Path, window: int, counted: int
+) -> None:
+    said = f"This model's maximum context length is {window} tokens."
+    said += f" However, your messages resulted in {counted} tokens." if counted else ""
+    overflow = server.error(400, said, code="context_length_exceeded")
+    work = calls(("bash", {"command": "seq 1 3000"}))
+    session, finished, requests = await run_agent(
+        host, tmp_path, [work, overflow, server.text("short enough")]
+    )
+    assert finished.answer == "short enough", finished.reason
+    before, after = (len(messages[-1]["content"]) for messages in requests[-2:])
+    assert "characters left out" in requests[-1][-1]["content"]
+    assert after < 0.6 * before
+    assert session.state.metrics.coherence_violations == 0
+
+
+@pytest.mark.parametrize("present", [False, True])
+async def test_what_fits_no_window_ends_with_the_ways_on_and_asks_nothing(
+    host: KeptHost, tmp_path: Path, present: bool
+) -> None:
+    overflow = server.error(400, "the prompt is too long", code="context_length_exceeded")
+    async with OpenAIServer([calls(("bash", {"command": "seq 1 3000"})), *[overflow] * 6]) as provider:
+        settings = Settings(
+            model="openai/test",
+            approve="all",
+            api_base=provider.url,
+            workspace=tmp_path,
+            state_dir=tmp_path / "state",
+        )
+        session = await open_session(settings, ScriptedOperator(present=present), host)
+        await session.submit("Fix it.")
+        finished = await session.wait()
+        await session.close()
+    assert finished is not None
+    assert finished.outcome is events.Outcome.PARTIAL
+    assert "a model with a larger window" in finished.answer
+    assert "/compact" in finished.answer
+    assert "?" not in finished.answer
+
+
 async def test_a_cheap_model_writes_the_summary_and_its_tokens_are_counted(
     host: KeptHost, tmp_path: Path
 ) -> None:

@@ -43,9 +43,16 @@ def ended_by(state: RunState, reached: events.VerdictReached) -> events.RunFinis
     outcome = events.Outcome.STOPPED if stop else events.Outcome.PARTIAL
     fault = state.recovery.faults.last
     if reached.detector == verdict.MODEL and fault is not None:
-        overflow = fault.fault.kind is events.FaultKind.CONTEXT_OVERFLOW
+        overflow = _overflowed(state, reached.detector)
         outcome = events.Outcome.PARTIAL if overflow else events.Outcome.MODEL_FAILED
     return partial(state, outcome, reached.reason, reached.detector, reached.rule)
+
+
+def _overflowed(state: RunState, detector: str) -> bool:
+    """The run ends because its request fits no window: the reason names the ways on, and no answer would be one."""
+    fault = state.recovery.faults.last
+    kind = events.FaultKind.CONTEXT_OVERFLOW
+    return detector == verdict.MODEL and fault is not None and fault.fault.kind is kind
 
 
 def stopped(state: RunState, stop: events.StopRequested) -> events.RunFinished:
@@ -57,7 +64,7 @@ def partial(
 ) -> events.RunFinished:
     question = ""
     unasked = {events.Outcome.INTERRUPTED, events.Outcome.ERROR, events.Outcome.MODEL_FAILED}
-    if outcome not in unasked and rule != Rule.OPERATOR_STOP:
+    if outcome not in unasked and rule != Rule.OPERATOR_STOP and not _overflowed(state, detector):
         asked = state.recovery.subject()
         about = (
             f" with {asked.tool} {json.dumps(dict(asked.input), ensure_ascii=False)}"

@@ -143,23 +143,13 @@ def model_faulted(state: RunState, fault: events.Fault, model: str, jitter: floa
     run, recovery = state.run, state.recovery
     used = recovery.faults.used_fallbacks
     shrunk = _shrunk(state, model, fault)
-    smaller = window.cut(
-        state.history,
-        run.number,
-        max(
-            0,
-            int(shrunk / (counted(state, fault.prompt_tokens) or scale(state, model)))
-            - overhead(state, state.sent_note),
-        ),
-        state.metrics.files_changed,
-    )
     plan = model_faults.plan(
         recovery.policy,
         recovery.faults,
         fault,
         operator_present=run.operator_present,
         fallbacks=tuple(n for n in _fallbacks(run, fault.kind) if n not in {run.model, model, *used}),
-        can_shrink=smaller is not None,
+        can_shrink=shrunk is not None,
         can_write_calls=run.tool_calls == "auto" and model not in state.text_models,
         jitter=jitter,
     )
@@ -183,11 +173,21 @@ def _fallbacks(run: RunFacts, kind: events.FaultKind) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*run.fallbacks.get(kind.value, ()), *general)))
 
 
-def _shrunk(state: RunState, model: str, fault: events.Fault) -> int:
-    """The next budget after an overflow, as the provider counts: what it names, else half of what there was."""
+def _shrunk(state: RunState, model: str, fault: events.Fault) -> int | None:
+    """The next budget after an overflow, as the provider counts: what it names, else half of what there was. None
+    where no budget would change the request.
+    """
     tokens = state.run.request_tokens
+    budgets = [max(1_000, min(tokens, budget(state, model) or tokens) // 2)]
     if fault.window is not None:
         named = fault.window - min(REPLY_ROOM, fault.window // 4)
         if named < (fault.prompt_tokens or tokens):
-            return named
-    return max(1_000, min(tokens, budget(state, model) or tokens) // 2)
+            # A provider that counts far more than we estimate names what seems enough to us.
+            budgets.insert(0, named)
+    return next((each for each in budgets if _would_cut(state, model, fault, each)), None)
+
+
+def _would_cut(state: RunState, model: str, fault: events.Fault, tokens: int) -> bool:
+    ratio = counted(state, fault.prompt_tokens) or scale(state, model)
+    room = max(0, int(tokens / ratio) - overhead(state, state.sent_note))
+    return window.cut(state.history, state.run.number, room, state.metrics.files_changed) is not None

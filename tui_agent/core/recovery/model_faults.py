@@ -177,7 +177,7 @@ def plan(
             if faults.shrinks
             else "and cannot be shrunk"
         )
-        return FaultPlan("degrade", f"The prompt is too long {times}: {fault.message}")
+        return FaultPlan("degrade", f"The prompt is too long {times}: {fault.message} {_WAYS_ON}")
     return _transient(policy, faults, fault, operator_present, fallbacks, jitter)
 
 
@@ -219,6 +219,9 @@ def backoff(policy: RecoveryPolicy, tries: int, jitter: float) -> float:
     """Seconds to wait after `tries` failed tries: exponential, the upper half of each wait with jitter."""
     doublings = min(max(tries - 1, 0), 30)
     return min(policy.backoff_cap, policy.backoff_base * 2.0**doublings) * (0.5 + jitter / 2)
+
+
+_WAYS_ON = "Ways on: a model with a larger window (/model, --model), /compact, or smaller results (a part of the file)."
 
 
 def fault_words(fault: Fault) -> str:
