@@ -512,3 +512,36 @@ async def test_each_request_finds_all_that_the_one_before_wrote_to_claudes_cache
         assert len(marks) <= 4
         assert written[-1] in marks
         assert now[: written[-1] + 1] == before[: written[-1] + 1]
+
+
+async def test_broken_arguments_leave_nothing_in_the_history_that_a_model_could_learn(
+    host: KeptHost, tmp_path: Path
+) -> None:
+    answers = [server.calls([("list_dir", '{"path": "."')]), calls(("list_dir", {})), server.text("Nothing.")]
+    _, finished, requests = await run_agent(host, tmp_path, answers)
+    assert finished.outcome is events.Outcome.ANSWERED
+    (call,) = requests[1][2]["tool_calls"]
+    assert call["function"] == {"name": "list_dir", "arguments": "{}"}
+    assert "not valid JSON" in requests[1][3]["content"]
+
+
+async def test_a_summary_has_room_whatever_the_longest_reply_is(host: KeptHost, tmp_path: Path) -> None:
+    async with OpenAIServer([server.text("Done.")]) as provider:
+        settings = Settings(
+            model="openai/test",
+            approve="all",
+            api_base=provider.url,
+            parameters={"max_tokens": 300},
+            workspace=tmp_path,
+            state_dir=tmp_path / "state",
+        )
+        session = await open_session(settings, ScriptedOperator(present=False), ModelByName(settings, host))
+        for task in ("One.", "Two."):
+            await session.submit(task)
+            await session.wait()
+        assert session.compact() == ""
+        await session.wait()
+        await session.close()
+    *replies, summary = [request.body["max_tokens"] for request in provider.requests if request.body]
+    assert set(replies) == {300}
+    assert summary >= 2_000

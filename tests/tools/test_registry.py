@@ -292,3 +292,28 @@ def test_limits_reach_the_tools() -> None:
     assert tool is not None
     assert "default 7" in tool.description
     assert tool.parameters["properties"]["timeout"]["maximum"] == 3_600
+
+
+COPIED = [
+    ("read_file", {"path": "path relative to the workspace"}, "path"),
+    ("bash_output", {"id": "id of bash output, such as b1"}, "id"),
+    ("glob", {"pattern": "The glob, relative to the workspace."}, "pattern"),
+    ("write_file", {"path": "a.md", "content": "The whole content of the file."}, "content"),
+    ("read_file", {"path": "docs/the workspace.md"}, ""),
+    ("bash", {"command": "bash -c ls"}, ""),
+    ("bash", {"command": "echo the command as for bash -c is run by the shell"}, ""),
+    ("write_file", {"path": "a.md", "content": "The file's content, whole."}, ""),
+    ("finish", {"answer": "The answer is final."}, ""),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "copied"), COPIED)
+def test_a_description_in_the_place_of_a_value_is_named(
+    tool: str, arguments: dict[str, Any], copied: str
+) -> None:
+    if not copied:
+        assert TOOLS.parse(ToolCall(id="1", name=tool, arguments=json.dumps(arguments))).tool.name == tool
+        return
+    problem = invalid(tool, json.dumps(arguments)).problem
+    assert problem.kind is FailureKind.INVALID_TOOL_CALL
+    assert f"'{copied}' holds the description of the parameter and no value" in problem.message

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from tui_agent.config.profiles import Called, Price
+    from tui_agent.config.profiles import Called, ModelParameters, Price
     from tui_agent.models.protocol import Delta, Model, ModelRequest, Reply
 
 SCRIPTED = "scripted:"
@@ -67,7 +67,7 @@ class ModelByName:
         changes: dict[str, Any] = {
             "model": means.model,
             "api_base": means.api_base,
-            "parameters": means.parameters,
+            "parameters": _with_room(means.parameters, request.reply_room),
         }
         profile = means.profile
         if profile is not None:
@@ -160,6 +160,14 @@ class ModelByName:
         except ScenarioError as error:
             fault = Fault(kind=FaultKind.NOT_FOUND, message=str(error), advice="Choose another model.")
             raise ModelFault(fault) from error
+
+
+def _with_room(parameters: ModelParameters, room: int | None) -> ModelParameters:
+    """The parameters, allowing a reply of `room` tokens."""
+    longest = parameters.max_tokens
+    if room is None or longest is None or longest >= room:
+        return parameters
+    return parameters.model_copy(update={"max_tokens": room})
 
 
 async def _priced(

@@ -34,6 +34,8 @@ class ModelRequest(BaseModel):
     """How many messages at the end no later request will hold; a prompt cache ends before them."""
     prompt_caching: PromptCaching = "auto"
     parameters: ModelParameters = ModelParameters()
+    reply_room: int | None = None
+    """Tokens that the reply must be allowed, also where `parameters` allow fewer; None: as they say."""
     extra_headers: dict[str, str] = {}
     """`${NAME}` in a value is the environment's variable of that name."""
     extra_body: dict[str, Any] = {}

@@ -211,9 +211,9 @@ class PlainCommands:
         self._session.edit_note(new)
 
     async def compact(self, instructions: str) -> None:
-        if self._session.running:
-            self._say("The older part is summarised before the next call of the model.")
-        self._session.compact(instructions)
+        when = self._session.compact(instructions)
+        if when:
+            self._say(when)
 
     async def unqueue(self, _: str) -> None:
         queue = self._state.queue

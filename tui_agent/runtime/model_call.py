@@ -124,7 +124,9 @@ class ModelCaller:
         )
         system = {"role": "system", "content": state.run.system_prompt}
         question = {"role": "user", "content": asking}
-        request = self._request(step.model, [system, *messages, question], ephemeral=1)
+        # Estimates of tokens differ from a tokenizer's, and models count words badly.
+        room = 2 * step.plan.longest
+        request = self._request(step.model, [system, *messages, question], ephemeral=1, reply_room=room)
         usage: dict[str, Any] = {"model": step.model}
         try:
             reply = await self._whole(request)
@@ -281,7 +283,9 @@ class ModelCaller:
         key = self._recorder.state.recovery.key(call.name, parsed.arguments)
         return call.model_copy(update={"key": key, "effect": parsed.tool.effect.value})
 
-    def _request(self, model: str, messages: list[dict[str, Any]], *, ephemeral: int) -> ModelRequest:
+    def _request(
+        self, model: str, messages: list[dict[str, Any]], *, ephemeral: int, reply_room: int | None = None
+    ) -> ModelRequest:
         state, offered = self._recorder.state, self._offered().specifications
         as_text = writes_calls(state, model)
         return ModelRequest.model_construct(
@@ -292,6 +296,7 @@ class ModelCaller:
             api_base=self._api_base,
             ephemeral=ephemeral,
             parameters=_NO_PARAMETERS,
+            reply_room=reply_room,
             extra_headers={},
             extra_body={},
             silence_timeout=self._silence_timeout,

@@ -277,13 +277,17 @@ class Session:
         if self.running:
             self._driver.interrupt()
 
-    def compact(self, instructions: str = "") -> None:
+    def compact(self, instructions: str = "") -> str:
         """Have the older part of the conversation summarised: now, or before the next model call of the run.
-        `instructions` say what the summary should hold in particular.
+        `instructions` say what the summary should hold in particular. Gives words for when that is; "": at once.
         """
         self._recorder.record(events.CompactionRequested(instructions=instructions))
         if not self.running:
             self._start(self._driver.summarise())
+            return ""
+        if self.state.session.mode is events.Mode.PAUSED:
+            return "The run is paused: the older part is summarised when it goes on (F5 or /auto)."
+        return "The older part is summarised before the next call of the model."
 
     def skip_wait(self) -> bool:
         """Try a model call that waits for its server now; False where none waits."""

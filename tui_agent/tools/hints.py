@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -175,3 +176,33 @@ def _article(kind: str) -> str:
 def _short(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+_FREE_TEXT = frozenset({"content", "old", "new", "question", "answer", "explanation", "text"})
+"""Parameters whose value may well use the words of their description."""
+
+_FEWEST_WORDS = 3
+_MOSTLY = 0.75
+"""The share of a value's words that stand in the description, from which on it is a copy of it."""
+
+
+def copied_description(tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+    """The parameter whose value is its own description, as small models fill it in; "" where none is."""
+    properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+    for name, described in properties.items():
+        value, description = arguments.get(name), str(described.get("description", ""))
+        if not isinstance(value, str) or len(value) > 2 * len(description):
+            continue
+        words, known = _WORDS.findall(value.casefold()), _WORDS.findall(description.casefold())
+        if len(words) < _FEWEST_WORDS:
+            continue
+        shared = {*known, name.casefold(), *_WORDS.findall(tool.casefold().replace("_", " "))}
+        alike = words == known
+        if not alike and name not in _FREE_TEXT:
+            alike = sum(word in shared for word in words) >= _MOSTLY * len(words)
+        if alike:
+            return name
+    return ""
+
+
+_WORDS = re.compile(r"\w+")

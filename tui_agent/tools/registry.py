@@ -16,7 +16,7 @@ from tui_agent.tools.dialogue import AskOperator, Finish
 from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.files import EditFile, ReadFile, WriteFile
 from tui_agent.tools.find import Glob, Grep, ListDir
-from tui_agent.tools.hints import broken_rules, unknown_tool
+from tui_agent.tools.hints import broken_rules, copied_description, unknown_tool
 from tui_agent.tools.output import DEFAULT_LIMIT
 from tui_agent.tools.plan import UpdatePlan
 from tui_agent.tools.shell import DEFAULT_TIMEOUT, Bash
@@ -124,6 +124,13 @@ class ToolRegistry:
         )
         if errors:
             message = f"Invalid call of {tool.name}: {broken_rules(errors, tool.parameters)}"
+            raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, arguments)
+        copied = copied_description(tool.name, tool.parameters, arguments)
+        if copied:
+            message = (
+                f"Invalid call of {tool.name}: '{copied}' holds the description of the parameter and no value. "
+                "Give the value itself."
+            )
             raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, arguments)
         return ParsedCall(tool, arguments)
 

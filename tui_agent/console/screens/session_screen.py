@@ -412,9 +412,9 @@ class SessionScreen(DashboardScreen):
     @on_session
     def action_compact(self, session: Session, instructions: str = "") -> None:
         """Summarise the older part of the conversation: now, or before the next call of the run."""
-        if session.running and session.state.compacting is None:
-            self.say("The older part is summarised before the next call of the model.")
-        session.compact(instructions)
+        when = session.compact(instructions)
+        if when:
+            self.say(when)
 
     @on_session
     @work(group="commands")

@@ -193,16 +193,6 @@ def _assistant(reply: events.ReplyFinished) -> Message:
     return message
 
 
-_MALFORMED = "malformed_arguments"
-
-
-def malformed_arguments(stored: object) -> str | None:
-    """What the model wrote, where a history holds a call with broken arguments as it can be sent; else None."""
-    if isinstance(stored, dict) and stored.keys() == {_MALFORMED}:
-        return str(stored[_MALFORMED])
-    return None
-
-
 def _function(call: events.ToolCall) -> Message:
     """The call as a provider takes it back: many refuse a history with odd names or broken argument JSON."""
     arguments = call.arguments
@@ -211,7 +201,8 @@ def _function(call: events.ToolCall) -> Message:
     except (ValueError, RecursionError):
         sound = False
     if not sound:
-        arguments = json.dumps({_MALFORMED: arguments})
+        # Whatever stood here instead would be an argument that the model learns; the result says what was wrong.
+        arguments = "{}"
     return {"name": _ODD_NAME.sub("_", call.name)[:64] or "unnamed", "arguments": arguments}
 
 

@@ -14,6 +14,13 @@ from tui_agent.core.recovery.verdict import BREAKER
 from tui_agent.quantities import counted
 
 
+def _cut(event: events.WindowCut) -> str:
+    """What left the window; where no step did, long results were shortened."""
+    if not event.groups:
+        return f"results of more than {event.longest_result:,} characters were cut in the middle"
+    return f"{counted(event.groups, 'step')} left the window"
+
+
 @dataclass(frozen=True)
 class TimelineLine:
     """One line. `kind` is a role for colouring: run, verdict, error, fault, refused, recovered, escalation,
@@ -146,7 +153,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
         "coherence",
         ", ".join(f"{kind} ×{count}" for kind, count in event.repairs.items()),
     ),
-    events.WindowCut: lambda event: ("window", f"{counted(event.groups, 'step')} left the window"),
+    events.WindowCut: lambda event: ("window", _cut(event)),
     events.Compacted: _compacted,
     events.CompactionFailed: lambda event: ("window", f"no summary: {event.in_words}"),
     events.WaitSkipped: lambda _: ("operator", "the wait was skipped"),

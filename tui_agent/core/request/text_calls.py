@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import CallProblem, FailureKind
-from tui_agent.core.projections.history import Message, malformed_arguments
+from tui_agent.core.projections.history import Message
 from tui_agent.core.recovery.rules import Rule
 
 if TYPE_CHECKING:
@@ -119,9 +119,7 @@ def _fenced(function: dict[str, Any]) -> str:
         read = json.loads(arguments)
     except ValueError:
         read = arguments
-    written = malformed_arguments(read)
-    if written is None:
-        written = json.dumps({"name": function["name"], "arguments": read}, ensure_ascii=False)
+    written = json.dumps({"name": function["name"], "arguments": read}, ensure_ascii=False)
     return f"```tool_call\n{written}\n```"
 
 

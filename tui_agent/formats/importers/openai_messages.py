@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tui_agent.core.events import FailureKind
-from tui_agent.core.projections.history import malformed_arguments
 from tui_agent.core.state import FINISH
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.faults import rejection_kind
@@ -186,8 +185,16 @@ def _call(raw: Any, spare_id: str) -> Call | None:
         return Call(key, name, json_text(given), plain(given))
     arguments = text_at(raw, "function", "arguments")
     read = parse_arguments(arguments)
-    raw = malformed_arguments(read)
-    return Call(key, name, arguments, read) if raw is None else Call(key, name, raw, None)
+    if isinstance(read, dict) and read.keys() == {_MALFORMED}:
+        return Call(key, name, str(read[_MALFORMED]), None)
+    return Call(key, name, arguments, read)
+
+
+_OWN_INVALID = "Error: Invalid call of "
+"""How our own results of such calls begin; the broken arguments themselves are in no history that is sent."""
+
+_MALFORMED = "malformed_arguments"
+"""Under this name our exports of version 1 hold what a model wrote in place of arguments."""
 
 
 # --- whether a result's text is a failure's -------------------------------------------------------------
@@ -210,7 +217,7 @@ def judged(call: Call, content: str, at: float | None, message: str | None) -> R
     if message is None:
         return Result("ok", content, at, changed=changed_files(call.name, call.input))
     kind = FailureKind.TOOL_EXECUTION
-    if call.input is None:
+    if call.input is None or message.startswith(_OWN_INVALID):
         kind = FailureKind.INVALID_TOOL_CALL
     elif rejection_kind(message[:200]) is FailureKind.UNKNOWN_TOOL:
         kind = FailureKind.UNKNOWN_TOOL
