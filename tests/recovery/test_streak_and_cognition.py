@@ -230,7 +230,7 @@ def test_a_search_that_finds_nothing_is_a_success_under_combined(
 GIVING_UP: list[tuple[str, bool, list[str]]] = [
     ("the second is the answer", False, ["f:guide", "t:rejected", "t:answer"]),
     ("once a failure", False, ["f:guide", "t:rejected", "f:guide", "t:rejected", "t:answer"]),
-    ("once a run where an operator reads it", True, ["f:guide", "t:rejected", "f:guide", "t:answer"]),
+    ("an answer where an operator reads it", True, ["f:guide", "t:answer"]),
     ("a success clears it", False, ["f:guide", "o:continue", "t:answer"]),
     ("a failure beside a success does not count", False, ["m:guide", "t:answer"]),
     ("a denial between does not clear it", False, ["f:guide", "d:continue", "t:rejected"]),
@@ -273,21 +273,36 @@ QUESTIONS: list[tuple[str, str, bool]] = [
     ("a marked question", "**Shall I create it?**", True),
     ("another script", "要不要继续？", True),
     ("no question", "The file a does not exist.", False),
-    ("a question that the text answers itself", "What failed? The path. I give up.", False),
+    (
+        "a question and why it is put",
+        "I found no account. Could you share your name? This will help me.",
+        True,
+    ),
+    ("a question with choices in a paragraph", "Which one shall I take?\n\n1. a\n2. b", True),
+    ("an address with a query", "I give up. See http://a.example/?q=1 for more.", False),
+    ("code in a line", "I give up: `ls a?` finds nothing.", False),
     ("a question long before the end", "Why?\n\nIt is gone.\nSo is b.\nI give up.", False),
     ("a question in code alone", "I give up.\n```\nwhat?\n```", False),
 ]
 
 
-@pytest.mark.parametrize("operator", [True, False])
 @pytest.mark.parametrize(("what", "text", "taken"), QUESTIONS, ids=named)
-def test_a_reply_that_puts_a_question_is_never_rejected_under_combined(
-    what: str, text: str, taken: bool, operator: bool
+def test_a_reply_that_puts_a_question_or_is_read_by_somebody_is_never_rejected_under_combined(
+    what: str, text: str, taken: bool
 ) -> None:
-    player = Player(operator_present=operator)
-    player.batch(fail())
-    assert player.state.rejects_text(text) is not taken
+    alone, read = Player(operator_present=False), Player(operator_present=True)
+    for player in (alone, read):
+        player.batch(fail())
+    assert alone.state.rejects_text(text) is not taken
+    assert not read.state.rejects_text(text)
     assert Player(PRESETS["forge"]).state.rejects_text(text)
+
+
+def test_what_is_said_after_an_interruption_is_an_answer() -> None:
+    player = Player(operator_present=False)
+    player.batch(fail())
+    player.feed(events.IterationStarted(iteration=2), events.IterationFinished(iteration=2, cancelled=True))
+    assert not player.state.rejects_text("All tests pass.")
 
 
 # --- joining ---

@@ -189,7 +189,8 @@ async def test_one_broken_call_does_not_harm_its_siblings(start_agent: StartAgen
 
 
 async def test_giving_up_after_a_failure_is_a_failure_once(start_agent: StartAgent) -> None:
-    live = await start_agent([turn(MISSING), "I give up.", "It does not exist."])
+    nobody = ScriptedOperator(present=False)
+    live = await start_agent([turn(MISSING), "I give up.", "It does not exist."], operator=nobody)
     finished = await live.run()
     assert len(live.of(events.ReplyRejected)) == 1
     assert finished.answer == "It does not exist."
@@ -341,6 +342,20 @@ async def test_an_interrupt_ends_the_command_pauses_the_run_and_leaves_a_coheren
     assert_coherent(live.sent())
 
 
+async def test_what_is_said_after_an_interruption_is_the_answer(start_agent: StartAgent) -> None:
+    """The call before had failed: the answer cost one more model call, which was told to make a call."""
+    replies = [turn(MISSING), turn(call("bash", command="sleep 1000")), "All tests pass.", "All tests pass."]
+    live = await start_agent(replies, sandbox="off")
+    await live.session.submit("go")
+    await live.until(
+        lambda state: any((c.tool, c.state) == ("bash", "running") for c in state.conversation.calls)
+    )
+    await live.session.interrupt()
+    finished = await live.ended()
+    assert (finished.answer, live.state.metrics.model_calls) == ("All tests pass.", 3)
+    assert not live.of(events.ReplyRejected)
+
+
 async def test_stopping_ends_the_run_as_interrupted_with_a_partial_answer(start_agent: StartAgent) -> None:
     live = await start_agent([turn(call("bash", command="sleep 1000"), text="I wait.")])
     await live.session.submit("go")
@@ -390,9 +405,9 @@ async def test_a_message_written_during_a_run_is_queued_and_delivered_at_the_nex
 async def test_a_message_that_comes_too_late_for_a_run_starts_the_next_with_fresh_counters(
     start_agent: StartAgent,
 ) -> None:
-    live = await start_agent([turn(MISSING), "first", "first", "second"])
+    live = await start_agent([turn(MISSING), "first", "second"])
     await live.session.submit("go")
-    await live.until(lambda state: state.conversation.reply is not None and state.run.iteration == 3)
+    await live.until(lambda state: state.conversation.reply is not None and state.run.iteration == 2)
     await live.session.submit("and then?")
     await live.ended()
     assert live.state.run.number == 2

@@ -34,9 +34,11 @@ if TYPE_CHECKING:
 
 Refusal = Literal["", "blocked", "withheld", "breaker"]
 
-_QUESTION = re.compile(r"[?？؟][\"'”’»)\]*_`]*\s*$", re.MULTILINE)
+_QUESTION = re.compile(r"[?？؟][\"'”’»)\]*_]*(?=\s|$)|？")
+_PARAGRAPHS = re.compile(r"\n[ \t]*\n")
+_CHOICE = re.compile(r"[ \t]*(?:[-*+•]|\(?\w[.)])[ \t]")
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-_LAST_LINES = 3
+_CODE = re.compile(r"`[^`\n]*`")
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,6 @@ class RecoveryState:
     """The iteration that ended last."""
     failed_since_success: bool = False
     """An iteration failed, nothing succeeded since, and no text-only reply was rejected for it yet."""
-    texts_rejected: int = 0
-    """Text-only replies of the run that were not taken as an answer."""
     raised: events.EscalationRaised | None = None
     """The question that waits for the operator."""
     last_verdicts: tuple[events.VerdictRecord, ...] = ()
@@ -168,7 +168,7 @@ class RecoveryState:
     def rejects_text(self, text: str) -> bool:
         """Whether a text-only reply is a `no_tool_call` failure; else it ends the run as its answer.
 
-        `combined` rejects it once for a failing step, never a question, and once a run where an operator reads it.
+        `combined` rejects it once for a failing step where nobody reads it, and never a question.
         """
         match self.policy.text_only:
             case "failure":
@@ -176,9 +176,7 @@ class RecoveryState:
             case "answer":
                 return False
             case "failure_once":
-                if not self.failed_since_success or puts_question(text):
-                    return False
-                return not (self.operator_present and self.texts_rejected)
+                return self.failed_since_success and not self.operator_present and not puts_question(text)
 
     # --- joining ---------------------------------------------------------------------------------------------
 
@@ -205,9 +203,14 @@ class RecoveryState:
 
 
 def puts_question(text: str) -> bool:
-    """Whether one of the last lines of a reply, code left out, ends with a question mark."""
-    lines = [line for line in _FENCE.sub("", text[-4_000:]).splitlines() if line.strip()]
-    return any(_QUESTION.search(line) for line in lines[-_LAST_LINES:])
+    """Whether the last paragraph of a reply holds a question, code left out; choices belong to what stands above."""
+    words = _CODE.sub("", _FENCE.sub("", text[-4_000:]))
+    for paragraph in reversed([one for one in _PARAGRAPHS.split(words) if one.strip()]):
+        if _QUESTION.search(paragraph):
+            return True
+        if not all(_CHOICE.match(line) for line in paragraph.splitlines() if line.strip()):
+            return False
+    return False
 
 
 def _run_started(state: RecoveryState, event: events.RunStarted) -> RecoveryState:
@@ -237,7 +240,7 @@ def _result(state: RecoveryState, event: events.ToolResult) -> RecoveryState:
 
 
 def _reply_rejected(state: RecoveryState, event: events.ReplyRejected) -> RecoveryState:
-    return evolve(state, rejected=event.failure, texts_rejected=state.texts_rejected + 1)
+    return evolve(state, rejected=event.failure)
 
 
 def _reply_finished(state: RecoveryState, event: events.ReplyFinished) -> RecoveryState:
@@ -269,7 +272,8 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
         unanswered=state.reply is None and state.faults.last is not None and not event.cancelled,
     )
     failed_since_success = state.failed_since_success
-    if last.rejected is not None or last.succeeded:
+    if last.rejected is not None or last.succeeded or last.cancelled:
+        # What is said after an interruption is for whoever interrupted.
         failed_since_success = False
     elif last.failed:
         failed_since_success = True
