@@ -263,6 +263,8 @@ class Case(Form):
     """What a model writes that is asked for a summary; empty: nothing."""
     tool_calls: Literal["auto", "native", "text"] = "auto"
     """How the model calls tools; `text`: a reply's text is read for a call."""
+    tools: tuple[str, ...] = ()
+    """The run's tools; empty: those that the case names and the usual ones."""
     fallbacks: tuple[str, ...] = ()
     fallbacks_by_kind: dict[str, tuple[str, ...]] = {}
     proves: tuple[str, ...]

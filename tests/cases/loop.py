@@ -215,7 +215,7 @@ class LoopPlayer:
     def _tools(self) -> ToolRegistry:
         replies = [step.action for step in self.case.steps if isinstance(step.action, Reply)]
         named = {call.tool for reply in replies for call in reply.calls if call.outcome != "unknown"}
-        names = (named | EFFECTS.keys() | {"bash"}) - {"finish", "ask_operator"}
+        names = (set(self.case.tools) or named | EFFECTS.keys() | {"bash"}) - {"finish", "ask_operator"}
         made = [CaseTool(name, Effect(EFFECTS.get(name, "command")), self.calls) for name in sorted(names)]
         return ToolRegistry([*made, AskOperator(), Finish()])
 

@@ -172,6 +172,8 @@ class Player:
         self._settle()
 
     def _tools(self) -> set[str]:
+        if self.case.tools:
+            return set(self.case.tools)
         replies = [step.action for step in self.case.steps if isinstance(step.action, Reply)]
         named = {call.tool for reply in replies for call in reply.calls if call.outcome != "unknown"}
         return named | EFFECTS.keys() | {"bash"}

@@ -589,6 +589,7 @@ class Session:
                 skills=skills.skills,
             ),
             tools=self._tools.names,
+            effects=self._tools.effects,
             approve=session.approve or settings.approve,
             max_iterations=settings.max_iterations,
             max_cost=settings.max_cost,

@@ -82,6 +82,11 @@ class ToolRegistry:
         """The names of all tools that are not hidden, sorted."""
         return tuple(name for name in self._tools if name not in self._hidden)
 
+    @property
+    def effects(self) -> dict[str, str]:
+        """What each of them may do, by name."""
+        return {name: str(self._tools[name].effect) for name in self.names}
+
     def get(self, name: str) -> Tool | None:
         """The tool of that name."""
         return self._tools.get(name)

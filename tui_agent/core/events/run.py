@@ -27,6 +27,8 @@ class RunStarted(Event):
     """Address of the server that the models are called at, where one is set; never with a name or password."""
     system_prompt: str = ""
     tools: tuple[str, ...] = ()
+    effects: dict[str, str] = {}
+    """What each tool may do, by its name: `read`, `write`, `command`, `network`, `dialogue`; empty: not known."""
     approve: Approval = Approval.ASK
     max_iterations: int = 50
     max_cost: float | None = None

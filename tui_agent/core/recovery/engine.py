@@ -224,7 +224,7 @@ def _run_started(state: RecoveryState, event: events.RunStarted) -> RecoveryStat
         cognition=CognitiveState(
             confidence=policy.confidence_start, next_step=state.cognition.next_step.next_run()
         ),
-        breakers=state.breakers.next_run(),
+        breakers=state.breakers.next_run(event.tools, event.effects),
     )
 
 

@@ -56,6 +56,12 @@ FORM_ERRORS = frozenset(
 _NO_WORK = frozenset({"update_plan"})
 """Tools whose success says nothing about the work: it ends no streak and empties no ring."""
 
+LOOKING_ONLY = frozenset({
+    "read_file", "glob", "grep", "list_dir", "read_skill", "bash_output", "web_fetch", "ask_operator", "finish",
+    "update_plan",
+})  # fmt: skip
+"""Tools that cannot change anything here; what a tool of another name may do is not known."""
+
 _ENDS_THE_RUN = "finish"
 _WRITERS = frozenset({"write_file", "edit_file"})
 

@@ -63,6 +63,7 @@ class Rule(StrEnum):
     # Circuit breaker of a tool
     BREAKER_OPEN = "breaker.open"
     BREAKER_PROBE = "breaker.probe"
+    BREAKER_LAST_TOOL = "breaker.last_tool"
     BREAKER_BY_HAND = "breaker.by_hand"
 
     # Failed model calls

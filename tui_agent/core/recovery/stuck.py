@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import Level, VerdictRecord
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.iteration import FORM_ERRORS, CallResult, Iteration, Status
+from tui_agent.core.recovery.iteration import FORM_ERRORS, LOOKING_ONLY, CallResult, Iteration, Status
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import same_text
 from tui_agent.core.recovery.verdict import STUCK, silent, verdict
@@ -29,9 +29,6 @@ REPEAT = "repeat"
 ALTERNATION = "alternation"
 MONOLOGUE = "monologue"
 OVERFLOW = "overflow"
-
-_LOOKING_ONLY = frozenset({"read_file", "glob", "grep", "list_dir", "ask_operator", "finish", "update_plan"})
-"""Tools that cannot change anything; a new call of any other may have, also when it says nothing new."""
 
 _COUNTED = frozenset({Status.SUCCEEDED, Status.FAILED, Status.BLOCKED})
 
@@ -189,7 +186,7 @@ class StuckPatterns:
 
     def _is_new(self, call: Sighting) -> bool:
         """A call not in the window with an outcome not in it, or one that may have done something unseen."""
-        if call.succeeded and call.tool not in _LOOKING_ONLY:
+        if call.succeeded and call.tool not in LOOKING_ONLY:
             return True
         content, succeeded = call.content, call.succeeded
         return not any(other.content == content and other.succeeded == succeeded for other in self.window)

@@ -4,7 +4,7 @@
 |        | again and again is the attempts ledger's |
 | resets | a success of the tool; another error after a change of the workspace; by hand |
 | levels | guide when it opens: the tool is left out of the list, then one call is tried, then closed or open again for
-|        | twice as long |
+|        | twice as long · the last tool with which something can be done is never left out |
 """
 
 from __future__ import annotations
@@ -15,16 +15,21 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.iteration import CallResult, Iteration, Status
+from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, Iteration, Status
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature
 from tui_agent.core.recovery.verdict import BREAKER, silent, verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
 NEVER_OPEN = frozenset({"finish", "ask_operator"})
 """Without these an agent can neither end nor ask."""
+
+_ACTS = frozenset({"write", "command"})
+"""Effects by which something can be done; the others only read, ask, finish or plan."""
 
 
 class BreakerPhase(StrEnum):
@@ -55,11 +60,18 @@ class BreakerState:
 
 @dataclass(frozen=True)
 class ToolBreakers:
-    """Breakers by tool; a tool without one is closed. `opened` are those that opened in the last iteration."""
+    """Breakers by tool; a tool without one is closed. `opened` are those that opened in the last iteration, `kept`
+    those that had failed as often and stay because nothing can be done without them.
+    """
 
     states: dict[str, BreakerState] = field(default_factory=dict)
     opened: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     changes: int = 0
+    acting: frozenset[str] = frozenset()
+    """Tools of the run that can change something; where they are not known, those of them that were called."""
+    known: bool = False
+    """The tools of the run are known."""
 
     def open_tools(self, *, active: bool) -> frozenset[str]:
         """Tools left out of the list now. Where the policy has no breaker, only those opened by hand."""
@@ -71,13 +83,19 @@ class ToolBreakers:
 
     def apply(self, iteration: Iteration, policy: RecoveryPolicy) -> ToolBreakers:
         """Fold a finished iteration: results in call order, then the waits that end."""
-        states, opened, changes = self.states, dict[str, None](), self.changes
+        states, opened, kept, changes = self.states, dict[str, None](), dict[str, None](), self.changes
+        acting = self.acting if self.known else self.acting | _acting(one.tool for one in iteration.results)
         for result in iteration.results:
             changes += result.changed
             old = states.get(result.tool)
             new = _after(old, result, iteration.number, policy, changes)
             if new is old:
                 continue
+            if new and new.phase is BreakerPhase.OPEN and _is_last(result.tool, acting, states):
+                # It goes on as it was: closed, or with one call at a time.
+                phase = BreakerPhase.CLOSED if old is None else old.phase
+                new = evolve(new, phase=phase, span=0 if old is None else old.span, reopen_at=0)
+                kept[result.tool] = None
             states = {**states, result.tool: new} if new else _without(states, result.tool)
             if new and new.phase is BreakerPhase.OPEN:
                 opened[result.tool] = None
@@ -85,9 +103,12 @@ class ToolBreakers:
             due = 0 < state.reopen_at <= iteration.number + 1
             if state.phase is BreakerPhase.OPEN and due and not state.by_hand:
                 states = {**states, tool: evolve(state, phase=BreakerPhase.HALF_OPEN)}
-        if states is self.states and not opened and not self.opened and changes == self.changes:
+        told = opened or kept or self.opened or self.kept
+        if states is self.states and not told and changes == self.changes and acting == self.acting:
             return self
-        return ToolBreakers(states, tuple(opened), changes)
+        return evolve(
+            self, states=states, opened=tuple(opened), kept=tuple(kept), changes=changes, acting=acting
+        )
 
     def set_by_hand(self, tool: str, *, opened: bool) -> ToolBreakers:
         """The operator opens a breaker, until they close it, or closes it."""
@@ -99,17 +120,42 @@ class ToolBreakers:
         by_hand = evolve(state, phase=BreakerPhase.OPEN, by_hand=True, reopen_at=0)
         return evolve(self, states={**self.states, tool: by_hand})
 
-    def next_run(self) -> ToolBreakers:
-        """What a new run begins with: what the operator opened stays open, everything counted is forgotten."""
+    def next_run(self, tools: Sequence[str] = (), effects: Mapping[str, str] | None = None) -> ToolBreakers:
+        """What a new run begins with: what the operator opened stays open, everything counted is forgotten.
+
+        `tools` of the run; `effects`: what they may do, where it is known.
+        """
         kept = {tool: state for tool, state in self.states.items() if state.by_hand}
-        return ToolBreakers({tool: BreakerState(BreakerPhase.OPEN, by_hand=True) for tool in kept})
+        return ToolBreakers(
+            {tool: BreakerState(BreakerPhase.OPEN, by_hand=True) for tool in kept},
+            acting=_acting(tools, effects or {}),
+            known=bool(tools),
+        )
 
     def verdict(self) -> VerdictRecord:
         """`guide` when a breaker opened: the model must know that the tool is gone, and for how long."""
+        if not self.opened and self.kept:
+            tools = " and ".join(self.kept)
+            reason = f"{tools} failed over different inputs and stays: nothing can be done without it"
+            return verdict(Level.GUIDE, Rule.BREAKER_LAST_TOOL, reason)
         if not self.opened:
             return silent(BREAKER)
         reason = "; ".join(f"{tool} is left out for {self.states[tool].span} steps" for tool in self.opened)
         return verdict(Level.GUIDE, Rule.BREAKER_OPEN, reason)
+
+
+def _acting(tools: Iterable[str], effects: Mapping[str, str] | None = None) -> frozenset[str]:
+    """Those of the tools that can change something, as far as it is known."""
+    known = effects or {}
+    return frozenset(
+        tool for tool in tools if (known[tool] in _ACTS if tool in known else tool not in LOOKING_ONLY)
+    )
+
+
+def _is_last(tool: str, acting: frozenset[str], states: Mapping[str, BreakerState]) -> bool:
+    """Whether nothing could be done any more without this tool."""
+    left = (one for one in acting if one != tool)
+    return tool in acting and all(one in states and states[one].phase is BreakerPhase.OPEN for one in left)
 
 
 def _after(
