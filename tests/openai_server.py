@@ -22,6 +22,8 @@ class Step(Enum):
 
     HANG = auto()
     """Say nothing more until the client goes."""
+    PROCESS = auto()
+    """Say nothing for a second, as while a long prompt is processed; then go on."""
     CUT = auto()
     """Reset the connection."""
     KEEP_ALIVE = auto()
@@ -318,6 +320,9 @@ async def _step(writer: asyncio.StreamWriter, step: bytes | Step, request: Recor
             await writer.drain()
             await request.gone.wait()
             return False
+        case Step.PROCESS:
+            await writer.drain()
+            await asyncio.sleep(1.0)
         case Step.CUT:
             await writer.drain()
             writer.transport.abort()

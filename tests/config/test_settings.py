@@ -376,6 +376,15 @@ def test_a_name_is_a_profiles_an_alias_or_a_models_own(place: Path) -> None:
     assert settings.called("other/model").parameters.given() == {"temperature": 0.5, "seed": 7}
 
 
+def test_a_value_that_somebody_chose_is_told_from_the_default(place: Path) -> None:
+    assert not load(place, {}).says("model_timeout")
+    assert load(place, {"model_timeout": 120.0}).says("model_timeout")
+    user_file(place, "model_timeout = 120")
+    assert load(place, {}).says("model_timeout")
+    assert Settings(model_timeout=120.0).says("model_timeout")
+    assert not Settings().says("model_timeout")
+
+
 def test_options_beside_a_profile_outweigh_what_it_says(place: Path) -> None:
     user_file(place, f"model = 'not/this'\nmodel_timeout = 5\n{PROFILES}")
     options = {"model": "openai/x", "parameters.reasoning_effort": "high", "model_timeout": 9.0}

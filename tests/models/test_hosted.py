@@ -21,6 +21,7 @@ from tests.kept_host import HIDDEN_KEY, KeptHost
 from tests.openai_server import Answer, OpenAIServer, Step, chunk
 from tui_agent.core.events import Fault, FaultKind
 from tui_agent.models.hosted import HostedModel
+from tui_agent.models.local_servers import is_nearby
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -375,6 +376,45 @@ async def test_silence_before_the_first_word_is_a_timeout_and_the_server_sees_us
     assert heard.fault.kind is FaultKind.TIMEOUT
     assert heard.fault.message == "the model was silent for 0.3 s."
     await asyncio.wait_for(bench.server.requests[0].gone.wait(), 10)
+
+
+async def test_a_server_nearby_may_take_its_time_for_the_prompt_and_no_longer(bench: Bench) -> None:
+    slow = served.stream(Step.PROCESS, SAID, served.chunk(finish="stop"), served.DONE)
+    heard = await ask(bench, slow, silence_timeout=0.3, prompt_timeout=20.0)
+    assert heard.fault is None
+    assert heard.text == "Hel"
+    heard = await ask(bench, served.stream(Step.HANG), silence_timeout=0.2, prompt_timeout=0.4)
+    assert heard.fault is not None
+    assert heard.fault.kind is FaultKind.TIMEOUT
+    assert heard.fault.message == "no word of a reply came within 0.4 s."
+
+
+async def test_once_a_reply_has_begun_its_silence_is_as_short_as_ever(bench: Bench) -> None:
+    heard = await ask(bench, served.stream(SAID, Step.HANG), silence_timeout=0.3, prompt_timeout=20.0)
+    assert heard.fault is not None
+    assert heard.fault.message == "the model was silent for 0.3 s."
+
+
+@pytest.mark.parametrize(
+    ("address", "near"),
+    [
+        ("http://127.0.0.1:8080/v1", True),
+        ("http://localhost:11434", True),
+        ("http://[::1]:8080", True),
+        ("http://192.168.1.20:8000/v1", True),
+        ("http://10.0.0.7/v1", True),
+        ("http://llama:8080/v1", True),
+        ("http://box.local:8080/v1", True),
+        ("https://api.openai.com/v1", False),
+        ("https://8.8.8.8/v1", False),
+        ("https://gateway.example.com", False),
+        ("not an address", False),
+        ("http://[", False),
+        ("", False),
+    ],
+)
+def test_a_server_is_nearby_by_its_address(address: str, near: bool) -> None:
+    assert is_nearby(address) is near
 
 
 async def test_a_reply_that_never_ends_is_stopped_by_the_total(bench: Bench) -> None:

@@ -613,3 +613,13 @@ async def test_a_run_that_is_stopped_before_it_began_does_not_begin(start_agent:
     await live.session.stop()
     assert live.of(events.RunStarted) == []
     assert not live.session.running
+
+
+@pytest.mark.parametrize(("chosen", "seconds"), [({}, 600.0), ({"model_timeout": 90.0}, None)])
+async def test_a_server_nearby_gets_time_for_its_prompt_unless_somebody_said_how_long(
+    start_agent: StartAgent, chosen: dict[str, Any], seconds: float | None
+) -> None:
+    live = await start_agent(["done"], **chosen)
+    await live.run()
+    (request,) = live.model.requests
+    assert request.prompt_timeout == seconds

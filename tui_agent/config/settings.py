@@ -100,7 +100,8 @@ class Settings(BaseModel):
     tool_calls: ToolCallForm = "auto"
     """How the model calls tools. native: by its API; text: one fenced call a reply; auto: as text where it cannot."""
     model_timeout: Seconds = 120.0
-    """Longest silence of a model call, also in mid-stream."""
+    """Longest silence of a model call, also in mid-stream. Unset, a server on this machine or its network has ten
+    minutes and more for the first word: it may still process the prompt."""
     max_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """USD that a run may cost before it asks, or alone ends with a partial answer; unset: no limit."""
     max_session_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
@@ -241,6 +242,10 @@ class Settings(BaseModel):
     def origin(self, key: str) -> str:
         """Where the value of a key (`section.name` in a section) came from; `default` where nothing sets it."""
         return self._sources.get(key, "default")
+
+    def says(self, key: str) -> bool:
+        """Whether somebody chose the value of a key, be it the default's."""
+        return self.origin(key) != "default" or (not self._sources and key in self.model_fields_set)
 
     def permission_rules(self) -> list[Rule]:
         """The configured permission rules of all sources, each with its place."""

@@ -78,6 +78,7 @@ class ModelByName:
                 "extra_headers": profile.extra_headers,
                 "extra_body": profile.extra_body,
                 "silence_timeout": silence,
+                "prompt_timeout": None if profile.model_timeout else request.prompt_timeout,
                 "total_timeout": profile.total_timeout or max(request.total_timeout, silence),
             }
         return request.model_copy(update=changes)

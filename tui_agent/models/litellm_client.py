@@ -117,7 +117,8 @@ class LitellmClient:
             )
         if request.tools and at.without_tools and not request.native_calls:
             raise ModelFault(made(FaultKind.NO_TOOLS, f"{request.model} cannot call tools", at.facts))
-        watch = _Watch(request.silence_timeout, request.total_timeout)
+        patience = request.prompt_timeout if at.nearby else None
+        watch = _Watch(request.silence_timeout, request.total_timeout, patience or request.silence_timeout)
         call = _Call(request, at, watch)
         try:
             async with watch.until_content():
@@ -185,7 +186,7 @@ class LitellmClient:
             "max_retries": 0,
             "num_retries": 0,
             # On each read, and later than the watch, which knows content from keep-alives.
-            "timeout": request.silence_timeout + 30.0,
+            "timeout": max(request.silence_timeout, request.prompt_timeout or 0.0) + 30.0,
         }
         if habits.usage:
             arguments["stream_options"] = {"include_usage": True}
@@ -400,10 +401,12 @@ class _Call:
 
 
 class _Watch:
-    """The longest silence between content, and the longest call. Seconds."""
+    """The longest silence before and between content, and the longest call. Seconds."""
 
-    def __init__(self, silence: float, total: float) -> None:
+    def __init__(self, silence: float, total: float, first: float) -> None:
+        """`first`: the longest silence before any content."""
         self._silence = silence
+        self._allowed = first
         self._total = total
         self._clock = asyncio.get_running_loop().time
         self._end = self._clock() + total
@@ -411,22 +414,25 @@ class _Watch:
 
     def until_content(self) -> asyncio.Timeout:
         """Raises `TimeoutError` inside when the time is over."""
-        return asyncio.timeout_at(min(self._last + self._silence, self._end))
+        return asyncio.timeout_at(min(self._last + self._allowed, self._end))
 
     def content(self) -> None:
         """Something came."""
         self._last = self._clock()
+        self._allowed = self._silence
 
     @property
     def expired(self) -> bool:
         """The time is over (and a `TimeoutError` is therefore the watch's own)."""
-        return self._clock() >= min(self._last + self._silence, self._end)
+        return self._clock() >= min(self._last + self._allowed, self._end)
 
     @property
     def words(self) -> str:
         """What happened, when it is over."""
         if self._clock() >= self._end:
             return f"the reply was not complete after {self._total:g} s"
+        if self._allowed != self._silence:
+            return f"no word of a reply came within {self._allowed:g} s"
         return f"the model was silent for {self._silence:g} s"
 
 

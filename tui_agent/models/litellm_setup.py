@@ -16,6 +16,7 @@ from typing import Any
 
 from tui_agent.models import http_guard, prompt_cache
 from tui_agent.models.fault_advice import CallFacts
+from tui_agent.models.local_servers import is_nearby
 from tui_agent.models.server_window import server_window
 
 QUIET_ENVIRONMENT = {
@@ -88,6 +89,8 @@ class Route:
     """litellm's tables list the model, and no sight."""
     responses: bool = False
     """Goes to OpenAI's responses, with a model that reasons."""
+    nearby: bool = False
+    """Its server is this machine's or one of its network."""
 
 
 def route(litellm: Any, model: str, api_base: str | None, key_variable: str | None = None) -> Route:
@@ -126,6 +129,7 @@ def route(litellm: Any, model: str, api_base: str | None, key_variable: str | No
         without_tools=not own_protocol and _cannot_call_tools(litellm, name, provider),
         without_vision=not own_protocol and _cannot_see(litellm, name, provider),
         responses=_is_for_responses(litellm, name, provider),
+        nearby=is_nearby(str(own_server or (_OLLAMA if provider in _OLLAMAS else ""))),
     )
 
 

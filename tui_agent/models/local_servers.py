@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -32,6 +33,20 @@ _OWNERS = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM St
 """What servers say of their models' owner."""
 
 _MOST_MODELS = 200
+
+
+def is_nearby(address: str) -> bool:
+    """Whether an address is this machine's or one of its network: such servers may process a prompt for minutes before
+    they say a word, while a silent provider is out of order.
+    """
+    try:
+        host = urlsplit(address).hostname or ""
+    except ValueError:
+        return False
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith((".local", ".lan", ".internal")))
 
 
 @dataclass(frozen=True)

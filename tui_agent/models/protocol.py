@@ -41,6 +41,9 @@ class ModelRequest(BaseModel):
     extra_body: dict[str, Any] = {}
     silence_timeout: float = 120.0
     """Longest silence in seconds before and between content chunks; keep-alives do not count."""
+    prompt_timeout: float | None = None
+    """Longest wait in seconds for the first content of a server nearby, which may need that long for a prompt (see
+    `local_servers.is_nearby`); None: `silence_timeout`."""
     total_timeout: float = 1_800.0
 
 

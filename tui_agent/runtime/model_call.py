@@ -37,6 +37,12 @@ from tui_agent.tools.registry import InvalidCall, ParsedCall, ToolRegistry
 _NO_PARAMETERS = ModelParameters()
 """Those of the profile are added by whoever knows the model; a default would be copied for each request."""
 
+SHORTEST_PROMPT_WAIT = 600.0
+"""Seconds that a server nearby gets for any prompt, unless the operator set how long it may be silent."""
+
+SLOWEST_PROMPT = 10.0
+"""Tokens of a prompt that a processor alone reads in a second, at the least."""
+
 _NO_END = events.Fault(kind=events.FaultKind.STREAM_CUT, message="the reply ended before it was complete")
 
 
@@ -58,11 +64,13 @@ class ModelCaller:
         *,
         api_base: str | None,
         silence_timeout: float,
+        waits_for_prompts: bool,
         tools_ready: Callable[[], Awaitable[None]],
         server_of: Callable[[str], str],
         images: Path,
     ) -> None:
-        """`silence_timeout` in seconds. `images`: the folder with the copies of the images that messages hold.
+        """`silence_timeout` in seconds; `waits_for_prompts`: a server nearby may take longer for its
+        first word. `images`: the folder with the copies of the images that messages hold.
         `server_of`: the host that a model's calls go to. `tools_ready` is awaited before every call: bounded, for tools
         that are still being connected to.
         """
@@ -71,6 +79,7 @@ class ModelCaller:
         self._tools = tools
         self._api_base = api_base
         self._silence_timeout = silence_timeout
+        self._waits_for_prompts = waits_for_prompts
         self._wake = asyncio.Event()
         self._tools_ready = tools_ready
         self._server_of = server_of
@@ -126,7 +135,7 @@ class ModelCaller:
         question = {"role": "user", "content": asking}
         # Estimates of tokens differ from a tokenizer's, and models count words badly.
         room = 2 * step.plan.longest
-        request = self._request(step.model, [system, *messages, question], ephemeral=1, reply_room=room)
+        request = self._request(step.model, [system, *messages, question], size, ephemeral=1, reply_room=room)
         usage: dict[str, Any] = {"model": step.model}
         try:
             reply = await self._whole(request)
@@ -202,7 +211,7 @@ class ModelCaller:
                 server=self._server_of(step.model),
             )
         )
-        request = self._request(step.model, built.messages, ephemeral=1 if step.note else 0)
+        request = self._request(step.model, built.messages, built.tokens, ephemeral=1 if step.note else 0)
         reply = await self._stream(request)
         if not request.tools and not reply.calls and writes_calls(state, step.model):
             reply = _with_written_call(reply, offer.names)
@@ -284,8 +293,15 @@ class ModelCaller:
         return call.model_copy(update={"key": key, "effect": parsed.tool.effect.value})
 
     def _request(
-        self, model: str, messages: list[dict[str, Any]], *, ephemeral: int, reply_room: int | None = None
+        self,
+        model: str,
+        messages: list[dict[str, Any]],
+        size: int,
+        *,
+        ephemeral: int,
+        reply_room: int | None = None,
     ) -> ModelRequest:
+        """`size`: the estimate of its tokens."""
         state, offered = self._recorder.state, self._offered().specifications
         as_text = writes_calls(state, model)
         return ModelRequest.model_construct(
@@ -300,8 +316,15 @@ class ModelCaller:
             extra_headers={},
             extra_body={},
             silence_timeout=self._silence_timeout,
+            prompt_timeout=self._prompt_timeout(size),
             total_timeout=max(1_800.0, self._silence_timeout),
         )
+
+    def _prompt_timeout(self, size: int) -> float | None:
+        """Seconds for which a server nearby may process such a prompt; None: no longer than it may be silent."""
+        if not self._waits_for_prompts:
+            return None
+        return max(self._silence_timeout, SHORTEST_PROMPT_WAIT, size / SLOWEST_PROMPT)
 
     def _with_files(self, message: dict[str, Any]) -> dict[str, Any]:
         """The message with the paths of its images, which are in the session's folder whatever a journal says."""

@@ -145,6 +145,7 @@ class Session:
             api_base=settings.api_base,
             server_of=lambda name: urlsplit(settings.called(name).api_base or "").netloc.rpartition("@")[2],
             silence_timeout=settings.model_timeout,
+            waits_for_prompts=not settings.says("model_timeout"),
             images=folder / IMAGES_FOLDER,
         )
         self._driver = Driver(recorder, caller, executor, operator, self._checkpointer)

@@ -211,8 +211,9 @@ def _activity(state: RunState, now: float, turning: float | None) -> tuple[Span,
         case "model":
             attempt = f" (try {state.run.attempt})" if state.run.attempt > 1 else ""
             reply = state.conversation.reply
-            silent = now - reply.heard if reply is not None and reply.heard else 0.0
-            pause = f", no text for {whole_seconds(silent)}" if silent >= SILENT else ""
+            silent = now - (reply.heard or reply.at) if reply is not None else 0.0
+            what = "no text" if reply is not None and reply.heard else "no word yet"
+            pause = f", {what} for {whole_seconds(silent)}" if silent >= SILENT else ""
             return (Span(f"{spinner(turning)} model{attempt}{pause}", "model"),)
         case "backoff":
             return (Span(f"≈ retry in {seconds(state.run.retry_at - now)}", "warn"),)
