@@ -1,0 +1,184 @@
+"""What has changed since a call failed: files of the workspace and the environment, by whom, and when.
+
+A failure after a change is a trial, one without is a repeat; both are counted elsewhere. A change is known from an edit
+tool, from a look at the workspace after a step (`CheckpointSaved`), and from the text of a command: all of it where
+nobody looks, what surely writes where somebody does, since a look shows no environment and no ignored folder.
+
+What a call changes itself is no change between two failures of it, and neither is what tools keep for themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.iteration import CallResult, Iteration, Status
+from tui_agent.core.recovery.signature import normalise
+from tui_agent.core.recovery.writes import Writes, writes, writes_before_its_end
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_KEPT = 64
+"""Newest changes that are kept with their authors and files."""
+
+_OUTCOMES = 200
+"""Commands whose outcome is remembered: the same command that ends alike again has changed nothing new."""
+
+_FILES = 20
+"""Files of one change that are named."""
+
+_LONGEST_NAME = 120
+
+_BY_TOOLS = re.compile(
+    r"""(?:^|/)(?:__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.hypothesis|\.cache|\.tox|\.nox|\.nyc_output
+        |htmlcov|coverage|\.ipynb_checkpoints|\.gradle|\.parcel-cache|\.turbo|\.next|\.idea|\.vscode|target)/
+      | \.(?:pyc|pyo|log|swp|tmp|pid|tsbuildinfo|gcda|gcno|o|class)$
+      | (?:^|/)(?:\.coverage(?:\..+)?|coverage\.(?:xml|json|lcov)|lcov\.info|junit.*\.xml|test-results?\.xml|\.eslintcache
+        |\.stylelintcache|nohup\.out|\.DS_Store|core|\.dmypy\.json|\.testmondata|\.python_history)$
+    """,
+    re.VERBOSE,
+)
+"""Files that test runners, compilers and editors write by themselves."""
+
+_LOOKING = frozenset({"finish", "ask_operator", "update_plan"})
+"""Tools of the loop itself, which change nothing."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change. `by`: keys of the calls that may have made it, empty where it was none of them."""
+
+    number: int
+    by: frozenset[str] = frozenset()
+    files: tuple[str, ...] = ()
+    """Names of files, or the command that made it where they are not known."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The changes of a run, numbered from 1. `watched`: the workspace is looked at after steps that may write."""
+
+    count: int = 0
+    newest: tuple[Change, ...] = ()
+    watched: bool = False
+    outcomes: Mapping[str, str] = field(default_factory=dict)
+    """By key of a command that writes by its text: how it ended last."""
+
+    # --- folding ---------------------------------------------------------------------------------------------
+
+    def apply(
+        self, iteration: Iteration, effects: Mapping[int, str], seen: Sequence[str] = ()
+    ) -> tuple[Changes, tuple[int, ...], tuple[bool, ...]]:
+        """Fold a finished iteration. `effects`: what the tools may do, by the call's place; `seen`: files that were
+        seen to have changed in it.
+
+        Beside the changes: for each result the number of the last change before it, and whether it changed something.
+        """
+        state, marks, moved = self, list[int](), list[bool]()
+        authors = _authors(iteration.results, effects) if (seen := unexplained(iteration, seen)) else ()
+        for result in iteration.results:
+            marks.append(state.count)
+            if result.changed:
+                state = state.by((result.key,), result.changed_files)
+            elif result in authors:
+                state = state.by([author.key for author in authors if _failed(author) == _failed(result)], seen)
+            else:
+                state = state._by_text(result, effects.get(result.index, ""))
+            moved.append(state.count > marks[-1])
+        if seen and not authors:
+            state = state.by((), seen)
+        return state, tuple(marks), tuple(moved)
+
+    def by(self, keys: Iterable[str], files: Sequence[str] = ()) -> Changes:
+        """One more change."""
+        names = tuple(name[:_LONGEST_NAME] for name in files[:_FILES])
+        change = Change(self.count + 1, frozenset(keys), names)
+        return evolve(self, count=self.count + 1, newest=(*self.newest, change)[-_KEPT:])
+
+    def looked_at(self, *, watched: bool) -> Changes:
+        """The workspace is looked at from now on, or cannot be any more."""
+        return self if watched == self.watched else evolve(self, watched=watched)
+
+    def _by_text(self, result: CallResult, effect: str) -> Changes:
+        """What the command says that it does. One that ends as it did before has done nothing new."""
+        if not _may_have_changed(result, effect, watched=self.watched):
+            return self
+        outcome = normalise(result.content)[:_LONGEST_NAME] + str(result.status)
+        if self.outcomes.get(result.key) == outcome:
+            return self
+        known = {key: text for key, text in self.outcomes.items() if key != result.key}
+        if len(known) >= _OUTCOMES:
+            del known[next(iter(known))]
+        changed = self.by((result.key,), (_first_line(result.input),))
+        return evolve(changed, outcomes={**known, result.key: outcome})
+
+    # --- asking ----------------------------------------------------------------------------------------------
+
+    def since(self, mark: int, key: str, until: int | None = None) -> tuple[Change, ...]:
+        """What changed after the change numbered `mark`, up to `until`, other than by the call `key` alone."""
+        end = self.count if until is None else until
+        if end <= mark:
+            return ()
+        own = frozenset({key})
+        return tuple(
+            change
+            for change in self.newest
+            if mark < change.number <= end and (not change.by or change.by - own)
+        )
+
+
+def unexplained(iteration: Iteration, seen: Sequence[str]) -> tuple[str, ...]:
+    """Of the files that were seen to have changed, those that no edit tool of the iteration names and that tools do
+    not write for themselves.
+    """
+    named = {name for result in iteration.results for name in result.changed_files}
+    return tuple(name for name in seen if name not in named and not _BY_TOOLS.search(name))
+
+
+def command_of(arguments: Mapping[str, Any]) -> str | None:
+    """The shell command of a call; None where it is none."""
+    command = arguments.get("command", arguments.get("cmd"))
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        command = " ".join(command)
+    return command if isinstance(command, str) and "path" not in arguments else None
+
+
+def _authors(results: Sequence[CallResult], effects: Mapping[int, str]) -> tuple[CallResult, ...]:
+    """Who may have changed what was seen: calls that succeeded and may write, else those that failed."""
+    able = [result for result in results if not result.changed and _able(result, effects.get(result.index, ""))]
+    return tuple(result for result in able if not _failed(result)) or tuple(able)
+
+
+def _able(result: CallResult, effect: str) -> bool:
+    if result.status not in {Status.SUCCEEDED, Status.FAILED, Status.CANCELLED} or result.tool in _LOOKING:
+        return False
+    command = command_of(result.input)
+    if command is None:
+        return effect in {"command", "write"}
+    return writes(command) is not Writes.NOTHING or _failed(result)
+
+
+def _failed(result: CallResult) -> bool:
+    return result.status is not Status.SUCCEEDED
+
+
+def _may_have_changed(result: CallResult, effect: str, *, watched: bool) -> bool:
+    """By the text of its command; another tool's call where nobody looks and it may write."""
+    if effect in {"read", "network", "dialogue", "write"} or result.tool in _LOOKING:
+        return False
+    command = command_of(result.input)
+    if command is None:
+        return effect == "command" and not watched and result.status is Status.SUCCEEDED
+    if result.status is Status.FAILED:
+        return writes_before_its_end(command)
+    if result.status is not Status.SUCCEEDED:
+        return False
+    kind = writes(command)
+    return kind >= Writes.OUTPUT or (kind is Writes.MAYBE and not watched)
+
+
+def _first_line(arguments: Mapping[str, Any]) -> str:
+    return (command_of(arguments) or "").strip().partition("\n")[0]
