@@ -204,7 +204,10 @@ class Recovery:
 
     def permit(self, tool: str, arguments: Mapping[str, Any]) -> Permission:
         """Whether this call may run now, beside those of the same iteration that were reported already."""
-        recovery = self._state.recovery
+        state = self._state
+        for event in self._pending:  # what changed something in this iteration lets a blocked call run
+            state = apply(state, event)
+        recovery = state.recovery
         earlier: Counter[str] = Counter()
         for call in self._issued:
             earlier.update((call.key, call.name))

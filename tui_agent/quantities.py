@@ -47,6 +47,15 @@ def ordinal(number: int) -> str:
     return f"{number}{suffix}"
 
 
+_CARDINALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def counted_in_words(number: int, what: str) -> str:
+    """`one change`, `six changes`, `12 changes`."""
+    word = _CARDINALS[number] if number < len(_CARDINALS) else f"{number:,}"
+    return f"{word} {what}{'' if number == 1 else 's'}"
+
+
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 

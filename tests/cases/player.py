@@ -135,6 +135,7 @@ class Player:
                 case steps.RunCalls(groups):
                     for group in groups:
                         for call in group:
+                            self._look_at_workspace(call)
                             self._feed(*self._result(call))
                 case steps.Ask(question) if self.case.operator == "absent":
                     choice = self.case.on_escalation
@@ -170,6 +171,12 @@ class Player:
             )
         )
         self._settle()
+
+    def _look_at_workspace(self, call: events.ToolCall) -> None:
+        """As the loop does it before the first call of a run that may write."""
+        before = f"run {self.state.run.number}"
+        if call.effect != "read" and all(saved.before != before for saved in self.state.checkpoints[:]):
+            self._feed(events.CheckpointSaved(ref="case", before=before))
 
     def _tools(self) -> set[str]:
         if self.case.tools:

@@ -38,7 +38,7 @@ def _cancelled_as_failed(event: events.ToolResult, policy: RecoveryPolicy) -> Ca
     return result_of_call(failed.stamped(event.seq, event.at), policy)
 
 
-def _every_answer_allows(ledger: AttemptLedger, keys: Any, _: str) -> AttemptLedger:
+def _every_answer_allows(ledger: AttemptLedger, keys: Any, _: Any) -> AttemptLedger:
     return ledger.allow(keys)
 
 

@@ -169,13 +169,21 @@ PROGRESS = [
     ("an edit that changed nothing and another error", ok("a.py", "edit_file", changed=()), "4 failed", 1),
     ("an edit by a command and another error", bash(None, "sed -i s/a/b/ a.py"), "4 failed", 1),
     ("another error and nothing else", None, "4 failed", 1),
-    ("an edit and the same error", ok("a.py", "edit_file"), "5 failed in 0.2s", 3),
+    ("an edit and the same error", ok("a.py", "edit_file"), "5 failed in 0.2s", 1),
+    ("an edit by a command and the same error", bash(None, "sed -i s/a/b/ a.py"), "5 failed in 0.2s", 1),
+    (
+        "an edit that changed nothing and the same error",
+        ok("a.py", "edit_file", changed=()),
+        "5 failed in 0.3s",
+        3,
+    ),
+    ("a look and the same error", bash(None, "cat a.py"), "5 failed in 0.2s", 3),
     ("the same error and nothing else", None, "5 failed in 0.2s", 3),
 ]
 
 
 @pytest.mark.parametrize(("what", "between", "third", "count"), PROGRESS, ids=named)
-def test_another_error_of_the_same_call_restarts_its_count_and_an_edit_alone_does_not(
+def test_another_error_of_the_same_call_or_a_change_since_restarts_its_count(
     what: str, between: dict[str, Any] | None, third: str, count: int
 ) -> None:
     player = Player(operator_present=True)

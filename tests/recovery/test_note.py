@@ -148,7 +148,7 @@ ABOUT_A_CALL = [
     (
         "answer",
         "Write the file.",
-        "The operator answered: follow the answer. The call that failed stays blocked",
+        "The operator answered: follow the answer. The call that failed runs again once something has changed",
     ),
     ("skip", "", "The operator chose to go on without this call: it stays blocked."),
 ]

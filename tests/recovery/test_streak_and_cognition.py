@@ -314,6 +314,7 @@ def test_the_strongest_verdict_wins_and_every_one_is_recorded_with_its_reason() 
         player.batch(fail(path))
     verdicts = player.state.last_verdicts
     assert [(one.detector, one.level.value) for one in verdicts] == [
+        ("trials", "continue"),
         ("attempts", "guide"),
         ("form", "continue"),
         ("ring", "guide"),
@@ -324,7 +325,7 @@ def test_the_strongest_verdict_wins_and_every_one_is_recorded_with_its_reason() 
         ("model", "continue"),
     ]
     assert all(one.reason and one.rule for one in verdicts if one.level is not events.Level.CONTINUE)
-    assert player.state.strongest() == verdicts[3]
+    assert player.state.strongest() == verdicts[4]
 
 
 def test_a_new_run_is_fresh() -> None:

@@ -68,7 +68,7 @@ def _attempt(state: RunState, event: Any) -> int:
     recovery = state.recovery
     key = getattr(event, "key", "") or recovery.key(event.tool, event.input)
     if type(event) is events.ToolFailed:
-        return recovery.attempts.count_with(key, event.failure, recovery.policy)
+        return recovery.attempt_of(key, event.failure)
     return recovery.attempts.count(key) + 1
 
 

@@ -85,7 +85,13 @@ def result_of(state: RunState) -> RunResult:
         ring=[None if slot is None else slot.signature for slot in recovery.ring.slots],
         streak=recovery.streak.count,
         attempts=[
-            {"tool": entry.tool, "input": dict(entry.input), "count": entry.count, "blocked": entry.blocked}
+            {
+                "tool": entry.tool,
+                "input": dict(entry.input),
+                "count": entry.count,
+                "trials": entry.trials,
+                "blocked": entry.blocked,
+            }
             for entry in recovery.attempts.newest_first()
         ],
         usage={

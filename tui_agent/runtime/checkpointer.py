@@ -1,4 +1,4 @@
-"""What saves the workspace's earlier states, so that what a run changed can be taken back."""
+"""What saves the workspace's earlier states, so that what a run changed can be taken back and is known."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ class Checkpointer(Protocol):
 
     def after_iteration(self) -> None:
         """An iteration ended; save the state in the background where it may have changed."""
+
+    async def look(self) -> None:
+        """Say now which files have changed, before something is judged by it. Waits for a moment at most."""
 
     async def settle(self) -> None:
         """Wait for a save that still goes on. Never raises its error."""

@@ -17,6 +17,7 @@ from tui_agent.core.decision import steps
 from tui_agent.core.decision.answers import escalation_answered
 from tui_agent.core.decision.decide import decide
 from tui_agent.core.decision.endings import warning_before
+from tui_agent.core.recovery.engine import RecoveryState
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request import compaction
 from tui_agent.core.state import Phase, RunState
@@ -56,6 +57,10 @@ class Driver:
     @property
     def _state(self) -> RunState:
         return self._recorder.state
+
+    @property
+    def _recovery(self) -> RecoveryState:
+        return self._recorder.state.recovery
 
     async def run(self, start: events.RunStarted) -> events.RunFinished:
         """From an operator's message to an outcome, which is on the disk then. Raises only when it is cancelled from
@@ -107,9 +112,7 @@ class Driver:
         match step:
             case steps.Record():
                 for event in step.events:
-                    recorded = self._record(event)
-                    if isinstance(recorded, events.ToolFailed):
-                        await self._interruptible(self._executor.report_failure(recorded))
+                    await self._record_step(event)
             case steps.StartIteration():
                 await self._interruptible(self._gate(step.number))
             case steps.LearnWindow():
@@ -118,8 +121,10 @@ class Driver:
                 await self._interruptible(self._caller.summarise(step))
             case steps.CallModel():
                 self._executor.exact = await self._interruptible(self._caller.call(step))
+                await self._look_before_refusing()
             case steps.RunCalls():
                 await self._interruptible(self._executor.run(step.groups, approved=step.approved))
+                await self._look_before_refusing()
             case steps.Ask():
                 await self._interruptible(self._ask(step.question))
             case steps.Finish():
@@ -128,6 +133,21 @@ class Driver:
                     self._record(warning)
                 return self._record(step.finished)
         return None
+
+    async def _record_step(self, event: events.Event) -> None:
+        ends = isinstance(event, events.IterationFinished)
+        if ends and self._recovery.depends_on_order():
+            await self._interruptible(self._checkpointer.look())
+        recorded = self._record(event)
+        if isinstance(recorded, events.ToolFailed):
+            await self._interruptible(self._executor.report_failure(recorded))
+        elif ends and self._recovery.has_just_blocked():
+            await self._interruptible(self._checkpointer.look())
+
+    async def _look_before_refusing(self) -> None:
+        # A call is refused because nothing has changed: whether that is so is seen now, by whoever it was changed.
+        if self._recovery.refuses_a_call():
+            await self._interruptible(self._checkpointer.look())
 
     async def _gate(self, number: int) -> None:
         # However fast model and tools are, everybody else gets a turn in each iteration.

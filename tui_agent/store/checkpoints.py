@@ -80,7 +80,7 @@ class Checkpoints:
         except (OSError, RuntimeError) as fault:  # RuntimeError: links in a circle, no home folder
             self._reason = f"{workspace} cannot be looked at ({fault})"
         name = hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16]
-        self._git = ShadowGit(state_dir / CHECKPOINTS_FOLDER / name, workspace)
+        self._git = ShadowGit(state_dir / CHECKPOINTS_FOLDER / name, workspace, (state_dir,))
         self._session = session_id
         self._limits = limits or Limits()
         self._secrets = tuple(secrets)

@@ -1,12 +1,14 @@
-"""Checkpoints during a run: before its first write, and after each iteration that changed files.
+"""Checkpoints during a run: before its first write, after each iteration that changed files, and where something is
+to be judged by what has changed.
 
-A checkpoint that cannot be made is reported once and never stops a run.
+A checkpoint that cannot be made is reported once and never stops a run; a slow one is not waited for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Literal
 
 from tui_agent.core import events
 from tui_agent.runtime.recorder import Recorder
@@ -14,6 +16,10 @@ from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import CheckpointError
 
 logger = logging.getLogger(__name__)
+
+
+LOOK_PATIENCE = 1.0
+"""Seconds that a judgement waits for a look at the workspace; a later one is still recorded when it ends."""
 
 
 class SessionCheckpointer:
@@ -37,11 +43,32 @@ class SessionCheckpointer:
         self._touched = True
 
     def after_iteration(self) -> None:
-        """Save what the iteration's calls left, while the model thinks about the next one."""
-        if self._touched:
+        """Save what the iteration's calls left, while the model thinks about the next one.
+
+        A command in the background may write in any iteration.
+        """
+        if self._touched or (self._recorder.state.background.running and self._saved_run):
             self._touched = False
-            saving = self._save(self._recorder.state.run.iteration)
-            self._saving = asyncio.get_running_loop().create_task(saving, name="checkpoint")
+            self._start()
+
+    async def look(self) -> None:
+        """Save the workspace now. In a run that has not touched it, this is what later looks compare with."""
+        if self._saving is not None and not self._saving.done():
+            await asyncio.wait([self._saving], timeout=LOOK_PATIENCE)
+            if not self._saving.done():
+                return
+        run = self._recorder.state.run
+        before = "" if self._saved_run == run.number else f"run {run.number}"
+        if not before:
+            self._touched = False
+        self._saved_run = run.number
+        self._start(before)
+        if self._saving is not None:
+            await asyncio.wait([self._saving], timeout=LOOK_PATIENCE)
+
+    def _start(self, before: str = "") -> None:
+        saving = self._save(self._recorder.state.run.iteration, before)
+        self._saving = asyncio.get_running_loop().create_task(saving, name="checkpoint")
 
     async def settle(self) -> None:
         """Wait until the last save has ended, well or badly; never raises its error.
@@ -56,7 +83,7 @@ class SessionCheckpointer:
         try:
             saved = await self._checkpoints.save(before or f"step {iteration}")
         except CheckpointError as error:
-            self._report(f"{error} Rewinding will not bring files back.")
+            self._report(f"{error} Rewinding will not bring files back.", "checkpoint")
             return
         except Exception as error:
             logger.exception("a checkpoint broke")
@@ -73,7 +100,7 @@ class SessionCheckpointer:
                 events.CheckpointSaved(ref=saved.ref, iteration=iteration, files=files, before=before)
             )
 
-    def _report(self, text: str) -> None:
+    def _report(self, text: str, origin: Literal["", "checkpoint"] = "") -> None:
         if text not in self._reported:
             self._reported.add(text)
-            self._recorder.record(events.Notice(severity="warning", text=text))
+            self._recorder.record(events.Notice(severity="warning", text=text, origin=origin))

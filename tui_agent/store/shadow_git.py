@@ -66,9 +66,11 @@ _ALWAYS_EXCLUDED = (
 class ShadowGit:
     """One repository for one workspace; commands are cancellable, and one process at a time uses it."""
 
-    def __init__(self, store: Path, workspace: Path) -> None:
+    def __init__(self, store: Path, workspace: Path, not_saved: Sequence[Path] = ()) -> None:
+        """`not_saved`: folders of our own, left out where they are inside the workspace."""
         self.store = store
         self.workspace = workspace
+        self._not_saved = (store, *not_saved)
 
     @staticmethod
     def installed() -> bool:
@@ -150,11 +152,14 @@ class ShadowGit:
         unfinished.replace(self._excludes)
 
     def _other_excludes(self) -> list[str]:
-        """Rules from outside the workspace: the enclosing repository's, and one for our own store."""
-        lines: list[str] = []
+        """Rules from outside the workspace: the enclosing repository's, and those for our own folders."""
         workspace = self.workspace.resolve()
-        if self.store.resolve().is_relative_to(workspace):
-            lines.append("/" + self.store.resolve().relative_to(workspace).as_posix() + "/")
+        own = [folder.resolve() for folder in self._not_saved]
+        lines = [
+            "/" + folder.relative_to(workspace).as_posix() + "/"
+            for folder in own
+            if folder != workspace and folder.is_relative_to(workspace)
+        ]
         for folder in (workspace, *workspace.parents):
             if folder != workspace:
                 # Rules with a slash are anchored to their folder and would mean something else here.
@@ -164,7 +169,7 @@ class ShadowGit:
                 lines += _lines_of(folder / ".git" / "info" / "exclude") if folder == workspace else []
                 return lines
         # No repository around it: .gitignore files further up do not apply.
-        return lines[:1] if lines and lines[0].startswith("/") else []
+        return [line for line in lines if line.startswith("/")]
 
     def _environment(self) -> dict[str, str]:
         given = processes.without_secrets(os.environ)

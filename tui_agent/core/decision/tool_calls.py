@@ -48,6 +48,7 @@ def after_reply(state: RunState, reply: events.ReplyFinished) -> Step:
     decided = tuple(_decided(state, open_calls))
     if decided:
         return Record(decided)
+    open_calls = open_calls[: _first_waiting(state, open_calls)]
     index, first = open_calls[0]
     if _is_dialogue(first):
         return _dialogue(state, index, first)
@@ -62,19 +63,44 @@ def after_reply(state: RunState, reply: events.ReplyFinished) -> Step:
     return RunCalls(tuple(tuple(group) for group in groups), approved=reply.by == "operator")
 
 
+_FOR_WANT_OF_A_CHANGE = frozenset({"blocked", "withheld"})
+
+
 def _is_dialogue(call: events.ToolCall) -> bool:
     """Carried out by the loop itself; journals of version 1 say no effect."""
     return call.effect == "dialogue" or (not call.effect and call.name in {FINISH, ASK_OPERATOR})
 
 
-def _decided(state: RunState, open_calls: list[tuple[int, events.ToolCall]]) -> Iterator[events.Event]:
-    """Results of calls that are not executed: wrong ones, and those that recovery refuses."""
+def _let_through(state: RunState) -> Counter[str]:
+    """Calls of the reply that have run, by key and by tool."""
     earlier: Counter[str] = Counter()
-    reply = state.recovery.reply
-    by_operator = reply is not None and reply.by == "operator"
     for result in state.history.results:
         if isinstance(result, events.ToolSucceeded | events.ToolFailed):
             earlier.update((result.key, result.tool))
+    return earlier
+
+
+def _first_waiting(state: RunState, open_calls: list[tuple[int, events.ToolCall]]) -> int:
+    """The place of the first call that would be refused now and is decided once those before it have run."""
+    earlier = _let_through(state)
+    reply = state.recovery.reply
+    if reply is not None and reply.by == "operator":
+        return len(open_calls)
+    for place, (_, call) in enumerate(open_calls):
+        if not state.recovery.permit(call.name, call.key, earlier).allowed:
+            return place
+        earlier.update((call.key, call.name))
+    return len(open_calls)
+
+
+def _decided(state: RunState, open_calls: list[tuple[int, events.ToolCall]]) -> Iterator[events.Event]:
+    """Results of calls that are not executed: wrong ones, and those that recovery refuses.
+
+    What is refused because nothing has changed waits for the calls before it that may change something.
+    """
+    earlier, writes = _let_through(state), False
+    reply = state.recovery.reply
+    by_operator = reply is not None and reply.by == "operator"
     for index, call in open_calls:
         if call.problem is not None:
             yield wrong_call(state, index, call, call.problem)
@@ -82,6 +108,9 @@ def _decided(state: RunState, open_calls: list[tuple[int, events.ToolCall]]) -> 
         permit = state.recovery.permit(call.name, call.key, earlier)
         if permit.allowed or by_operator:
             earlier.update((call.key, call.name))
+            writes = writes or call.effect not in {"read", "network", "dialogue"}
+        elif writes and permit.refusal in _FOR_WANT_OF_A_CHANGE:
+            return
         else:
             yield _refused(index, call, permit)
 

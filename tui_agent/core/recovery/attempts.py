@@ -1,11 +1,16 @@
 """The attempts ledger: failures by call, and the calls that wait for the operator (Gigi).
 
-| counts | failures of one call (tool and input); denials of it apart |
-| resets | success of that call; another error than the last one restarts it at 1 (progress); Gigi: nothing |
-| levels | guide below the limit of 3 · from it on: escalate, and the call is blocked until the operator allows it |
+| counts | failures of one call (tool and input) with nothing changed between; denials of it apart; trials apart |
+| resets | success of that call; another error than the last one, or a change of the workspace since, restarts it at 1;
+|        | Gigi: nothing |
+| levels | guide below the limit of 3 · from it on: escalate, and the call is blocked until the operator allows it;
+|        | where the run goes on without an operator: guide, and blocked |
 
-Only *retry once* and *edit and retry* let a blocked call run, once; after any other answer it stays blocked and is not
-asked about again for being called.
+A block ends when something has changed since the call failed last, or when a related call (same tool and program)
+fails with another error. Unchanged, only *retry once* and *edit and retry* let a blocked call run, once; after any
+other answer it is not asked about again for being called.
+
+The same failure after a change is a trial (`trials`): it is counted here beside the failures and judged there.
 """
 
 from __future__ import annotations
@@ -16,17 +21,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.changes import command_of
+from tui_agent.core.recovery.error_shape import error_shape
 from tui_agent.core.recovery.iteration import CallResult, Iteration, Status
 from tui_agent.core.recovery.refusals import Blocked, Decided
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature
 from tui_agent.core.recovery.verdict import ATTEMPTS, silent, verdict
+from tui_agent.core.recovery.writes import program_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tui_agent.core.events import EscalationAnswered, Failure
+    from tui_agent.core.recovery.changes import Change, Changes
     from tui_agent.core.recovery.policy import RecoveryPolicy
+
+_NAMED = 12
+"""Names of changes between trials that are kept, the newest."""
 
 _KEPT = 200
 """Entries that are kept; beyond it the oldest that is not blocked goes."""
@@ -54,13 +66,22 @@ class AttemptEntry:
     asked about again for being called."""
     words: str = ""
     """The operator's own words in that answer."""
+    mark: int = 0
+    """The change of the workspace that was the last one when it failed last."""
+    trials: int = 0
+    """Failures with the same error, each after a change of the workspace."""
+    on_trial: bool = False
+    """The newest failure was one of them."""
+    between: tuple[str, ...] = ()
+    """What was changed between them, oldest first, each once."""
     hint: str = ""
     """The newest failure's."""
 
     def refusal(self, *, operator_present: bool) -> Blocked:
         """What is known where this call is not executed."""
         waits: Decided = "waits" if operator_present else "nobody"
-        return Blocked(self.tool, self.count, self.settled or waits, self.words, self.last_message, self.hint)
+        failures = self.count + self.trials
+        return Blocked(self.tool, failures, self.settled or waits, self.words, self.last_message, self.hint)
 
 
 @dataclass(frozen=True)
@@ -82,11 +103,14 @@ class AttemptLedger:
         """Entries for the screen: the one that failed last comes first."""
         return tuple(reversed(self.entries.values()))
 
-    def count_with(self, key: str, failure: Failure, policy: RecoveryPolicy) -> int:
+    def count_with(self, key: str, failure: Failure, policy: RecoveryPolicy, changes: Changes) -> int:
         """What counts of this call once it has failed so."""
         old = self.entries.get(key)
-        progress = old is not None and _progressed(old, failure_signature(failure), policy)
-        return 1 if progress else self.count(key) + 1
+        if old is None:
+            return 1
+        progress = _progressed(old, failure_signature(failure), policy)
+        trial = policy.trials != "off" and changes.since(old.mark, key)
+        return 1 if progress or trial else old.count + 1
 
     @property
     def highest(self) -> int:
@@ -95,14 +119,21 @@ class AttemptLedger:
 
     # --- folding ---------------------------------------------------------------------------------------------
 
-    def apply(self, iteration: Iteration, policy: RecoveryPolicy) -> AttemptLedger:
-        """Fold a finished iteration, in call order."""
+    def apply(
+        self, iteration: Iteration, policy: RecoveryPolicy, changes: Changes, marks: Sequence[int]
+    ) -> AttemptLedger:
+        """Fold a finished iteration, in call order. `marks`: for each result, the last change before it."""
         if not iteration.results:
             return evolve(self, triggered=()) if self.triggered else self
         entries, triggered = dict(self.entries), dict[str, None]()
-        for result in iteration.results:
+        for result, mark in zip(iteration.results, marks, strict=True):
             key = result.key
-            if result.status is Status.SUCCEEDED:
+            if result.finding is not None and result.failure is None and policy.trials != "off":
+                triggered[key] = None
+                old = entries.pop(key, None)
+                between = () if old is None else changes.since(old.mark, key, mark)
+                entries[key] = self._with_finding(old, result, policy, result.finding, between, mark)
+            elif result.status is Status.SUCCEEDED:
                 if policy.attempts_reset == "progress":
                     entries.pop(key, None)
             elif result.status is Status.BLOCKED:
@@ -110,14 +141,37 @@ class AttemptLedger:
             elif _counts(result, policy) and not (policy.batch_once and key in triggered):
                 triggered[key] = None
                 old = entries.pop(key, None)
-                entries[key] = self._with_one_more(old, result, policy)
+                counts = policy.trials != "off"
+                between = changes.since(old.mark, key, mark) if counts and old is not None else ()
+                entries[key] = self._with_one_more(old, result, policy, between, mark)
+                if counts:
+                    _release_related(entries, result)
         _forget_oldest(entries)
         if not triggered and len(entries) == len(self.entries):
             return evolve(self, triggered=()) if self.triggered else self
         return evolve(self, entries=entries, triggered=tuple(triggered))
 
+    def _with_finding(
+        self,
+        old: AttemptEntry | None,
+        result: CallResult,
+        policy: RecoveryPolicy,
+        finding: Failure,
+        between: Sequence[Change],
+        mark: int,
+    ) -> AttemptEntry:
+        """What a test runner or a linter found is no failure, and after a change the same again is a trial."""
+        known = evolve(result, failure=finding)
+        entry = self._with_one_more(old, known, policy, between, mark)
+        return evolve(entry, count=0, blocked=False)
+
     def _with_one_more(
-        self, old: AttemptEntry | None, result: CallResult, policy: RecoveryPolicy
+        self,
+        old: AttemptEntry | None,
+        result: CallResult,
+        policy: RecoveryPolicy,
+        between: Sequence[Change],
+        mark: int,
     ) -> AttemptEntry:
         if old is None:
             old = AttemptEntry(result.key, result.tool, result.input, limit=self.limit)
@@ -127,7 +181,9 @@ class AttemptLedger:
             )
         signature = failure_signature(result.failure)
         progress = _progressed(old, signature, policy)
-        count = 1 if progress else old.count + 1
+        trial = bool(between and old.signature) and not progress
+        count = 1 if progress or trial else old.count + 1
+        named = () if progress else (*old.between, *(name for change in between for name in change.files))
         return evolve(
             old,
             count=count,
@@ -139,6 +195,10 @@ class AttemptLedger:
             settled="",
             words="",
             hint=result.failure.hint,
+            mark=mark,
+            trials=0 if progress else old.trials + trial,
+            on_trial=trial,
+            between=tuple(dict.fromkeys(named))[-_NAMED:],
         )
 
     # --- the operator ----------------------------------------------------------------------------------------
@@ -153,10 +213,12 @@ class AttemptLedger:
         return evolve(self, entries={**self.entries, **changed}) if changed else self
 
     def settle(self, keys: Iterable[str], answer: EscalationAnswered) -> AttemptLedger:
-        """The question about these calls was answered, and none of them is allowed for it: they stay blocked."""
+        """The question about these calls was answered, and none of them is allowed for it: what was blocked stays so,
+        and *skip* blocks.
+        """
         settled = "nobody" if answer.by == "policy" else "skip" if answer.choice == "skip" else "answer"
         changed = {
-            key: evolve(entry, settled=settled, words=answer.text)
+            key: evolve(entry, settled=settled, words=answer.text, blocked=entry.blocked or settled == "skip")
             for key in keys
             if (entry := self.entries.get(key)) is not None
         }
@@ -169,8 +231,11 @@ class AttemptLedger:
 
     # --- judging ---------------------------------------------------------------------------------------------
 
-    def verdict(self, policy: RecoveryPolicy) -> VerdictRecord:
-        """`guide` below the limit, `escalate` from it on; also for the third denial and for a blocked call."""
+    def verdict(self, policy: RecoveryPolicy, *, goes_on: bool = False) -> VerdictRecord:
+        """`guide` below the limit, `escalate` from it on; also for the third denial and for a blocked call.
+
+        `goes_on`: nobody can be asked and the run goes on, so that nothing is escalated.
+        """
         entry = self.subject(policy)
         if entry is None:
             return silent(ATTEMPTS)
@@ -186,7 +251,9 @@ class AttemptLedger:
                 reason, rule = f"{reason}, with another error than before", Rule.ATTEMPTS_PROGRESS
         else:
             return silent(ATTEMPTS)
-        return verdict(Level.ESCALATE if escalates else Level.GUIDE, rule, reason)
+        if goes_on and rule is Rule.ATTEMPTS_ESCALATE:
+            rule = Rule.ATTEMPTS_BLOCK
+        return verdict(Level.ESCALATE if escalates and not goes_on else Level.GUIDE, rule, reason)
 
     def subject(self, policy: RecoveryPolicy) -> AttemptEntry | None:
         """The call that the verdict is about: the first that escalates, else the one with the highest count."""
@@ -213,6 +280,25 @@ def _counts(result: CallResult, policy: RecoveryPolicy) -> bool:
     if policy.attempts_of == "every_call":
         return True
     return failure.kind is FailureKind.TOOL_EXECUTION and not failure.transient
+
+
+def _release_related(entries: dict[str, AttemptEntry], result: CallResult) -> None:
+    """A blocked call may run again once another call of its tool and program has failed in another way."""
+    failure = result.failure
+    if failure is None or not any(entry.blocked for entry in entries.values()):
+        return
+    subject, shape = _subject(result.tool, result.input), error_shape(failure.message)
+    for key, entry in entries.items():
+        related = entry.blocked and key != result.key and subject == _subject(entry.tool, entry.input)
+        if related and error_shape(entry.last_message) != shape:
+            entries[key] = evolve(entry, blocked=False, settled="", words="")
+
+
+def _subject(tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """The tool and what it is about: a command's program, or a path."""
+    command = command_of(arguments)
+    about = arguments.get("path", "") if command is None else program_of(command)
+    return tool, str(about)
 
 
 def _denied_too_often(entry: AttemptEntry, policy: RecoveryPolicy) -> bool:

@@ -10,6 +10,7 @@ What a call changes itself is no change between two failures of it, and neither 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from tui_agent.core.recovery.signature import normalise
 from tui_agent.core.recovery.writes import Writes, writes, writes_before_its_end
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 _KEPT = 64
 """Newest changes that are kept with their authors and files."""
@@ -34,10 +35,10 @@ _LONGEST_NAME = 120
 
 _BY_TOOLS = re.compile(
     r"""(?:^|/)(?:__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.hypothesis|\.cache|\.tox|\.nox|\.nyc_output
-        |htmlcov|coverage|\.ipynb_checkpoints|\.gradle|\.parcel-cache|\.turbo|\.next|\.idea|\.vscode|target)/
+        |htmlcov|coverage|\.ipynb_checkpoints|\.gradle|\.parcel-cache|\.turbo|\.next|\.idea|\.vscode)/
       | \.(?:pyc|pyo|log|swp|tmp|pid|tsbuildinfo|gcda|gcno|o|class)$
-      | (?:^|/)(?:\.coverage(?:\..+)?|coverage\.(?:xml|json|lcov)|lcov\.info|junit.*\.xml|test-results?\.xml|\.eslintcache
-        |\.stylelintcache|nohup\.out|\.DS_Store|core|\.dmypy\.json|\.testmondata|\.python_history)$
+      | (?:^|/)(?:\.coverage(?:\..+)?|coverage\.(?:xml|json|lcov)|lcov\.info|junit.*\.xml|test-results?\.xml
+        |\.eslintcache|\.stylelintcache|nohup\.out|\.DS_Store|core|\.dmypy\.json|\.testmondata|\.python_history)$
     """,
     re.VERBOSE,
 )
@@ -64,6 +65,8 @@ class Changes:
     count: int = 0
     newest: tuple[Change, ...] = ()
     watched: bool = False
+    authors: tuple[str, ...] = ()
+    """Calls of the last iteration that may have changed what nobody has seen yet."""
     outcomes: Mapping[str, str] = field(default_factory=dict)
     """By key of a command that writes by its text: how it ended last."""
 
@@ -78,18 +81,21 @@ class Changes:
         Beside the changes: for each result the number of the last change before it, and whether it changed something.
         """
         state, marks, moved = self, list[int](), list[bool]()
-        authors = _authors(iteration.results, effects) if (seen := unexplained(iteration, seen)) else ()
+        seen = unexplained(iteration, seen)
+        authors = _authors(iteration.results, effects)
         for result in iteration.results:
             marks.append(state.count)
             if result.changed:
                 state = state.by((result.key,), result.changed_files)
-            elif result in authors:
-                state = state.by([author.key for author in authors if _failed(author) == _failed(result)], seen)
+            elif seen and result.index in authors:
+                state = state.by(authors.values(), seen)
             else:
                 state = state._by_text(result, effects.get(result.index, ""))
             moved.append(state.count > marks[-1])
         if seen and not authors:
             state = state.by((), seen)
+        if authors or state.authors:
+            state = evolve(state, authors=tuple(authors.values()))
         return state, tuple(marks), tuple(moved)
 
     def by(self, keys: Iterable[str], files: Sequence[str] = ()) -> Changes:
@@ -97,6 +103,11 @@ class Changes:
         names = tuple(name[:_LONGEST_NAME] for name in files[:_FILES])
         change = Change(self.count + 1, frozenset(keys), names)
         return evolve(self, count=self.count + 1, newest=(*self.newest, change)[-_KEPT:])
+
+    def seen_after(self, iteration: Iteration, files: Sequence[str]) -> Changes:
+        """What the last iteration has changed, known only after it was folded."""
+        seen = unexplained(iteration, files)
+        return self.by(self.authors, seen) if seen else self
 
     def looked_at(self, *, watched: bool) -> Changes:
         """The workspace is looked at from now on, or cannot be any more."""
@@ -106,7 +117,7 @@ class Changes:
         """What the command says that it does. One that ends as it did before has done nothing new."""
         if not _may_have_changed(result, effect, watched=self.watched):
             return self
-        outcome = normalise(result.content)[:_LONGEST_NAME] + str(result.status)
+        outcome = normalise(result.content)[:_LONGEST_NAME] + str(result.passed)
         if self.outcomes.get(result.key) == outcome:
             return self
         known = {key: text for key, text in self.outcomes.items() if key != result.key}
@@ -146,10 +157,13 @@ def command_of(arguments: Mapping[str, Any]) -> str | None:
     return command if isinstance(command, str) and "path" not in arguments else None
 
 
-def _authors(results: Sequence[CallResult], effects: Mapping[int, str]) -> tuple[CallResult, ...]:
-    """Who may have changed what was seen: calls that succeeded and may write, else those that failed."""
-    able = [result for result in results if not result.changed and _able(result, effects.get(result.index, ""))]
-    return tuple(result for result in able if not _failed(result)) or tuple(able)
+def _authors(results: Sequence[CallResult], effects: Mapping[int, str]) -> dict[int, str]:
+    """Who may have changed what was seen: calls that succeeded and may write, else those that failed; keys by place."""
+    able = [
+        result for result in results if not result.changed and _able(result, effects.get(result.index, ""))
+    ]
+    best = [result for result in able if not _failed(result)] or able
+    return {result.index: result.key for result in best}
 
 
 def _able(result: CallResult, effect: str) -> bool:
@@ -162,7 +176,7 @@ def _able(result: CallResult, effect: str) -> bool:
 
 
 def _failed(result: CallResult) -> bool:
-    return result.status is not Status.SUCCEEDED
+    return not result.passed
 
 
 def _may_have_changed(result: CallResult, effect: str, *, watched: bool) -> bool:
@@ -171,11 +185,11 @@ def _may_have_changed(result: CallResult, effect: str, *, watched: bool) -> bool
         return False
     command = command_of(result.input)
     if command is None:
-        return effect == "command" and not watched and result.status is Status.SUCCEEDED
-    if result.status is Status.FAILED:
-        return writes_before_its_end(command)
-    if result.status is not Status.SUCCEEDED:
+        return effect == "command" and not watched and result.passed
+    if result.status not in {Status.SUCCEEDED, Status.FAILED}:
         return False
+    if _failed(result):
+        return writes_before_its_end(command)
     kind = writes(command)
     return kind >= Writes.OUTPUT or (kind is Writes.MAYBE and not watched)
 

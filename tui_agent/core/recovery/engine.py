@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery import refusals, verdict
+from tui_agent.core.recovery import refusals, trials, verdict
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.attempts import AttemptEntry, AttemptLedger
+from tui_agent.core.recovery.changes import Changes, unexplained
 from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.recovery.form import FormErrors
 from tui_agent.core.recovery.iteration import CallResult, Iteration, close, result_of_call
@@ -28,6 +29,7 @@ from tui_agent.core.recovery.standing_findings import StandingFindings
 from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.core.recovery.stuck import Sighting, StuckPatterns
 from tui_agent.core.recovery.tool_breaker import BreakerPhase, ToolBreakers
+from tui_agent.core.recovery.writes import Writes, writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -64,6 +66,10 @@ class RecoveryState:
     tools: tuple[str, ...] = ()
     """Tools of the run, for the note on unknown ones."""
     ring: ErrorRing = field(default_factory=ErrorRing)
+    changes: Changes = field(default_factory=Changes)
+    """What changed in the workspace and the environment during the run."""
+    seen: tuple[str, ...] = ()
+    """Files of which a look at the workspace said in the open iteration that they have changed."""
     attempts: AttemptLedger = field(default_factory=AttemptLedger)
     streak: ErrorStreak = field(default_factory=ErrorStreak)
     cognition: CognitiveState = field(default_factory=CognitiveState)
@@ -103,6 +109,8 @@ class RecoveryState:
         match self.strongest().detector:
             case verdict.ATTEMPTS:
                 return self.attempts.subject(self.policy)
+            case verdict.TRIALS:
+                return trials.subject(self.attempts)
             case verdict.STUCK:
                 return self.stuck.subject
             case _:
@@ -128,15 +136,61 @@ class RecoveryState:
             return refusal
         if self.policy.attempts == "block" and self.attempts.entries:
             entry = self.attempts.blocking(key, earlier.get(key, 0))
-            if entry is not None:
+            if entry is not None and not self._changed_since(entry.mark, key):
                 reason = entry.refusal(operator_present=self.operator_present).text
                 return Permit(False, "blocked", reason, rule=Rule.ATTEMPTS_BLOCK)
         if self.policy.stuck and self.stuck.patterns:
             known = self.stuck.withheld(key)
-            if known is not None:
+            if known is not None and not self._just_changed(key):
                 reason = refusals.withheld(tool, succeeded=known.succeeded)
                 return Permit(False, "withheld", reason, known.content, Rule.STUCK_WITHHOLD)
         return ALLOWED
+
+    def _changed_since(self, mark: int, key: str) -> bool:
+        """Whether something has changed since the change numbered `mark`, in the open iteration included."""
+        return self.policy.trials != "off" and bool(self._changes_now().since(mark, key))
+
+    def _just_changed(self, key: str) -> bool:
+        """Whether another call of the open reply has changed something."""
+        return self._changed_since(self.changes.count, key)
+
+    def _changes_now(self) -> Changes:
+        """The changes, with those of the calls of the open iteration that have ended."""
+        if not (self.pending or self.seen):
+            return self.changes
+        return self.changes.apply(close(0, self.pending), self._effects(), self.seen)[0]
+
+    def _effects(self) -> dict[int, str]:
+        """What the tools of the open reply's calls may do, by their place."""
+        calls = () if self.reply is None else self.reply.calls
+        return {place: call.effect for place, call in enumerate(calls)}
+
+    def attempt_of(self, key: str, failure: events.Failure) -> int:
+        """Which failure of its call this one is."""
+        return self.attempts.count_with(key, failure, self.policy, self._changes_now())
+
+    # --- when to look at the workspace -----------------------------------------------------------------------
+
+    def refuses_a_call(self) -> bool:
+        """Whether a call of the open reply would not run because nothing is known to have changed."""
+        if self.policy.trials == "off" or self.reply is None:
+            return False
+        return any(
+            self.permit(call.name, call.key).refusal in {"blocked", "withheld"} for call in self.reply.calls
+        )
+
+    def depends_on_order(self) -> bool:
+        """Whether a call of the open reply has failed again, and another one may have changed something before it."""
+        if self.policy.trials == "off" or len(self.pending) < 2:
+            return False
+        return any(not result.passed and result.key in self.attempts.entries for result in self.pending)
+
+    def has_just_blocked(self) -> bool:
+        """Whether a call of the last iteration is blocked now: what changes from here on lets it run again."""
+        entries = self.attempts.entries
+        return self.policy.trials != "off" and any(
+            key in entries and entries[key].blocked for key in self.attempts.triggered
+        )
 
     def _breaker_refusal(self, tool: str, earlier: Mapping[str, int]) -> Permit | None:
         state = self.breakers.states.get(tool)
@@ -186,6 +240,8 @@ class RecoveryState:
     def verdicts(self) -> Iterator[events.VerdictRecord]:
         """What each detector that the policy uses says now."""
         policy, present = self.policy, self.operator_present
+        if policy.trials != "off" and policy.attempts != "off":
+            yield trials.trials_verdict(self.attempts, policy, operator_present=present)
         if policy.attempts != "off":
             yield self.attempts.verdict(policy)
         yield self.form.verdict(policy, present)
@@ -230,9 +286,9 @@ def _run_started(state: RecoveryState, event: events.RunStarted) -> RecoveryStat
 
 def _iteration_started(state: RecoveryState, _: events.IterationStarted) -> RecoveryState:
     faults = state.faults.next_iteration()
-    if not (state.pending or state.rejected or state.reply or faults is not state.faults):
+    if not (state.pending or state.rejected or state.reply or state.seen or faults is not state.faults):
         return state
-    return evolve(state, pending=(), rejected=None, reply=None, faults=faults)
+    return evolve(state, pending=(), rejected=None, reply=None, seen=(), faults=faults)
 
 
 def _result(state: RecoveryState, event: events.ToolResult) -> RecoveryState:
@@ -261,7 +317,9 @@ def was_cut(reply: events.ReplyFinished | None) -> bool:
 
 def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -> RecoveryState:
     policy = state.policy
-    findings, results = state.findings.judge(state.pending)
+    reported = close(event.iteration, state.pending)
+    changes, marks, moved = state.changes.apply(reported, state._effects(), state.seen)
+    findings, results = state.findings.judge(reported.results, changes, marks)
     last = close(
         event.iteration,
         results,
@@ -282,15 +340,17 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
         pending=(),
         rejected=None,
         reply=None,
+        seen=(),
         last=last,
         findings=findings,
+        changes=changes,
         failed_since_success=failed_since_success,
-        ring=state.ring.apply(last, policy, state.tools),
-        attempts=state.attempts.apply(last, policy),
+        ring=state.ring.apply(last, policy, state.tools, changes),
+        attempts=state.attempts.apply(last, policy, changes, marks),
         streak=state.streak.apply(last, policy),
         cognition=state.cognition.apply(last, policy),
         form=state.form.apply(last, cut=was_cut(state.reply)),
-        stuck=state.stuck.apply(last, policy),
+        stuck=state.stuck.apply(last, policy, moved if policy.trials != "off" else ()),
         breakers=state.breakers.apply(last, policy),
     )._judged()
 
@@ -352,13 +412,70 @@ def _keys_asked_about(
 ) -> tuple[str, ...]:
     """The calls that an answer concerns: those whose attempts asked, and the one that the operator edited."""
     keys: tuple[str, ...] = ()
-    if raised is None or raised.source == verdict.ATTEMPTS:
+    if raised is None or raised.source in {verdict.ATTEMPTS, verdict.TRIALS}:
         keys = state.attempts.triggered
     if event.choice == "edit" and event.tool and event.input is not None:
         keys = (state.key(event.tool, event.input),)
     elif raised is not None and raised.key:
         keys = (raised.key,)
     return keys
+
+
+def _checkpoint_saved(state: RecoveryState, event: events.CheckpointSaved) -> RecoveryState:
+    """A look at the workspace: while calls of the open reply have ended it is about them, else about the last
+    iteration, or about what somebody else has done since.
+    """
+    if event.before:
+        return evolve(state, changes=state.changes.looked_at(watched=True))
+    if not event.files:
+        return state
+    last = state.last
+    if last is not None and event.iteration == last.number:
+        return _seen_late(state, last, event.files)
+    if state.pending:
+        return evolve(state, seen=(*state.seen, *event.files))
+    return _changed_by_others(state, unexplained(close(0, ()), event.files))
+
+
+def _seen_late(state: RecoveryState, last: Iteration, files: tuple[str, ...]) -> RecoveryState:
+    """What the last iteration has changed is known only after it was judged."""
+    changes = state.changes.seen_after(last, files)
+    if changes is state.changes or not last.succeeded:
+        return evolve(state, changes=changes)
+    return evolve(state, changes=changes, stuck=state.stuck.next_era())
+
+
+def _changed_by_others(state: RecoveryState, names: tuple[str, ...]) -> RecoveryState:
+    """Not by a call of the run: the operator, another session, a command in the background."""
+    if not names:
+        return state
+    return evolve(state, changes=state.changes.by((), names), stuck=state.stuck.next_era())
+
+
+def _own_command_ended(state: RecoveryState, event: events.OwnCommandEnded) -> RecoveryState:
+    if writes(event.command) is Writes.NOTHING:
+        return state
+    return _changed_by_others(state, (event.command,))
+
+
+def _background_started(state: RecoveryState, event: events.BackgroundStarted) -> RecoveryState:
+    calls = () if state.reply is None else state.reply.calls
+    keys = [call.key for call in calls if call.id == event.call_id]
+    return evolve(state, changes=state.changes.by(keys, (event.command,)))
+
+
+def _background_ended(state: RecoveryState, event: events.BackgroundEnded) -> RecoveryState:
+    return _changed_by_others(state, (event.command or event.id,))
+
+
+def _rewound(state: RecoveryState, event: events.Rewound) -> RecoveryState:
+    return state if event.scope == "conversation" else _changed_by_others(state, ("the files, brought back",))
+
+
+def _notice(state: RecoveryState, event: events.Notice) -> RecoveryState:
+    if event.origin != "checkpoint":
+        return state
+    return evolve(state, changes=state.changes.looked_at(watched=False))
 
 
 def _session_resumed(state: RecoveryState, event: events.SessionResumed) -> RecoveryState:
@@ -387,4 +504,10 @@ _HANDLERS: dict[type[events.Event], Callable[[RecoveryState, Any], RecoveryState
     events.EscalationAnswered: _escalation_answered,
     events.SessionResumed: _session_resumed,
     events.BreakerSet: _breaker_set,
+    events.CheckpointSaved: _checkpoint_saved,
+    events.OwnCommandEnded: _own_command_ended,
+    events.BackgroundStarted: _background_started,
+    events.BackgroundEnded: _background_ended,
+    events.Rewound: _rewound,
+    events.Notice: _notice,
 }

@@ -86,6 +86,8 @@ class CallResult:
     finding: events.Failure | None = None
     """What the tool reported as a failure, where the exit code says that a program found something
     (`failure.findings`); it is in `failure` too once it repeats with nothing changed in between."""
+    changed_files: tuple[str, ...] = ()
+    """The files that an edit tool names as changed."""
 
     @property
     def worked(self) -> bool:
@@ -145,11 +147,12 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
     what was cancelled because a sibling failed has not failed (`failure.sibling`), and what a program found is a result
     (`failure.findings`).
     """
-    status, failure, changed, did_nothing = Status.SUCCEEDED, None, False, False
+    status, failure, did_nothing = Status.SUCCEEDED, None, False
+    changed: tuple[str, ...] = ()
     finding: events.Failure | None = None
     match event:
         case events.ToolSucceeded():
-            changed = bool(event.changed)
+            changed = event.changed
             did_nothing = event.tool in _NO_WORK or (policy.work_only and not did_work(event))
         case events.ToolFailed() if event.failure.kind is events.FailureKind.CANCELLED:
             status = Status.CANCELLED
@@ -172,10 +175,11 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
         event.index,
         event.content,
         failure,
-        changed,
+        bool(changed),
         event.seq,
         did_nothing,
         finding,
+        changed,
     )
 
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.core.events import EscalationAnswered, Failure, FailureKind, Level
+from tui_agent.core.recovery import trials
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.forge_note import closing_instruction, forge_note
 from tui_agent.core.recovery.iteration import FORM_ERRORS
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.recovery.verdict import ATTEMPTS
+from tui_agent.core.recovery.verdict import ATTEMPTS, TRIALS
 from tui_agent.quantities import counted, ordinal_word
 
 if TYPE_CHECKING:
@@ -217,6 +218,7 @@ def _merged(state: RecoveryState, answer: EscalationAnswered | None) -> Iterator
             for entry in _triggered(state)
             if entry.count > 1 and not entry.settled
         ),
+        *_tried(state),
         *_remarks(state, failures),
         *_strongest(state, answer),
     ]
@@ -226,6 +228,14 @@ def _merged(state: RecoveryState, answer: EscalationAnswered | None) -> Iterator
 
 
 _READ_IT = "Read the error above: correct what caused it, or reach the goal in another way."
+
+
+def _tried(state: RecoveryState) -> Iterator[Paragraph]:
+    """About the call that fails after every change, once that has been so for a while."""
+    entry = trials.subject(state.attempts)
+    if entry is not None and state.policy.trials != "off" and entry.trials >= state.policy.trials_guide:
+        pivots = any(record.rule == Rule.TRIALS_PIVOT for record in state.last_verdicts)
+        yield Paragraph(Rule.TRIALS_PIVOT if pivots else Rule.TRIALS_GUIDE, trials.advice(entry))
 
 
 def _failed_again(entry: AttemptEntry, state: RecoveryState) -> str:
@@ -290,7 +300,7 @@ def _strongest(state: RecoveryState, answer: EscalationAnswered | None) -> Itera
     if verdict.level is Level.ESCALATE:
         if answer is not None:
             yield from _answered(state, verdict.detector, answer)
-    elif verdict.level is Level.PIVOT:
+    elif verdict.level is Level.PIVOT and verdict.detector != TRIALS:
         stall = state.cognition.stall
         text = (
             f"{stall} steps without a success, and the same kind of error again. Leave this line of work: the next "
@@ -305,7 +315,7 @@ def _answered(state: RecoveryState, detector: str, answer: EscalationAnswered) -
             yield Paragraph(Rule.OPERATOR_ABSENT, _NOBODY)
         return
     choice = choice_of(answer)
-    about_call = detector == ATTEMPTS and choice in _ANSWERED
+    about_call = detector in {ATTEMPTS, TRIALS} and choice in _ANSWERED
     text = _ANSWERED[choice] if about_call else "The operator answered: follow the answer."
     yield Paragraph(Rule.NOTE_OPERATOR, text)
 
@@ -315,7 +325,7 @@ _NOBODY = "Nobody can answer now: work round what is blocked, and reach the goal
 _ANSWERED = {
     "retry": "The operator allows this call to run once more.",
     "skip": "The operator chose to go on without this call: it stays blocked. Reach the goal in another way.",
-    "answer": "The operator answered: follow the answer. The call that failed stays blocked; do not repeat it.",
+    "answer": "The operator answered: follow the answer. The call that failed runs again once something has changed.",
 }
 """By the operator's choice, what the model reads about a call that has failed too often."""
 

@@ -65,6 +65,12 @@ class RecoveryPolicy(BaseModel):
     """Success of the call clears it and another error restarts it at 1, or nothing does within the run (Gigi)."""
     attempts_of: Literal["executions", "every_call"] = "executions"
     """Failures in execution that are the model's, or every failed call (Gigi)."""
+    trials: Literal["off", "count"] = "count"
+    """A failure after a change of the workspace: a repeat like others, or a trial, which is never blocked."""
+    trials_guide: Count = 3
+    """Trials of one call without effect (the same error after a change) from which on the note says so."""
+    trials_ask: Count = 6
+    """Trials of one call without effect at which the operator is asked, and again after as many more."""
     denials_limit: CountFrom0 = 3
     """Denials of one call at which the operator is asked; 0: never."""
 
@@ -156,6 +162,7 @@ class RecoveryPolicy(BaseModel):
 _OFF: dict[str, Any] = {
     "ring": "off",
     "attempts": "off",
+    "trials": "off",
     "denials_limit": 0,
     "streak": "off",
     "form": "count",

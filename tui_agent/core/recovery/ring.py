@@ -1,7 +1,8 @@
 """The error ring: the last five failures, and whether they are one and the same (Forge).
 
 | counts | one slot for each reply that failed, whatever number of its calls failed |
-| resets | any successful call empties it, and the answer to its own question; a different failure only breaks the row |
+| resets | any successful call empties it, and the answer to its own question; a different failure, or a change of the
+|        | workspace in between, only breaks the row |
 | levels | guide: a failure below five in a row · five identical: ask where an operator is there, else stop |
 """
 
@@ -21,6 +22,7 @@ from tui_agent.core.recovery.verdict import RING, silent, verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tui_agent.core.recovery.changes import Changes
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
 SLOTS = 5
@@ -41,6 +43,8 @@ class RingSlot:
     iteration: int
     at: float
     seq: int
+    after_change: bool = False
+    """The workspace changed between the failure before it and this one."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,10 @@ class ErrorRing:
     slots: tuple[RingSlot | None, ...] = (None,) * SLOTS
     changed_last_iteration: bool = False
     """A call of the last iteration failed."""
+    mark: int = 0
+    """The change of the workspace that was the last one when the newest slot was filled."""
+    key: str = ""
+    """The call of that slot: what it changes itself is no change between."""
 
     @property
     def filled(self) -> int:
@@ -58,7 +66,10 @@ class ErrorRing:
 
     @property
     def identical(self) -> int:
-        """How many of the newest failures in a row equal the newest, itself included; 0 when empty."""
+        """How many of the newest failures in a row equal the newest, itself included; 0 when empty.
+
+        A change of the workspace in between begins a new row.
+        """
         newest: RingSlot | None = None
         count = 0
         for slot in reversed(self.slots):
@@ -69,6 +80,8 @@ class ErrorRing:
             elif slot.signature != newest.signature:
                 break
             count += 1
+            if slot.after_change:
+                break
         return count
 
     @property
@@ -76,7 +89,9 @@ class ErrorRing:
         """All five are filled and identical."""
         return self.identical == SLOTS
 
-    def apply(self, iteration: Iteration, policy: RecoveryPolicy, tools: tuple[str, ...]) -> ErrorRing:
+    def apply(
+        self, iteration: Iteration, policy: RecoveryPolicy, tools: tuple[str, ...], changes: Changes
+    ) -> ErrorRing:
         """A success empties the ring; the failures after it fill one slot (`failure.batch`)."""
         failures: list[Failure] = [] if iteration.rejected is None else [iteration.rejected]
         cleared = False
@@ -89,14 +104,17 @@ class ErrorRing:
         if not iteration.failed and not (cleared and self.slots[0]):
             return evolve(self, changed_last_iteration=False) if self.changed_last_iteration else self
         slots = [] if cleared else [slot for slot in self.slots if slot is not None]
+        mark, key = self.mark, self.key
         if failures:
-            slots.append(_slot(failures, iteration, policy, tools))
+            moved = policy.trials != "off" and bool(changes.since(mark, key))
+            slots.append(_slot(failures, iteration, policy, tools, after_change=moved))
+            mark, key = changes.count, _key_of(iteration, failures[0])
         kept = slots[-SLOTS:]
-        return ErrorRing((*kept, *(None for _ in range(SLOTS - len(kept)))), iteration.failed)
+        return ErrorRing((*kept, *(None for _ in range(SLOTS - len(kept)))), iteration.failed, mark, key)
 
     def answered(self) -> ErrorRing:
         """The operator answered the ring's question: it starts anew."""
-        return ErrorRing() if self.tripped else self
+        return ErrorRing(mark=self.mark, key=self.key) if self.tripped else self
 
     def verdict(self, policy: RecoveryPolicy, operator_present: bool) -> VerdictRecord:
         """By the newest slot, after an iteration in which a call failed."""
@@ -116,8 +134,17 @@ class ErrorRing:
         return verdict(Level.STOP, Rule.RING_STOP, reason)
 
 
+def _key_of(iteration: Iteration, failure: Failure) -> str:
+    return next((result.key for result in iteration.results if result.failure is failure), "")
+
+
 def _slot(
-    failures: Sequence[Failure], iteration: Iteration, policy: RecoveryPolicy, tools: tuple[str, ...]
+    failures: Sequence[Failure],
+    iteration: Iteration,
+    policy: RecoveryPolicy,
+    tools: tuple[str, ...],
+    *,
+    after_change: bool,
 ) -> RingSlot:
     if policy.ring_signature == "exact_note":
         signature = exact_signature("\n\n".join(forge_note(failure, tools) for failure in failures))
@@ -125,5 +152,12 @@ def _slot(
         signature = "\n".join(dict.fromkeys(failure_signature(failure) for failure in failures))
     first = failures[0]
     return RingSlot(
-        first.kind, first.tool, first.message, signature, iteration.number, iteration.at, iteration.seq
+        first.kind,
+        first.tool,
+        first.message,
+        signature,
+        iteration.number,
+        iteration.at,
+        iteration.seq,
+        after_change,
     )

@@ -31,6 +31,11 @@ class Rule(StrEnum):
     ATTEMPTS_BLOCK = "attempts.block"
     ATTEMPTS_DENIED = "attempts.denied"
 
+    # The same failure after a change of the workspace
+    TRIALS_GUIDE = "trials.guide"
+    TRIALS_ASK = "trials.ask"
+    TRIALS_PIVOT = "trials.pivot"
+
     # Failing iterations in a row
     STREAK_GUIDE = "streak.guide"
     STREAK_ASK = "streak.ask"

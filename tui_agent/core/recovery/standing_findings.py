@@ -16,6 +16,8 @@ from tui_agent.core.recovery.signature import failure_signature
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tui_agent.core.recovery.changes import Changes
+
 _KEPT = 100
 """Calls that are remembered."""
 
@@ -24,27 +26,30 @@ _KEPT = 100
 class StandingFindings:
     """By key of the call, the signature of what it reported last; oldest first."""
 
-    reports: dict[str, str] = field(default_factory=dict)
+    reports: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """With the change of the workspace that was the last one then."""
 
-    def judge(self, results: Sequence[CallResult]) -> tuple[StandingFindings, tuple[CallResult, ...]]:
+    def judge(
+        self, results: Sequence[CallResult], changes: Changes, marks: Sequence[int]
+    ) -> tuple[StandingFindings, tuple[CallResult, ...]]:
         """The results in call order, those that only repeat findings as failures; what stands after them.
 
-        The same call twice in one reply is one sign, and repeats nothing.
+        The same call twice in one reply is one sign, and repeats nothing. `results` are in the order of the calls;
+        `marks`: for each, the last change before it.
         """
         if not self.reports and all(result.finding is None for result in results):
             return self, tuple(results)
         before, reports = self.reports, dict(self.reports)
         judged = []
-        for result in sorted(results, key=lambda one: one.index):
-            if result.changed:
-                before, reports = {}, {}
+        for result, mark in zip(results, marks, strict=True):
             signature = "" if result.finding is None else failure_signature(result.finding)
-            if signature and before.get(result.key) == signature:
+            known, at = before.get(result.key, ("", 0))
+            if signature and known == signature and not changes.since(at, result.key, mark):
                 result = evolve(result, status=Status.FAILED, failure=result.finding)
             if signature or result.passed:
                 reports.pop(result.key, None)
             if signature:
-                reports[result.key] = signature
+                reports[result.key] = signature, mark
             judged.append(result)
         for key in list(reports)[:-_KEPT]:
             del reports[key]

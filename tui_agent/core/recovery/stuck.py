@@ -21,7 +21,7 @@ from tui_agent.core.recovery.signature import same_text
 from tui_agent.core.recovery.verdict import STUCK, silent, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
@@ -102,13 +102,19 @@ class StuckPatterns:
 
     # --- folding ---------------------------------------------------------------------------------------------
 
-    def apply(self, iteration: Iteration, policy: RecoveryPolicy) -> StuckPatterns:
-        """Fold a finished iteration, in call order; the same call twice in it counts once."""
+    def apply(
+        self, iteration: Iteration, policy: RecoveryPolicy, moved: Sequence[bool] = ()
+    ) -> StuckPatterns:
+        """Fold a finished iteration, in call order; the same call twice in it counts once.
+
+        `moved`: for each result, whether it changed something; left out: as the results of edit tools say.
+        """
         state = self._rested()
         seen: set[str] = set()
-        for result in iteration.results:
+        for place, result in enumerate(iteration.results):
+            changed = moved[place] if moved else result.changed
             if result.key in seen:
-                if result.changed:
+                if changed:
                     state = state.next_era()
                 continue
             seen.add(result.key)
@@ -119,7 +125,7 @@ class StuckPatterns:
             ):
                 continue  # infrastructure is the breaker's; what was never executed says nothing of progress
             elif result.status in _COUNTED:
-                state = state._with_call(result, policy)
+                state = state._with_call(result, policy, changed=changed)
         return state._with_monologue(policy)
 
     def replied(self, *, with_calls: bool) -> StuckPatterns:
@@ -152,7 +158,7 @@ class StuckPatterns:
             self, patterns=tuple(evolve(pattern, changed_last_iteration=False) for pattern in self.patterns)
         )
 
-    def _with_call(self, result: CallResult, policy: RecoveryPolicy) -> StuckPatterns:
+    def _with_call(self, result: CallResult, policy: RecoveryPolicy, *, changed: bool) -> StuckPatterns:
         call = Sighting(
             result.key,
             result.tool,
@@ -164,7 +170,7 @@ class StuckPatterns:
         )
         earlier = [other for other in self.window if other.key == call.key]
         state = self
-        if result.changed:
+        if changed and (call.succeeded or not earlier):  # what a repeated failure writes is nothing new
             state = self.next_era()
         elif self._moves(call, earlier) if earlier else self._is_new(call):
             state = self._next_epoch()

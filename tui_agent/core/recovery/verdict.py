@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 RING = "ring"
 ATTEMPTS = "attempts"
+TRIALS = "trials"
 STREAK = "streak"
 COGNITION = "cognition"
 FORM = "form"
@@ -25,7 +26,7 @@ STUCK = "stuck"
 BREAKER = "breaker"
 MODEL = "model"
 
-DETECTORS = (ATTEMPTS, FORM, RING, STREAK, COGNITION, STUCK, BREAKER, MODEL)
+DETECTORS = (TRIALS, ATTEMPTS, FORM, RING, STREAK, COGNITION, STUCK, BREAKER, MODEL)
 """The detectors in the order in which ties are settled: the one that knows most about the cause first."""
 
 NOTHING = VerdictRecord(level=Level.CONTINUE, detector="")

@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tui_agent.shell_syntax import LONGEST, Compound, Group, Script, Simple, UnreadableCommand, parse
+from tui_agent.shell_syntax import Compound, Group, Script, Simple, UnreadableCommand, Word, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +25,9 @@ class Writes(IntEnum):
     OUTPUT = 2
     SURELY = 3
 
+
+_LONGEST = 8_000
+"""Characters of a command that are looked at; of a longer one, a script, the structure is not read."""
 
 _DEEPEST = 3
 """Commands within commands (`bash -c`, `xargs`) that are looked into."""
@@ -110,7 +113,9 @@ _LOOKING_VERBS: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 """By program: the subcommands that change nothing."""
 
-_FIXING = frozenset({"--fix", "--write", "-w", "--in-place", "--fix-dry-run", "--unsafe-fixes", "--overwrite"})
+_FIXING = frozenset(
+    {"--fix", "--write", "-w", "--in-place", "--fix-dry-run", "--unsafe-fixes", "--overwrite"}
+)
 """Options by which a checker or formatter writes what it has found."""
 
 _FORMATTERS = frozenset({"black", "prettier", "gofmt", "goimports", "rustfmt", "clang-format", "shfmt"})
@@ -120,7 +125,15 @@ _WRAPPERS = frozenset({
     "sudo", "env", "timeout", "nice", "nohup", "time", "stdbuf", "ionice", "setsid", "unbuffer", "builtin", "exec",
     "xvfb-run", "poetry-run", "npx", "bunx", "pnpx", "winpty",
 })  # fmt: skip
-_RUNNERS = {"poetry": "run", "uv": "run", "pipenv": "run", "conda": "run", "bundle": "exec", "pdm": "run", "hatch": "run"}
+_RUNNERS = {
+    "poetry": "run",
+    "uv": "run",
+    "pipenv": "run",
+    "conda": "run",
+    "bundle": "exec",
+    "pdm": "run",
+    "hatch": "run",
+}
 """Programs that run another one behind a word of their own."""
 
 _SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh"})
@@ -132,7 +145,7 @@ _CODE_THAT_WRITES = re.compile(
     r"""open\s*\([^)\n]{0,200}['"][rb]{0,2}[wax]\+?[bt]?['"]
       | \.write_(?:text|bytes)\s*\( | \bshutil\.(?:copy|move|rmtree)
       | \bos\.(?:remove|rename|replace|unlink|makedirs|mkdir|rmdir|chmod|symlink|system)\s*\(
-      | \.(?:unlink|rename|mkdir|touch)\s*\( | \bwriteFile(?:Sync)?\s*\( | \b(?:append|copy|rename|unlink|rm)(?:File)?Sync\s*\(
+      | \.(?:unlink|rename|mkdir|touch)\( | \bwriteFile(?:Sync)?\s*\( | \b(?:append|copy|rename|unlink)(?:File)?Sync\(
       | \bFile\.(?:write|open)\b | \bfile_put_contents\b | \.to_(?:csv|json|excel|parquet|pickle)\s*\(
       | \b(?:json|pickle|yaml|toml)\.dump\s*\( | \bnp\.savez?\s*\( | \bsubprocess\.
       | \b(?:INSERT\s+INTO|UPDATE\s+\S+\s+SET|DELETE\s+FROM|(?:CREATE|ALTER|DROP)\s+TABLE)\b
@@ -142,16 +155,19 @@ _CODE_THAT_WRITES = re.compile(
 """Code that writes files or tables, in the languages that are given on the command line."""
 
 _SQL_LOOKS = frozenset({"select", "show", "desc", "describe", "explain", "use", "with", "pragma"})
-_SQL_WRITES = frozenset({"insert", "update", "delete", "create", "alter", "drop", "truncate", "replace", "grant"})
+_SQL_WRITES = frozenset(
+    {"insert", "update", "delete", "create", "alter", "drop", "truncate", "replace", "grant"}
+)
 _SQL_PROGRAMS = frozenset({"psql", "mysql", "mariadb", "sqlite3", "duckdb"})
 
 _REDIRECTED = re.compile(
-    r"""'[^']*' | "(?:[^"\\]|\\.)*" | \\. | (?P<input><[<&(]?-?) | (?P<out>&?>>?[|]?(?![&(]))\s*(?P<target>"[^"]*"|'[^']*'|[^\s;|&<>()]+)?""",
+    r"""'[^']*' | "(?:[^"\\]|\\.)*" | \\. | <[<&(]?-?
+      | (?P<out>&?>>?[|]?(?![&(]))\s*(?P<target>"[^"]*"|'[^']*'|[^\s;|&<>()]+)?""",
     re.VERBOSE | re.DOTALL,
 )
 _NO_FILE = re.compile(r"/dev/(?:null|std(?:out|err|in)|tty|fd/\d+)|&\d|\d|-")
 _LOOSE = re.compile(
-    r"\bsed\s+(?:-\S+\s+)*(?:-\w*i|--in-place)|\bperl\s+-\w*i|\b(?:tee|patch|mv|cp|rm|touch|mkdir|ln|chmod)\s"
+    r"\bsed\s+(?:-\S{1,40}\s+){0,4}(?:-\w{0,9}i|--in-place)|\bperl\s+-\w*i|\b(?:tee|patch|mv|cp|rm|touch|mkdir|ln|chmod)\s"
     r"|\bgit\s+(?:apply|checkout|restore|reset|stash)\b|\b(?:pip3?|npm|apt(?:-get)?)\s+install\b"
 )
 """Writing commands in a text whose structure is not read: loops, functions, what is too long."""
@@ -166,9 +182,8 @@ def writes(command: str) -> Writes:
 @lru_cache(maxsize=512)
 def writes_before_its_end(command: str) -> bool:
     """Whether a command that failed surely changed something before the part that failed: `sed -i … && pytest`."""
-    try:
-        script = parse(command)
-    except UnreadableCommand:
+    script = _parsed(command)
+    if script is None:
         return False
     parts = [pipeline for one in script.lists for pipeline in one.pipelines]
     return any(_of_commands(pipeline.commands, command, 0) is Writes.SURELY for pipeline in parts[:-1])
@@ -177,9 +192,8 @@ def writes_before_its_end(command: str) -> bool:
 @lru_cache(maxsize=512)
 def program_of(command: str) -> str:
     """The program that does a command's work, without folders, wrappers and what only prepares it; "" for none."""
-    try:
-        script = parse(command)
-    except UnreadableCommand:
+    script = _parsed(command)
+    if script is None:
         return ""
     found = ""
     for simple in _simples(script, 0):
@@ -193,12 +207,18 @@ def program_of(command: str) -> str:
     return found
 
 
+def _parsed(command: str) -> Script | None:
+    try:
+        return parse(command) if len(command) <= _LONGEST else None
+    except UnreadableCommand:
+        return None
+
+
 def _of_text(command: str, depth: int) -> Writes:
     if depth > _DEEPEST:
         return Writes.MAYBE
-    try:
-        script = parse(command)
-    except UnreadableCommand:
+    script = _parsed(command)
+    if script is None:
         return _of_unread(command)
     found = Writes.NOTHING
     for one in script.lists:
@@ -208,7 +228,7 @@ def _of_text(command: str, depth: int) -> Writes:
 
 
 def _of_unread(command: str) -> Writes:
-    text = command[:LONGEST]
+    text = command[:_LONGEST]
     return Writes.SURELY if _LOOSE.search(text) or _keeps_output(text) else Writes.MAYBE
 
 
@@ -250,7 +270,7 @@ def _is_log(command: object) -> bool:
 
 def _keeps_output(text: str) -> bool:
     """Whether some output is redirected into a file."""
-    for found in _REDIRECTED.finditer(text[:LONGEST]):
+    for found in _REDIRECTED.finditer(text[:_LONGEST]):
         target = (found["target"] or "").strip("\"'")
         if found["out"] and target and not _NO_FILE.fullmatch(target):
             return True
@@ -271,31 +291,30 @@ def _of_simple(command: Simple, whole: str, depth: int) -> tuple[Writes, bool]:
         return _of_words(rest[inner:], whole, depth + 1), False
     if _INTERPRETER.fullmatch(name):
         return _of_interpreter(name, rest, whole, depth)
-    if any(word in _FIXING for word in rest) and (name in _CHECKERS or name in {"ruff", *_FORMATTERS}):
-        return Writes.SURELY, False
-    if name in _CHECKERS:
-        return Writes.NOTHING, True
-    if name in _FORMATTERS:
-        return (Writes.NOTHING if _ONLY_CHECKING.intersection(rest) else Writes.SURELY), False
+    if name in _CHECKERS or name in _FORMATTERS:
+        return _of_checker(name, rest)
     if name in _VERBS or name in _LOOKING_VERBS:
         return _of_verb(name, rest)
     special = _SPECIAL.get(name)
-    if special is not None:
-        return special(rest, whole, depth), False
-    if name in _WRITERS:
+    return (_of_name(name) if special is None else special(rest, whole, depth)), False
+
+
+def _of_name(name: str) -> Writes:
+    if name in _WRITERS or name.lower() in _SQL_WRITES:
+        return Writes.SURELY
+    looks = name in _READERS or name.startswith("((") or name.lower() in _SQL_LOOKS
+    return Writes.NOTHING if looks else Writes.MAYBE
+
+
+def _of_checker(name: str, rest: Sequence[str]) -> tuple[Writes, bool]:
+    if not _FIXING.isdisjoint(rest) or (name in _FORMATTERS and _ONLY_CHECKING.isdisjoint(rest)):
         return Writes.SURELY, False
-    if name in _READERS or name.startswith("((") or name.lower() in _SQL_LOOKS:
-        return Writes.NOTHING, False
-    if name.lower() in _SQL_WRITES:
-        return Writes.SURELY, False
-    return Writes.MAYBE, False
+    return Writes.NOTHING, True
 
 
 def _of_words(words: Sequence[str], whole: str, depth: int) -> Writes:
     if depth > _DEEPEST or not words:
         return Writes.MAYBE if words else Writes.NOTHING
-    from tui_agent.shell_syntax import Word
-
     return _of_simple(Simple(tuple(Word(word) for word in words)), whole, depth)[0]
 
 
@@ -322,7 +341,7 @@ def _of_interpreter(name: str, rest: Sequence[str], whole: str, depth: int) -> t
 
 
 def _of_code(code: str) -> Writes:
-    return Writes.SURELY if _CODE_THAT_WRITES.search(code[:LONGEST]) else Writes.NOTHING
+    return Writes.SURELY if _CODE_THAT_WRITES.search(code[:_LONGEST]) else Writes.NOTHING
 
 
 def _of_verb(name: str, rest: Sequence[str]) -> tuple[Writes, bool]:
@@ -332,7 +351,7 @@ def _of_verb(name: str, rest: Sequence[str]) -> tuple[Writes, bool]:
     verb = words[0] if words else ""
     if name == "git" and verb == "stash" and words[1:2] in (["list"], ["show"]):
         return Writes.NOTHING, False
-    if verb in _VERBS.get(name, ()) or name == "service":
+    if verb in _VERBS.get(name, ()) or name == "service" or not _FIXING.isdisjoint(rest):
         return Writes.SURELY, False
     if verb in _LOOKING_VERBS.get(name, ()) or not verb:
         return Writes.NOTHING, name != "git"
@@ -417,6 +436,8 @@ def _unwrapped(words: list[str]) -> list[str]:
             words = words[1:]
         else:
             return words
-        while words and (words[0].startswith("-") or re.fullmatch(r"\w+=.*|\d+(?:\.\d+)?[smhd]?", words[0], re.DOTALL)):
+        while words and (
+            words[0].startswith("-") or re.fullmatch(r"\w+=.*|\d+(?:\.\d+)?[smhd]?", words[0], re.DOTALL)
+        ):
             words = words[1:]
     return words
