@@ -25,25 +25,41 @@ def no_call(player: Player, _: int) -> None:
     player.text("Well.", reject=True)
 
 
-BROKEN: list[tuple[str, list[Step]]] = [
-    ("malformed calls", [malformed] * 4),
-    ("unknown tools", [unknown] * 4),
-    ("one of each kind", [malformed, unknown, no_call, malformed]),
-]
+def form_rule(player: Player) -> str:
+    return next(one.rule for one in player.state.last_verdicts if one.detector == "form")
 
 
-@pytest.mark.parametrize(("what", "steps"), BROKEN, ids=named)
-@pytest.mark.parametrize(("operator", "end"), [(True, "form.ask"), (False, "form.degrade")])
-def test_three_replies_that_break_the_form_are_guided_and_the_fourth_asks_or_ends(
-    what: str, steps: list[Step], operator: bool, end: str
+@pytest.mark.parametrize("step", [malformed, unknown, no_call])
+@pytest.mark.parametrize(("operator", "guided", "end"), [(True, 3, "form.ask"), (False, 7, "form.degrade")])
+def test_identical_replies_that_break_the_form_are_guided_then_asked_about_and_alone_end_much_later(
+    step: Step, operator: bool, guided: int, end: str
 ) -> None:
     player = Player(operator_present=operator)
     rules = []
-    for number, step in enumerate(steps):
-        step(player, number)
-        rules.append(next(one.rule for one in player.state.last_verdicts if one.detector == "form"))
-    assert rules == ["form.guide"] * 3 + [end]
+    for _ in range(guided + 1):
+        step(player, 1)
+        rules.append(form_rule(player))
+    assert rules == ["form.guide"] * guided + [end]
     assert player.level == ("escalate" if operator else "degrade")
+
+
+@pytest.mark.parametrize("operator", [True, False])
+def test_other_replies_that_break_the_form_are_other_tries(operator: bool) -> None:
+    """As where another harness rejected replies in 4 to 93 steps of runs that were solved."""
+    player = Player(operator_present=operator)
+    for number in range(40):
+        [malformed, unknown, lambda player, number: player.text(f"Well {number}.", reject=True)][number % 3](
+            player, number
+        )
+        assert (form_rule(player), player.level, player.state.form.count) == ("form.guide", "guide", 1)
+    assert player.state.ring.filled == 0
+
+
+def test_replies_that_were_not_kept_are_not_taken_for_identical() -> None:
+    player = Player()
+    for _ in range(12):
+        player.text("", reject=True)
+        assert player.level == "guide"
 
 
 @pytest.mark.parametrize("step", [malformed, unknown, no_call])
@@ -54,7 +70,7 @@ def test_errors_of_form_count_neither_in_the_streak_nor_in_the_stall_under_combi
         step(player, 1)
     assert (combined.state.streak.count, combined.state.cognition.stall) == (1, 1)
     assert combined.state.form.count == 1
-    assert combined.state.ring.filled == 2
+    assert combined.state.ring.filled == 1
     assert (hpd.state.streak.count, hpd.state.cognition.stall) == (2, 2)
 
 
@@ -78,8 +94,8 @@ RESETS: list[tuple[str, Step, int]] = [
 @pytest.mark.parametrize(("what", "step", "count"), RESETS, ids=named)
 def test_what_ends_the_row_of_replies_that_break_the_form(what: str, step: Step, count: int) -> None:
     player = Player(operator_present=True)
-    for number in range(2):
-        malformed(player, number)
+    for _ in range(2):
+        malformed(player, 1)
     step(player, 0)
     assert player.state.form.count == count
 

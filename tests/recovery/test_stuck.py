@@ -84,7 +84,7 @@ def test_messages_without_a_call_are_a_monologue_at_the_third() -> None:
     for number in range(5):
         player.text(f"I am thinking {number}")
         shown.append(player.level)
-    assert shown == ["continue", "continue", "guide", "guide", "escalate"]
+    assert shown == ["continue", "continue", "guide", "guide", "guide"]
 
 
 def test_overflow_without_effect_is_a_pattern() -> None:

@@ -113,4 +113,4 @@ async def test_errors_of_form_have_a_ladder_of_their_own_beside_the_streak(
     (finished,) = live.of(events.RunFinished)
     assert (finished.outcome, finished.detector) == (events.Outcome.PARTIAL, "form")
     assert live.state.recovery.streak.count == 0
-    assert live.state.recovery.ring.identical == 4
+    assert live.state.recovery.ring.filled == 0

@@ -343,7 +343,7 @@ def _counts(
         STREAK: _of(recovery.streak.count, recovery.streak.limit, "failing steps in a row"),
         COGNITION: f"{_of(cognition.stall, policy.stall_threshold, 'steps without progress')}, "
         f"{len(cognition.uncertainties)} of {policy.uncertainty_limit} unresolved",
-        FORM: f"{recovery.form.count} of {policy.form_limit} replies in a row that broke the form",
+        FORM: f"{recovery.form.count} of {policy.form_limit} identical replies in a row that broke the form",
     }
     breaker = recovery.breakers.states.get(tool)
     if breaker is not None:

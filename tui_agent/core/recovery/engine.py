@@ -349,7 +349,7 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
         attempts=state.attempts.apply(last, policy, changes, marks),
         streak=state.streak.apply(last, policy),
         cognition=state.cognition.apply(last, policy),
-        form=state.form.apply(last, cut=was_cut(state.reply)),
+        form=state.form.apply(last, state.reply, cut=was_cut(state.reply)),
         stuck=state.stuck.apply(last, policy, moved if policy.trials != "off" else ()),
         breakers=state.breakers.apply(last, policy),
     )._judged()

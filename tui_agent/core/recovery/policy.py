@@ -82,7 +82,9 @@ class RecoveryPolicy(BaseModel):
     form: Literal["off", "count", "ladder"] = "ladder"
     """Replies that break the form: counted as failures like others, or by a ladder of their own; "off": not judged."""
     form_limit: Count = 3
-    """Replies in a row that may break the form; the next one asks the operator, else ends the run as partial."""
+    """Identical replies in a row that may break the form; the next one asks the operator, where one is there."""
+    form_end: Count = 8
+    """Identical broken replies in a row with which a run ends as partial where nobody can be asked."""
 
     cognition: Literal["off", "walk", "chance"] = "chance"
     """Strategies: shown only, by FunnelCanary's walk of confidence, or by the chance that the next step succeeds."""

@@ -1,6 +1,7 @@
 """The error ring: the last five failures, and whether they are one and the same (Forge).
 
-| counts | one slot for each reply that failed, whatever number of its calls failed |
+| counts | one slot for each reply that failed, whatever number of its calls failed; not what broke the form, where that
+|        | has a ladder of its own |
 | resets | any successful call empties it, and the answer to its own question; a different failure, or a change of the
 |        | workspace in between, only breaks the row |
 | levels | guide: a failure below five in a row · five identical: ask where an operator is there, else stop |
@@ -93,6 +94,8 @@ class ErrorRing:
         self, iteration: Iteration, policy: RecoveryPolicy, tools: tuple[str, ...], changes: Changes
     ) -> ErrorRing:
         """A success empties the ring; the failures after it fill one slot (`failure.batch`)."""
+        if iteration.broke_form and policy.form != "count":
+            return evolve(self, changed_last_iteration=False) if self.changed_last_iteration else self
         failures: list[Failure] = [] if iteration.rejected is None else [iteration.rejected]
         cleared = False
         for result in iteration.results:

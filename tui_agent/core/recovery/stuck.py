@@ -70,8 +70,8 @@ class Pattern:
 
     @property
     def exhausted(self) -> bool:
-        """It was warned of, its call was withheld, and it still goes on."""
-        return self.extensions >= _LAST_ROUND * max(1, len(self.keys))
+        """It still goes on after a warning, its call withheld. Replies without a call are for the form to end."""
+        return self.name != MONOLOGUE and self.extensions >= _LAST_ROUND * max(1, len(self.keys))
 
     @property
     def words(self) -> str:
