@@ -172,7 +172,9 @@ class CognitiveState:
     def _strategy(self, policy: RecoveryPolicy) -> Strategy:
         """The table at the head of this file, line by line."""
         stalled = self.stall >= policy.stall_threshold
-        crowded = len(self.uncertainties) >= policy.uncertainty_limit
+        # Where the form has a ladder of its own, names of tools that do not exist end nothing here.
+        apart = {NO_CALL, *self.unknown_tool_lines} if policy.form != "count" else frozenset[str]()
+        crowded = sum(line not in apart for line in self.uncertainties) >= policy.uncertainty_limit
         if policy.cognition == "chance":
             if crowded:
                 return Strategy.DEGRADE
