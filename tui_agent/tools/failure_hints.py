@@ -1,16 +1,21 @@
 """What would help with a failure, where the error itself does not say it: patterns of errors and their hints.
 
-A hint knows the workspace: it names the file, script or interpreter that is there. It is one or two sentences
-of bounded length, made in bounded time; the rules are data, and a configuration adds its own in front.
+A hint knows the workspace: it names the file, script or interpreter that is there, and where there is one the call that
+is ready to be made. It is bounded, and made in bounded time. Patterns look at one line each, the last one first: of a
+traceback at its end alone, of a test run at its errors, and never at what a program logs. A configuration adds
+patterns of its own in front.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
+import os
 import re
 import shutil
+import sys
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,19 +26,25 @@ from tui_agent.tools.workspace import WallError, Workspace, either, quoted
 
 _LOOKED_AT = 4_000
 """Characters of an error that are looked at, at each end."""
-_LINE = 200
-_LINES = 40
+_LINE = 400
+_MOST_LINES = 160
+_CONFIGURED_LINE, _CONFIGURED_LINES = 200, 40
 """What the patterns of a configuration see: lines of an error, at most so many and so long. With the bounds on
 the patterns themselves (`config.sections.HintRule`) none can take noticeable time."""
 _LONGEST = 500
+_LONGEST_CALL = 300
 _SMALL_FILE = 200_000
+_ALIKE = 0.8
+_KINDS_ALIKE = 0.5
+"""Likeness of two file names, and of their endings, from which on one may be meant by the other."""
 
 
 @dataclass(frozen=True)
 class _Failure:
-    """A failed call, as the makers of hints see it."""
+    """A failed command, as the makers of hints see it: the line that speaks is `match.string`."""
 
     command: str
+    message: str
     match: re.Match[str]
     workspace: Workspace
 
@@ -41,6 +52,11 @@ class _Failure:
     def name(self) -> str:
         """What the pattern caught in its group."""
         return str(self.match[self.match.lastindex or 0]).strip("'\"`‘’")
+
+    @property
+    def went_elsewhere(self) -> bool:
+        """The command changed its folder, so that its paths are not the workspace's."""
+        return re.search(r"(?:^|[;&|\n(]\s*)(?:cd|pushd)\s", self.command) is not None
 
     def has(self, *paths: str) -> str:
         """The first of these paths that is in the workspace; "" for none."""
@@ -52,6 +68,13 @@ class _Failure:
         except (WallError, OSError):
             return False
 
+    def runs(self, path: str) -> bool:
+        """Whether a file of the workspace may be executed as it is."""
+        try:
+            return os.access(self.workspace.resolve(path), os.X_OK)
+        except WallError:
+            return False
+
     def text(self, path: str) -> str:
         """A small file of the workspace; "" where it cannot be read."""
         try:
@@ -60,10 +83,57 @@ class _Failure:
         except (WallError, OSError):
             return ""
 
+    def near(self, name: str) -> list[str]:
+        """Paths of the workspace that may be meant by a missing one, the likeliest first: of the same name elsewhere,
+        or of almost the same."""
+        found = nearest_paths(self.workspace, name)
+        return [path for path in found if _are_alike(_base(name), _base(path))]
+
+    def again(self, command: str) -> str:
+        """The call that makes this command, in a sentence; "" for the one that has just failed, and for long ones."""
+        if command == self.command or "\n" in command or not command:
+            return ""
+        call = f"bash {json.dumps({'command': command}, ensure_ascii=False)}"
+        return f" Try: {call}" if len(call) <= _LONGEST_CALL else ""
+
+    def with_instead(self, name: str, other: str) -> str:
+        """The same command with another path in the place of one, where that is sure to be harmless; else a call
+        that reads it."""
+        word = re.compile(rf"(?<![\w./-]){re.escape(name)}(?![\w/-]|\.\w)")
+        if len(word.findall(self.command)) == 1 and not self.went_elsewhere:
+            if _CHANGES.search(self.command):
+                return ""
+            if again := self.again(word.sub(lambda _: other, self.command)):
+                return again
+        try:
+            readable = self.workspace.resolve(other).is_file()
+        except (WallError, OSError):
+            return ""
+        return f" To read it: read_file {json.dumps({'path': other}, ensure_ascii=False)}" if readable else ""
+
+
+def _base(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2].casefold()[:100]
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Whether one name may be a slip for the other, a kind of file for one of almost the same letters."""
+    kinds = one.rpartition(".")[2], other.rpartition(".")[2]
+    if ("." in one) != ("." in other) or difflib.SequenceMatcher(None, *kinds).ratio() < _KINDS_ALIKE:
+        return False
+    return difflib.SequenceMatcher(None, one, other).ratio() >= _ALIKE
+
+
+_CHANGES = re.compile(
+    r">|\b(?:rm|mv|cp|dd|tee|truncate|shred|unlink|rmdir|chmod|chown|ln|sudo|install|sed -i|perl -i|patch)\b"
+    r"|\bgit (?:rm|mv|clean|reset|checkout|restore)\b"
+)
+"""Commands in which another path could do harm."""
+
 
 @dataclass(frozen=True)
 class _Rule:
-    """`pattern` and what to say where a command's error holds it."""
+    """`pattern` and what to say where a line of a command's error holds it."""
 
     pattern: re.Pattern[str]
     hint: str | Callable[[_Failure], str]
@@ -82,19 +152,25 @@ def hint_for(
     """
     if len(message) > 2 * _LOOKED_AT:
         message = f"{message[:_LOOKED_AT]}\n{message[-_LOOKED_AT:]}"
-    lines = [line[:_LINE] for line in message.splitlines()]
-    shown = lines if len(lines) <= _LINES else lines[: _LINES // 2] + lines[-_LINES // 2 :]
+    lines = [line[:_CONFIGURED_LINE] for line in message.splitlines()]
+    half = _CONFIGURED_LINES // 2
+    shown = lines if len(lines) <= _CONFIGURED_LINES else lines[:half] + lines[-half:]
     for pattern, hint in extra:
         if any(_compiled(pattern).search(line) for line in shown):
             return hint[:_LONGEST]
-    command = str(arguments.get("command", ""))
     # The other tools say themselves what would help.
-    for rule in _RULES if tool == "bash" else ():
-        if (match := rule.pattern.search(message)) is not None:
-            found = rule.hint
-            made = found if isinstance(found, str) else found(_Failure(command, match, workspace))
-            if made:
-                return made if len(made) <= _LONGEST else f"{made[: _LONGEST - 4]} ..."
+    if tool != "bash":
+        return ""
+    command = str(arguments.get("command", ""))
+    for line in _speaking(message):
+        for rule in _RULES:
+            if (match := rule.pattern.search(line)) is not None:
+                found = rule.hint
+                made = (
+                    found if isinstance(found, str) else found(_Failure(command, message, match, workspace))
+                )
+                if made:
+                    return made if len(made) <= _LONGEST else f"{made[: _LONGEST - 4]} ..."
     return ""
 
 
@@ -103,42 +179,128 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
+# Which lines speak
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_TIMED_OUT = re.compile(r"did not end within [\d.]+ s\b")
+_TRACEBACK = "Traceback (most recent call last):"
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:: |$)")
+_PYTEST = re.compile(
+    r"=+ (?:short test summary info|FAILURES|ERRORS|test session starts) =+|no tests ran in "
+)
+_OF_A_TEST = re.compile(r"(?:E +[\w.]+(?:Error|Exception|NotFound|DoesNotExist): |ERROR: |(?:\S+): error: )")
+_SAYS_NOTHING = re.compile(
+    r"\W{0,3}\d{4}-\d\d-\d\d[T ]|\W{0,3}\d\d:\d\d:\d\d"  # a log with times
+    r"|\W{0,3}(?:INFO|DEBUG|WARN|WARNING|TRACE|NOTICE)\b|.{0,60}\blevel=(?:info|warn|debug)"
+    r"|(?:E +)?(?:AssertionError|assert )"  # what a test compares is no error of its own
+    r"|\s+at |\s+File \"|\s*\d+ \||\s+(?:code|errno|syscall|address|port|path): "  # frames, source, fields
+)
+
+
+def _speaking(message: str) -> Iterator[str]:
+    """The lines that say what went wrong, the last one first."""
+    lines = [_COLOURS.sub("", line[:_LINE]).rstrip() for line in message.splitlines()]
+    if lines and _TIMED_OUT.search(lines[0]):
+        yield lines[0]
+        return
+    if any(_PYTEST.search(line) for line in lines):
+        lines = [line.removeprefix("E ").strip() for line in lines if _OF_A_TEST.match(line)]
+    elif _TRACEBACK in lines:
+        lines = lines[_end_of_traceback(lines) :]
+    if len(lines) > _MOST_LINES:
+        lines = lines[: _MOST_LINES // 4] + lines[-_MOST_LINES * 3 // 4 :]
+    for line in reversed(lines):
+        if line and not _SAYS_NOTHING.match(line):
+            yield line
+
+
+def _end_of_traceback(lines: Sequence[str]) -> int:
+    """Where the last traceback names its exception; what stands above it led there and is not the failure."""
+    last = max(at for at, line in enumerate(lines) if line == _TRACEBACK)
+    following = range(last + 1, len(lines))
+    return next((at for at in following if _EXCEPTION.match(lines[at])), last)
+
+
 # What to say
 
 
+_STDLIB = frozenset(sys.stdlib_module_names) - {"distutils"} | {"tomllib", "zoneinfo", "graphlib"}
+_PACKAGES = {
+    "yaml": "pyyaml", "cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "bs4": "beautifulsoup4",
+    "dotenv": "python-dotenv", "dateutil": "python-dateutil", "git": "GitPython", "serial": "pyserial",
+    "jwt": "PyJWT", "Crypto": "pycryptodome", "attr": "attrs", "docx": "python-docx", "fitz": "pymupdf",
+    "pkg_resources": "setuptools", "distutils": "setuptools", "MySQLdb": "mysqlclient", "skimage": "scikit-image",
+    "psycopg2": "psycopg2-binary", "OpenSSL": "pyOpenSSL", "zmq": "pyzmq", "magic": "python-magic",
+    "jose": "python-jose", "multipart": "python-multipart", "slugify": "python-slugify", "google": "protobuf",
+}  # fmt: skip
+"""Modules whose package has another name."""
+
+
 def _missing_module(failure: _Failure) -> str:
-    top = failure.name.split(".")[0]
-    for folder in ("src", "lib"):
-        if failure.has(f"{folder}/{top}", f"{folder}/{top}.py"):
-            return (
-                f"The module {quoted(top)} is in '{folder}/': run the command with PYTHONPATH={folder}, or install "
-                "the project first (python -m pip install -e .)."
-            )
-    if failure.has(top, f"{top}.py"):
+    name = failure.name.strip(".")
+    top, _, below = name.partition(".")
+    place = _place_of_module(failure, name.replace(".", "/")) or _place_of_module(failure, top)
+    if place is not None and f"PYTHONPATH={place}" not in failure.command:
+        return _module_is_here(failure, top, place)
+    if place is not None or top.startswith(("test_", "tests")):
+        return ""
+    if below or (near := failure.near(f"{top}.py")):
+        near = failure.near(f"{name.replace('.', '/')}.py") if below else near
+        return f"There is no module {quoted(name)}; most like it is {either(near[:2])}." if near else ""
+    if top in _STDLIB:
+        return f"{quoted(top)} is part of Python itself, but not of this one: use another version (python3 --version)."
+    return _not_installed(failure, top)
+
+
+def _place_of_module(failure: _Failure, path: str) -> str | None:
+    """The folder of the workspace from which a module can be imported; None where the workspace has none such."""
+    base = path.rpartition("/")[2]
+    for found in (*nearest_paths(failure.workspace, f"{path}.py"), *nearest_paths(failure.workspace, path)):
+        named = found.removesuffix(".py")
+        if (named == path or named.endswith(f"/{path}")) and (
+            found.endswith(".py") or failure.has(f"{found}/__init__.py")
+        ):
+            return named.removesuffix(path).rstrip("/") or "."
+        if named.rpartition("/")[2] == base and found.endswith(".py") and "/" not in path:
+            return found.rpartition("/")[0] or "."
+    return None
+
+
+def _module_is_here(failure: _Failure, top: str, place: str) -> str:
+    if failure.went_elsewhere:
+        where = "the workspace's root" if place == "." else quoted(f"{place}/")
         return (
-            f"The module {quoted(top)} is in the workspace's root: run from there with PYTHONPATH=. or as "
-            "'python -m …'."
+            f"The module {quoted(top)} is in {where}: run the command from there, with PYTHONPATH if need be."
         )
+    where = "the workspace's root" if place == "." else quoted(f"{place}/")
+    again = failure.again(f"PYTHONPATH={place} {failure.command}")
+    return f"The module {quoted(top)} is in {where}: set PYTHONPATH={place}.{again}"
+
+
+def _not_installed(failure: _Failure, top: str) -> str:
     python = failure.has(".venv/bin/python", "venv/bin/python", "env/bin/python")
     if python and python not in failure.command:
         return f"The workspace has an environment of its own: try it with {quoted(python)}."
+    if re.search(r"\bpip3? install\b", failure.command):
+        return ""
     needed = failure.has("requirements.txt", "pyproject.toml", "setup.py")
     how = {"requirements.txt": "python -m pip install -r requirements.txt"}.get(
         needed, "python -m pip install -e ."
     )
     if needed:
         return f"The module {quoted(top)} is not installed. The workspace has {quoted(needed)}: try '{how}'."
-    return (
-        f"The module {quoted(top)} is not installed: install it (python -m pip install …) or do without it. "
-        "The package may have another name than the module."
-    )
+    used = re.search(r"[\w./-]*python[\d.]*(?= )", failure.command)
+    package = _PACKAGES.get(top, top)
+    again = failure.again(f"{used[0] if used else 'python3'} -m pip install {package}")
+    return f"The module {quoted(top)} is not installed here; its package is {quoted(package)}.{again}"
 
 
 def _missing_node_module(failure: _Failure) -> str:
     if failure.name.startswith((".", "/")):
-        return _missing_file(failure)
+        return _missing_file(failure) or _missing_file(failure, f"{failure.name}.js")
     if failure.has("package.json") and not failure.has("node_modules"):
-        return "The workspace has a 'package.json' and no 'node_modules': run 'npm install' first."
+        again = failure.again("npm install")
+        return f"The workspace has a 'package.json' and no 'node_modules': run 'npm install' first.{again}"
     return ""
 
 
@@ -149,49 +311,132 @@ _INSTEAD = {
 _AS_MODULE = frozenset(
     {"pip", "pip3", "pytest", "ruff", "mypy", "black", "flake8", "tox", "coverage", "isort"}
 )
+_RUNNERS = {"py": "python3", "js": "node", "mjs": "node", "rb": "ruby", "pl": "perl", "sh": "bash"}
+
+
+def _runner(failure: _Failure, path: str) -> str:
+    """What runs a script: by its first line, else by the end of its name; "" where neither says it."""
+    first = failure.text(path)[:200].partition("\n")[0]
+    named = re.match(r"#!\s*\S*?(\w+)(?:\s+(\w+))?\s*$", first)
+    by_line = (named[2] if named[1] == "env" and named[2] else named[1]) if named else ""
+    return {"python": "python3", "sh": "bash"}.get(by_line, by_line) or _RUNNERS.get(
+        path.rpartition(".")[2], ""
+    )
+
+
+def _run_as(failure: _Failure, name: str, path: str) -> str:
+    """How a script of the workspace is run that was called by `name`, with the call."""
+    how = f"./{path}" if failure.runs(path) else f"{_runner(failure, path) or 'bash'} {path}"
+    words = failure.command.split()
+    at = words.index(name) if words.count(name) == 1 else -1
+    simple = at == 0 or (at == 1 and words[0] in {"bash", "sh", "source", "."})
+    rest = " ".join(words[at + 1 :])
+    again = failure.again(f"{how} {rest}".strip()) if simple else ""
+    return f"run it as '{how}'.{again}"
 
 
 def _command_not_found(failure: _Failure) -> str:
-    name = failure.name.rpartition("/")[2]
+    by, said = failure.match["by"], failure.match["name"].strip("'\"`‘’")
+    name = said.rpartition("/")[2]
+    if by in {"bash", "sh", "dash", "/bin/sh", "/bin/bash"} and name not in failure.command:
+        return ""  # said by what was only shown, such as a log
+    if said.rpartition(".")[2] in _RUNNERS and failure.has(said.removeprefix("./")):
+        how = _run_as(failure, said, said.removeprefix("./"))
+        return f"{quoted(said)} is no command, but a file of the workspace: {how}"
+    if "/" in said:
+        return _missing_file(failure)
     own = failure.has(
         f".venv/bin/{name}", f"venv/bin/{name}", f"node_modules/.bin/{name}", f"bin/{name}", name
     )
-    if own and "/" not in failure.name:
-        return f"{quoted(name)} is not installed, but the workspace has {quoted(own)}: run './{own}'."
+    if own and (failure.runs(own) or _runner(failure, own)) and not failure.workspace.resolve(own).is_dir():
+        return f"{quoted(name)} is not installed, but the workspace has {quoted(own)}: {_run_as(failure, said, own)}"
     if name in _AS_MODULE and shutil.which("python3"):
-        return f"{quoted(name)} is not on the PATH: try 'python3 -m {name}'."
+        again = failure.again(
+            re.sub(
+                rf"(?<![\w./-]){re.escape(name)}(?![\w.-])", f"python3 -m {name}", failure.command, count=1
+            )
+        )
+        return f"{quoted(name)} is not on the PATH: try 'python3 -m {name}'.{again}"
     other = next((program for program in _INSTEAD.get(name, ()) if shutil.which(program)), "")
     if other:
         return f"{quoted(name)} is not installed, but {quoted(other)} is."
     return f"{quoted(name)} is not installed here: use another program for it, or check that it can be installed."
 
 
-def _missing_file(failure: _Failure) -> str:
-    name = failure.name.rstrip("/")
-    if not name:
+def _other_versions(failure: _Failure) -> str:
+    found = re.search(r"exists in these Python versions:\n\s+([\w.-]+)", failure.message)
+    if found is None:
         return ""
-    own = failure.workspace.root.name
-    if name.startswith("/") and not name.startswith(f"{failure.workspace.root}/"):
-        return (
-            f"{quoted(name)} is outside the workspace, which is {quoted(failure.workspace.root.as_posix())}. "
-            "Every command starts there: use paths relative to it."
+    name, chosen = failure.name, f"PYENV_VERSION={found[1]}"
+    plain = re.sub(r"\bPYENV_VERSION=\S+\s+", "", failure.command)
+    again = failure.again(f"{chosen} {plain}")
+    return f"{quoted(name)} is there in another version of Python: {found[1]}.{again}"
+
+
+def _wrong_interpreter(failure: _Failure) -> str:
+    path = failure.match["path"].removeprefix("./")
+    runner = _runner(failure, path) if failure.has(path) else ""
+    if runner in {"", "bash", "sh", "dash"}:
+        return ""
+    return (
+        f"{quoted(path)} is no script of the shell: {_run_as(failure, failure.match['path'], path)}".replace(
+            f"'./{path}'", f"'{runner} {path}'"
         )
-    if name.partition("/")[0] == own and not failure.has(own):
-        return f"The workspace is itself named {quoted(own)}, and every command starts in it: leave '{own}/' out."
-    if re.search(r"(?:^|[;&\n(]\s*)cd\s", failure.command) and failure.has(name):
+    )
+
+
+def _missing_file(failure: _Failure, written: str = "") -> str:
+    written = written or failure.name.rstrip("/")
+    root = failure.workspace.root.as_posix()
+    name = written.removeprefix(f"{root}/").removeprefix("./")
+    if not name or name == root or "socket" in failure.match.string:
+        return ""
+    if name.startswith("/"):
+        return _outside(failure, name)
+    if failure.has(name):
+        if not failure.went_elsewhere:
+            return ""
         return f"{quoted(name)} is there seen from the workspace's root, but the command had gone elsewhere by cd."
-    near = nearest_paths(failure.workspace, name)
+    if _REMOVES.search(failure.command):
+        return ""
+    own, rest = failure.workspace.root.name, name.partition("/")[2]
+    doubled = name.partition("/")[0] == own and not failure.has(own)
+    near = [] if doubled and failure.has(rest) else failure.near(name)
     if near:
-        return f"There is no {quoted(name)}; most like it are {either(near[:3])} (from the workspace's root)."
+        # One of the very same name is meant more likely than another that only looks like it.
+        alone = len(near) == 1 or _base(near[0]) == _base(name)
+        found = f"it is {quoted(near[0])}" if alone else f"it are {either(near[:3])}"
+        more = failure.with_instead(written, near[0])
+        return f"There is no {quoted(name)}; most like {found} (from the workspace's root).{more}"
+    if doubled:
+        more = failure.with_instead(written, rest) if failure.has(rest) else ""
+        return f"The workspace is itself named {quoted(own)}, and every command starts in it: leave '{own}/' out.{more}"
     return ""
 
 
-def _not_executable(failure: _Failure) -> str:
-    path = failure.name.removeprefix("./")
-    if not failure.has(path) or f"./{path}" not in failure.command:
+_REMOVES = re.compile(r"\b(?:rm|rmdir|unlink|shred)\b")
+
+
+def _outside(failure: _Failure, name: str) -> str:
+    """A path outside of the workspace helps nobody there, where its end is inside or the command goes there by cd."""
+    parts = [part for part in name.split("/") if part]
+    ends = ("/".join(parts[at:]) for at in range(1, min(len(parts), 12)))
+    inside = next((end for end in ends if failure.has(end)), "")
+    goes_there = re.search(rf"\bcd\s+['\"]?{re.escape(name)}(?![\w/])", failure.command)
+    if not inside and not goes_there:
         return ""
-    runner = {"py": "python3", "js": "node", "rb": "ruby", "pl": "perl"}.get(path.rpartition(".")[2], "bash")
-    return f"{quoted(path)} is not executable: run it as '{runner} {path}'."
+    text = f"{quoted(name)} is outside the workspace, which is {quoted(failure.workspace.root.as_posix())}. "
+    if inside:
+        return f"{text}In it is {quoted(inside)}.{failure.with_instead(name, inside)}"
+    return f"{text}Every command starts there: use paths relative to it."
+
+
+def _not_executable(failure: _Failure) -> str:
+    written = failure.name
+    path = written.removeprefix("./")
+    if not failure.has(path) or failure.runs(path) or written not in failure.command:
+        return ""
+    return f"{quoted(path)} is not executable: {_run_as(failure, written, path)}"
 
 
 def _timed_out(failure: _Failure) -> str:
@@ -216,6 +461,8 @@ def _unknown_script(failure: _Failure) -> str:
 
 def _unknown_target(failure: _Failure) -> str:
     makefile = failure.has("Makefile", "makefile", "GNUmakefile")
+    if re.search(r"(?:^|\s)(?:-f|--file|-C)", failure.command):
+        return ""
     if not makefile:
         return "There is no Makefile in the workspace's root."
     targets = re.findall(r"^([A-Za-z0-9][\w.-]*)\s*:(?!=)", failure.text(makefile), re.MULTILINE)
@@ -225,6 +472,8 @@ def _unknown_target(failure: _Failure) -> str:
 
 
 def _unknown_option(failure: _Failure) -> str:
+    if re.search(r"\bpy\.?test\b", failure.command) is None:
+        return ""
     options = ""
     with suppress(tomllib.TOMLDecodeError, AttributeError, TypeError):
         table = tomllib.loads(failure.text("pyproject.toml"))
@@ -250,7 +499,7 @@ def _conflict(failure: _Failure) -> str:
 
 
 def _port_in_use(failure: _Failure) -> str:
-    port = re.search(r"(?:port|:)\s?(\d{2,5})\b", failure.match.string[failure.match.start() :][:200])
+    port = re.search(r"(?:[Pp]ort |:)(\d{2,5})\b", failure.match.string)
     which = f"Port {port[1]}" if port else "The port"
     return (
         f"{which} is taken by another process, which is none that an earlier call started (those have ended): use "
@@ -265,49 +514,102 @@ _SERVES = re.compile(
 
 
 def _rule(pattern: str, hint: str | Callable[[_Failure], str]) -> _Rule:
-    return _Rule(re.compile(pattern, re.IGNORECASE | re.MULTILINE), hint)
+    return _Rule(re.compile(pattern), hint)
 
+
+_NOTHING_LISTENS = (
+    "Nothing listens there. What a call leaves running in the background ends with it: start the server in the "
+    "same command as what needs it, and wait until it listens."
+)
+_NO_NETWORK = (
+    "The name cannot be resolved: there may be no network here. Do without it, or use what is installed."
+)
+
+
+def _not_permitted(failure: _Failure) -> str:
+    if re.search(r"dial unix|docker\.sock|publickey", failure.match.string):
+        return ""
+    return "The permissions do not allow it: write inside the workspace, and look at 'ls -l' before changing a mode."
+
+
+_UNREADABLE_BY_THE_SHELL = (
+    "The shell could not read the command: check its quotation marks, or write the text to a file with "
+    "write_file and run that."
+)
+_PATH = r"['\"`‘]?([^\s:'\"`‘’]{1,200})['\"`’]?"
 
 _RULES: tuple[_Rule, ...] = (
-    _rule(r"did not end within [\d.]+ s\b", _timed_out),
-    _rule(r"No module named '?([\w.]{1,100})", _missing_module),
-    _rule(r"Cannot find module '([^'\n]{1,200})'", _missing_node_module),
+    _rule(_TIMED_OUT.pattern, _timed_out),
+    _rule(r"(?:ModuleNotFoundError: |^ImportError: |python[\d.]*: )No module named '?([\w.]{1,100})", _missing_module),
+    _rule(r"Cannot find (?:module|package) '([^'\n]{1,200})'", _missing_node_module),
     _rule(r"externally-managed-environment", (
         "The system's Python takes no packages: make an environment (python3 -m venv .venv) and use "
         "'.venv/bin/python -m pip install …'."
     )),
-    _rule(r"^(?:[^\n:]{0,80}: (?:(?:line )?\d+: )?)?([\w./+-]{1,100}): (?:command )?not found$", _command_not_found),
-    _rule(r"Missing script: \"?([\w:.-]{1,100})", _unknown_script),
-    _rule(r"No rule to make target [`'\"]([^`'\"\n]{1,200})", _unknown_target),
+    _rule(r"^pyenv: ([\w.-]{1,100}): command not found$", _other_versions),
+    _rule(r"^(?P<path>[\w./-]{1,200}\.(?:py|js|mjs|rb|pl)): (?:line )?\d+: (?:[Ss]yntax error|import: )",
+          _wrong_interpreter),
+    _rule(r"^(?P<by>[^\n:]{0,80}): (?:(?:line )?\d+: )?(?P<name>[\w./+-]{1,100}): (?:command )?not found$",
+          _command_not_found),
+    _rule(r"^(?P<by>zsh|fish): (?:command not found|Unknown command): (?P<name>[\w./+-]{1,100})$", _command_not_found),
+    _rule(r"^(?P<by>(?:/usr/bin/)?env): (?P<name>[‘'][\w./+-]{1,100}[’']): No such file or directory$",
+          _command_not_found),
+    _rule(r"^(?P<by>g?make)(?:\[\d+\])?: (?P<name>[\w+-]{1,100}): No such file or directory$", _command_not_found),
+    _rule(r"(?P<by>exec): \"(?P<name>[\w./+-]{1,100})\": executable file not found in \$PATH", _command_not_found),
+    _rule(r"[Mm]issing script: \"?([\w:.-]{1,100})", _unknown_script),
+    _rule(r"No rule to make target [`'\"]([^`'\"\n]{1,200})['\"]\.", _unknown_target),
+    _rule(r"No rule to make target [`'\"]([^`'\"\n]{1,200})['\"], needed by", _missing_file),
     _rule(r"error: unrecognized arguments: ([^\n]{1,200})", _unknown_option),
-    _rule(r"Merge conflict in ([^\n]{1,200})$", _conflict),
-    _rule(r"unmerged files|needs merge|you have unmerged paths", (
+    _rule(r"^CONFLICT .{0,200}Merge conflict in ([^\n]{1,200})$", _conflict),
+    _rule(r"because you have unmerged files|^\S+: needs merge$|[Yy]ou have unmerged paths|unresolved conflict", (
         "A merge is not finished: 'git status' names the files. Resolve their '<<<<<<<' marks and 'git add' them, or "
         "go back with 'git merge --abort'."
     )),
-    _rule(r"not a git repository", "The workspace is no git repository: do without git, or run 'git init' first."),
-    _rule(r"dubious ownership", (
+    _rule(r"^fatal: not a git repository", (
+        "The workspace is no git repository: do without git, or run 'git init' first."
+    )),
+    _rule(r"^fatal: (?:detected )?(?:dubious ownership|unsafe repository)", (
         "The repository belongs to another user: use 'git -c safe.directory=\"$PWD\" …' for this command."
     )),
-    _rule(r"address already in use|EADDRINUSE|port \d+ is (?:already )?in use", _port_in_use),
-    _rule(r"connection refused|ECONNREFUSED|failed to connect to \S{1,200} port", (
-        "Nothing listens there. What a call leaves running in the background ends with it: start the server in the "
-        "same command as what needs it, and wait until it listens."
-    )),
-    _rule(r"could not resolve host|temporary failure in name resolution|ENOTFOUND|name or service not known", (
-        "The name cannot be resolved: there may be no network here. Do without it, or use what is installed."
+    _rule(r"[Aa]ddress already in use|\bEADDRINUSE\b|\b[Pp]ort \d+ is (?:already )?(?:in use|allocated)", _port_in_use),
+    _rule(r"\bConnectionRefusedError\b|\bECONNREFUSED\b|[Cc]onnection refused[\W\d]{0,20}$|\[Errno 111\]"
+          r"|\[WinError 10061\]|^curl: \(7\)|[Cc]onnection refused \(os error 111\)", _NOTHING_LISTENS),
+    _rule(r"\bENOTFOUND\b|\bEAI_AGAIN\b|[Cc]ould not resolve host|[Tt]emporary failure in name resolution"
+          r"|[Nn]ame or service not known|nodename nor servname provided|: no such host\b|\bUnknownHostException\b"
+          r"|[Tt]emporary failure resolving|getaddrinfo failed", _NO_NETWORK),
+    _rule(r"\bEACCES\b.{0,100}:\d{1,4}$|bind.{0,100}[Pp]ermission denied", (
+        "Ports below 1024 need rights that are not there: use one above."
     )),
     _rule(r"^(?:[^\n:]{0,80}: (?:(?:line )?\d+: )?)?([\w./+-]{1,200}): Permission denied$", _not_executable),
-    _rule(r"permission denied|EACCES|operation not permitted", (
-        "The permissions do not allow it: write inside the workspace, and look at 'ls -l' before changing a mode."
+    _rule(r"^PermissionError: |\bEACCES: permission denied|: [Pp]ermission denied$|: Operation not permitted$"
+          r"|\[Errno 13\] Permission denied"
+          r"|[Pp]ermission denied \(os error 13\)|\bAccessDeniedException\b|\(Permission denied\)$", _not_permitted),
+    _rule(r"[Nn]o space left on device|\[Errno 28\]|\bENOSPC: no space", (
+        "The disk is full: make room first ('df -h .' shows how much there is)."
     )),
-    _rule(r"no space left on device|ENOSPC", "The disk is full: make room first ('df -h .' shows how much there is)."),
-    _rule(r"unexpected EOF while looking for matching|syntax error near unexpected token", (
-        "The shell could not read the command: check its quotation marks, or write the text to a file with "
-        "write_file and run that."
-    )),
-    _rule(r"No such file or directory: ['\"]([^'\"\n]{1,200})['\"]", _missing_file),
-    _rule(r"file or directory not found: ([^\n]{1,200})$", _missing_file),
+    _rule(r"unexpected EOF while looking for matching|Unterminated quoted string", _UNREADABLE_BY_THE_SHELL),
+    _rule(r"^(?:ba|da)?sh: (?:-c: )?(?:line )?\d+: [Ss]yntax error"
+          r"(?: near unexpected token|: (?!unexpected).{0,40} unexpected)",
+          _UNREADABLE_BY_THE_SHELL),
+    # A file that is not there, as each program says it.
+    _rule(r"[Nn]o such file or directory: ['\"]([^'\"\n]{1,200})['\"]", _missing_file),
+    _rule(r"ENOENT: no such file or directory, \w+ '([^'\n]{1,200})'", _missing_file),
+    _rule(r"file or directory not found: (\S{1,200})$", _missing_file),
     _rule(r"can't open file ['\"]([^'\"\n]{1,200})['\"]", _missing_file),
-    _rule(r"([^\s:'\"‘’]{1,200})['\"’]?: No such file or directory", _missing_file),
+    _rule(r"Template(?:NotFound|DoesNotExist): ['\"]?([\w./-]{1,200})['\"]?$", _missing_file),
+    _rule(r"FileNotFoundException: ([^\n(]{1,200}?) \(No such file", _missing_file),
+    _rule(r"NoSuchFileException: (\S{1,200})$", _missing_file),
+    _rule(r"rb_sysopen - (\S{1,200})", _missing_file),
+    _rule(r"(?:open|stat|lstat|read) ([^\s:]{1,200}): no such file or directory$", _missing_file),
+    _rule(rf"[Cc]ould(?: not|n't) (?:open|read)(?: input)?(?: file)?:? {_PATH}(?:$|: No such file)", _missing_file),
+    _rule(rf"[Cc](?:annot|an't) (?:open|read|stat|access|find)(?: perl script| patch)? {_PATH}(?: for reading)?"
+          r"(?:$|: No such file)", _missing_file),
+    _rule(r"error: '?([^'\s:]{1,200})'?(?: file not found|: No such file or directory)$", _missing_file),
+    _rule(rf"^{_PATH}: error: Cannot read file: No such file", _missing_file),
+    _rule(r"(?:include|require)(?:_once)?\(([^)\s]{1,200})\): Failed to open stream: No such file", _missing_file),
+    _rule(r"^\S+: fatal error: '?([^'\s:]{1,200})'?(?: file not found|: No such file)", _missing_file),
+    _rule(r"error TS6053: File '([^'\n]{1,200})' not found", _missing_file),
+    _rule(r"pathspec '([^'\n]{1,200})' did not match any file", _missing_file),
+    _rule(rf"{_PATH}: (?:Cannot open: )?No such file or directory(?: at \S+ line \d+\.| \(os error 2\))?$",
+          _missing_file),
 )  # fmt: skip
