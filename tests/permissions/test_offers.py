@@ -15,7 +15,7 @@ WIDE = [
     ("make check", {"make check *", "make *"}),
     ("git commit -m x", {"git commit *"}),
     ("git status && git push origin main", {"git status *", "git push *"}),
-    ("cd src && cargo fmt", {"cargo fmt *", "cargo *"}),
+    ("cd src && cargo fmt", {"cargo fmt *"}),
     *[
         (command, set())
         for command in ("python3.11 -c x", "sudo make", "xargs make", "npm run build", "uv run x", "find . -delete",

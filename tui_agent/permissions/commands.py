@@ -11,11 +11,17 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+from tui_agent.permissions.budget import Budget, TooMuchToJudge
+
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node, Tree
 
 LONGEST = 20_000
 """Characters; longer commands are scripts, which nobody reads on a card."""
+_MOST = {"|": 1_000, "`": 300}
+"""Of these characters, also in quotes: the repair of what is not closed behind them takes quadratic time, in which
+the parser cannot be halted.
+"""
 _DEEPEST = 50
 
 WordKind = Literal["literal", "glob", "unknown"]
@@ -64,19 +70,32 @@ class Reading:
     """Whether it may run programs that are not among `commands`: a part of it could not be read."""
 
 
-def read_command(command: str) -> Reading:
-    """Read `command` as bash would. Never raises."""
+def read_command(command: str, budget: Budget | None = None) -> Reading:
+    """Read `command` as bash would. Raises `TooMuchToJudge` where a budget was given, and nothing without one."""
+    if budget is not None:
+        return _read(command, budget)
+    _language()
+    try:
+        return _read(command, Budget())
+    except TooMuchToJudge as error:
+        return Reading(trouble=(f"it could not be read: {error}",), unread=True)
+
+
+def _read(command: str, budget: Budget) -> Reading:
     if len(command) > LONGEST:
         return Reading(trouble=(f"it is longer than {LONGEST:,} characters",), unread=True)
-    strange = next((char for char in command if _strange(char)), None)
+    for char, most in _MOST.items():
+        if command.count(char) > most:
+            return Reading(trouble=(f"it holds {char} more than {most:,} times",), unread=True)
+    strange = next((char for char in _UNUSUAL.findall(command) if _strange(char)), None)
     if strange is not None:
         return Reading(trouble=(f"it holds the character U+{ord(strange):04X}",), unread=True)
     try:
         source = command.encode()
     except UnicodeEncodeError:
         return Reading(trouble=("it holds half of a surrogate pair",), unread=True)
-    reader = _Reader(source)
-    root = _parser().parse(source).root_node
+    reader = _Reader(source, budget)
+    root = _parse(source, budget).root_node
     if root.has_error:
         reader.lose("its syntax could not be read")
     reader.gaps(root)
@@ -91,11 +110,36 @@ def read_command(command: str) -> Reading:
 
 
 @cache
-def _parser() -> Parser:
+def _language() -> Language:
     import tree_sitter
     import tree_sitter_bash
 
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    return tree_sitter.Language(tree_sitter_bash.language())
+
+
+def be_ready() -> None:
+    """Load the grammar, which takes its time and is part of no judgement."""
+    _language()
+
+
+def _parse(source: bytes, budget: Budget) -> Tree:
+    """The grammar's tree of `source`. Its repair of what is no bash may take seconds, so it is watched."""
+    import tree_sitter
+
+    budget.look()
+    # One for each reading: several threads judge at the same time.
+    parser = tree_sitter.Parser(_language())
+    try:
+        return parser.parse(
+            lambda start, _: source[start : start + 4_096], progress_callback=lambda *_: budget.over()
+        )
+    except ValueError:
+        # What the parser says where it was halted.
+        budget.look()
+        raise
+
+
+_UNUSUAL = re.compile(r"[^ -~\n\t]")
 
 
 def _strange(char: str) -> bool:
@@ -131,6 +175,7 @@ _WRITING = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 @dataclass
 class _Reader:
     source: bytes
+    budget: Budget
     commands: list[SimpleCommand] = field(default_factory=list)
     redirections: list[Redirection] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)
@@ -151,6 +196,7 @@ class _Reader:
         position = 0
         stack = [root]
         while stack:
+            self.budget.step()
             node = stack.pop()
             if node.children and node.type not in {"string", "heredoc_body", "expansion"}:
                 stack.extend(reversed(node.children))
@@ -169,6 +215,7 @@ class _Reader:
             self.lose("its syntax could not be read")
 
     def visit(self, node: Node, depth: int) -> None:
+        self.budget.step(2)
         if depth > _DEEPEST:
             self.lose("it is nested too deeply")
             return
@@ -232,6 +279,10 @@ class _Reader:
             and _ASSIGNS.match(words[0].text)
         ):
             self.lose("its syntax could not be read")
+        self._add(words, assignments, node)
+
+    def _add(self, words: list[Word], assignments: list[str], node: Node) -> None:
+        self.budget.read(len(words) + len(assignments))
         self.commands.append(SimpleCommand(tuple(words), tuple(assignments), _text(node)))
 
     def _command_name(self, node: Node, depth: int) -> None:
@@ -249,7 +300,7 @@ class _Reader:
                 if child.is_named:
                     self.visit(child, depth + 1)
                 words.append(_word(child))
-        self.commands.append(SimpleCommand((*words, *map(Word, assigned)), (), _text(node)))
+        self._add([*words, *map(Word, assigned)], [], node)
 
     def _assignment(self, node: Node, depth: int) -> None:
         self.assignments.append(_text(node))
@@ -380,7 +431,8 @@ def _bare(source: str) -> Word:
     """An unquoted word: backslashes taken out, patterns and what the shell replaces found."""
     plain = _ESCAPED.sub("", source)
     text = _ESCAPED.sub(lambda found: found[1].replace("\n", ""), source)
-    if re.search(r"\{.*(?:,|\.\.).*\}", plain) or plain.startswith("="):
+    inside = plain.partition("{")[2].rpartition("}")[0]
+    if "," in inside or ".." in inside or plain.startswith("="):
         return Word(source, "unknown")
     if re.search(r"[*?\[]|[+@!]\(", plain):
         return Word(text, "glob")
@@ -391,5 +443,4 @@ def _bare(source: str) -> Word:
 
 def tail_of(command: SimpleCommand, start: int) -> SimpleCommand:
     """The command that begins with the word at `start`, as a program that runs another one would run it."""
-    words = command.words[start:]
-    return replace(command, words=words, assignments=(), source=" ".join(word.text for word in words))
+    return replace(command, words=command.words[start:], assignments=())

@@ -9,16 +9,20 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from tui_agent.core.names import Approval, Decision
-from tui_agent.permissions.commands import Reading, SimpleCommand, Word, read_command
+from tui_agent.permissions.budget import Budget, TooMuchToJudge
+from tui_agent.permissions.commands import Reading, SimpleCommand, Word, be_ready, read_command, tail_of
+from tui_agent.permissions.paths import Paths, is_folder
 from tui_agent.permissions.programs import (
+    MOST_WRAPPERS,
     SINKS,
     base_name,
     becomes_no_option,
@@ -26,11 +30,12 @@ from tui_agent.permissions.programs import (
     hides_its_program,
     is_neutral,
     known_program,
+    names_a_folder,
+    places_of_programs,
     runs_its_input,
     scripts_within,
     sets_harmlessly,
     stays_inside,
-    tails,
     within,
     writes_its_arguments,
 )
@@ -47,8 +52,9 @@ from tui_agent.permissions.rules import (
 
 COMMAND_TOOL = "bash"
 _DEEPEST = 4
-_MOST_EXPANDED = 1_000
-"""Files that a wildcard may stand for and still be looked at one by one."""
+"""Scripts within scripts."""
+_MOST_FOLDERS = 16
+"""Folders in which a part of a command may run and still be looked at one by one."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,8 @@ class Finding:
     """The rule that would allow just this; empty where only the exact call can be allowed."""
     hidden: bool = False
     """It is not known which program runs."""
+    unjudged: bool = False
+    """It would have taken too long, so that any rule may be about it."""
 
     def words(self) -> str:
         """The rule that decided, or the reason without one."""
@@ -95,6 +103,41 @@ def looks_at_files(tool: str) -> bool:
     return tool == COMMAND_TOOL or tool in READS | WRITES
 
 
+@dataclass(frozen=True)
+class _Reached:
+    """A command that runs, or may be run by one that does."""
+
+    command: SimpleCommand
+    folders: tuple[str, ...] | None
+
+    @cached_property
+    def places(self) -> Sequence[int]:
+        """Where its programs may stand."""
+        return places_of_programs(self.command)
+
+    @cached_property
+    def writes(self) -> bool:
+        """Whether it may change the files that it is given."""
+        return any(writes_its_arguments(self.command, place) for place in self.places)
+
+
+@dataclass
+class _Look:
+    """What is known while one call is judged: what is left of its budget, its paths, the scripts that were read."""
+
+    budget: Budget
+    paths: Paths
+    readings: dict[str, Reading] = field(default_factory=dict)
+    followed: dict[str, Rule | None] = field(default_factory=dict)
+    """Rules about paths that begin with a link, by their texts: as they are with the link followed."""
+
+    def read(self, script: str) -> Reading:
+        """The reading of a script, made once."""
+        if script not in self.readings:
+            self.readings[script] = read_command(script, self.budget)
+        return self.readings[script]
+
+
 class Permissions:
     """The rules that hold in a workspace, with the mode that decides where none of them applies."""
 
@@ -102,27 +145,29 @@ class Permissions:
         by_decision = {each: [rule for rule in rules if rule.decision is each] for each in Decision}
         self._narrowing = [*by_decision[Decision.DENY], *by_decision[Decision.ASK]]
         self._allowing = by_decision[Decision.ALLOW]
+        self._denies = bool(by_decision[Decision.DENY])
         self._denies_commands = any(rule.names(COMMAND_TOOL) for rule in by_decision[Decision.DENY])
-        self._root = Path(os.path.realpath(workspace))
+        self._root = os.path.realpath(workspace)
         self._approve = approve
 
     def judge(self, tool: str, effect: str, arguments: Mapping[str, Any]) -> Judgement:
         """Decide on one call. `effect` is the tool's: read, write, command or dialogue."""
         if tool == COMMAND_TOOL:
-            findings = self._command(str(arguments.get("command", "")))
+            be_ready()
+            findings = self._command(str(arguments.get("command", "")), self._look())
         elif isinstance(arguments.get("url"), str):
             findings = [self._address(tool, effect, str(arguments["url"]))]
         elif tool in READS | WRITES:
             path = str(arguments.get("path", "."))
-            findings = [self._file(tool, Word(path), (self._root,), f"{tool} {path}", own=True)]
+            findings = [self._own_file(tool, path)]
         else:
             findings = [self._whole(tool, effect)]
         return self._joined(findings)
 
     def may_read(self, path: str) -> bool:
         """Whether no rule with a path denies reading this file, or makes it ask."""
-        names = self._names(path, self._root)
-        return not any(
+        names = self._look().paths.names(path, self._root)
+        return names is not None and not any(
             rule.names("read_file") and not rule.covers_all and any(rule.matches_path(name) for name in names)
             for rule in self._narrowing
         )
@@ -137,6 +182,10 @@ class Permissions:
         if tool != COMMAND_TOOL:
             return ()
         return (f"{COMMAND_TOOL}({exact_pattern(str(arguments.get('command', '')))})",)
+
+    def _look(self) -> _Look:
+        budget = Budget()
+        return _Look(budget, Paths(self._root, budget))
 
     # The parts of a call
 
@@ -159,6 +208,8 @@ class Permissions:
 
     def _may_be_denied(self, finding: Finding) -> bool:
         """Whether a command is perhaps one that a rule denies, which nothing that allows all can know."""
+        if finding.unjudged:
+            return self._denies
         if finding.rule is not None:
             return finding.rule.decision is Decision.DENY and finding.rule.names(COMMAND_TOOL)
         return finding.hidden and self._denies_commands
@@ -191,21 +242,32 @@ class Permissions:
 
     # Files
 
-    def _file(self, tool: str, word: Word, folders: Sequence[Path], subject: str, *, own: bool) -> Finding:
+    def _own_file(self, tool: str, path: str) -> Finding:
+        subject = f"{tool} {path}"
+        try:
+            return self._file(tool, Word(path), (self._root,), subject, self._look(), own=True)
+        except TooMuchToJudge as error:
+            return _unjudged(subject, error)
+
+    def _file(
+        self, tool: str, word: Word, folders: Sequence[str] | None, subject: str, look: _Look, *, own: bool
+    ) -> Finding:
         """One file that a tool or the shell opens. `own`: by a tool of ours, which has its own walls."""
         writes = tool in WRITES
-        names = [name for folder in folders for name in self._names(word.text, folder)]
+        look.budget.step(8)
+        found = list(self._in_folders(word.text, folders, look))
+        names = [name for one in found if one is not None for name in one]
         for rule in self._narrowing:
-            if rule.names(tool) and any(rule.matches_path(name) for name in names):
+            if rule.names(tool) and any(self._is_about(rule, name, look) for name in names):
                 return Finding(subject, rule.decision, rule)
-        if word.kind != "literal":
+        if word.kind != "literal" or None in found:
             return Finding(subject, Decision.ASK, None, "it is not known which file this is")
-        guarded = any(self._is_guarded(name) for name in names)
+        guarded = any(_is_guarded(name) for name in names)
         if not guarded or not writes:
             for rule in self._allowing:
                 if rule.names(tool) and all(rule.matches_path(name) for name in names):
                     outside = any(name.startswith("/") for name in names)
-                    if not outside or (rule.pattern or "").startswith("/") or own:
+                    if not outside or rule.path_pattern.startswith("/") or own:
                         return Finding(subject, Decision.ALLOW, rule)
         if not own and any(name.startswith("/") for name in names):
             return Finding(subject, Decision.ASK, None, "it is outside the workspace")
@@ -215,31 +277,50 @@ class Permissions:
         pattern = "**" if own else glob.escape(names[0])
         return Finding(subject, decision, None, why, suggestion=f"edit_file({pattern})" if writes else "")
 
-    def _names(self, path: str, folder: Path) -> list[str]:
-        """A path as rules see it, as written and with links followed: relative inside the workspace, else absolute."""
-        full = os.path.normpath(folder / os.path.expanduser(path.replace("\0", "")))  # noqa: PTH111 - of any user
-        names = []
-        for each in dict.fromkeys((full, os.path.realpath(full))):
-            inside = Path(each)
-            names.append(
-                inside.relative_to(self._root).as_posix() if inside.is_relative_to(self._root) else each
-            )
-        return names
+    def _in_folders(
+        self, path: str, folders: Sequence[str] | None, look: _Look
+    ) -> Iterator[tuple[str, ...] | None]:
+        """The names of a path in each folder where it may begin; None where it is not known."""
+        if folders is None and not path.startswith(("/", "~")):
+            yield None
+            return
+        for folder in folders or (self._root,):
+            yield look.paths.names(path, folder)
 
-    def _is_guarded(self, name: str) -> bool:
-        parts = [part.casefold() for part in name.split("/")]
-        return GUARDED[0] in parts or parts[-1] == GUARDED[1]
+    def _is_about(self, rule: Rule, name: str, look: _Look) -> bool:
+        """Whether a rule that narrows is about this file, by the name of the file or of a link in the rule."""
+        if rule.matches_path(name):
+            return True
+        real = self._followed(rule, look)
+        return real is not None and real.matches_path(name)
+
+    def _followed(self, rule: Rule, look: _Look) -> Rule | None:
+        """The rule with the links in the beginning of its path followed; None where there are none."""
+        if rule.text not in look.followed:
+            parts = rule.path_pattern.split("/")
+            plain = "/".join(takewhile(lambda part: not _WILD.search(part), parts))
+            names = look.paths.names(plain, self._root) if plain else None
+            rest = rule.path_pattern[len(plain) :]
+            linked = names is not None and len(names) > 1
+            look.followed[rule.text] = (
+                replace(rule, pattern=f"{glob.escape(names[-1])}{rest}") if names and linked else None
+            )
+        return look.followed[rule.text]
 
     # Commands
 
-    def _command(self, command: str, depth: int = 0) -> list[Finding]:
+    def _command(
+        self, command: str, look: _Look, depth: int = 0, where: tuple[str, ...] = ()
+    ) -> list[Finding]:
         for rule in (*self._narrowing, *self._allowing):
             if rule.names(COMMAND_TOOL) and (rule.covers_all or rule.is_exactly(command)):
                 found = Finding(command, rule.decision, rule)
-                if rule.decision is not Decision.ALLOW:
+                if rule.decision is not Decision.ALLOW or not self._narrowing:
                     return [found]
-                return self._narrowed(self._parts(command, depth), found)
-        return self._parts(command, depth) or [Finding(command, Decision.ASK, None, "it holds no command")]
+                return self._narrowed(self._parts(command, look, depth, where), found)
+        return self._parts(command, look, depth, where) or [
+            Finding(command, Decision.ASK, None, "it holds no command")
+        ]
 
     def _narrowed(self, parts: Sequence[Finding], allowed: Finding) -> list[Finding]:
         """What is allowed as a whole, but for the parts about which a rule says otherwise."""
@@ -252,138 +333,285 @@ class Permissions:
         ]
         return against or [allowed]
 
-    def _parts(self, command: str, depth: int) -> list[Finding]:
-        reading = read_command(command)
-        folders = self._folders(reading)
-        findings = [self._simple(one, folders, depth) for one in reading.commands]
+    def _parts(self, command: str, look: _Look, depth: int, where: tuple[str, ...]) -> list[Finding]:
+        """What is found in a command, up to where it takes too long."""
+        findings: list[Finding] = []
+        try:
+            findings.extend(self._each_part(command, look, depth, where or (self._root,)))
+        except TooMuchToJudge as error:
+            if depth:
+                raise
+            findings.append(_unjudged(command, error))
+        return findings
+
+    def _each_part(self, command: str, look: _Look, depth: int, where: tuple[str, ...]) -> Iterator[Finding]:
+        reading = look.read(command)
+        folders = self._folders(reading, where, look)
+        for one in reading.commands:
+            yield self._simple(one, folders, look, depth)
         for redirection in reading.redirections:
             if redirection.path.text not in SINKS or redirection.path.kind != "literal":
                 tool = "write_file" if redirection.writes else "read_file"
                 verb = "writes" if redirection.writes else "reads"
                 subject = f"{verb} {redirection.path.text}"
-                findings.append(self._file(tool, redirection.path, folders, subject, own=False))
-        findings += [
-            Finding(f"sets {one}", Decision.ASK, None, "the variable may change what programs do")
-            for one in reading.assignments
-            if not sets_harmlessly(one, for_programs=False)
-        ]
-        findings += [
-            Finding(command, Decision.ASK, None, why, hidden=reading.unread) for why in reading.trouble
-        ]
-        return findings
+                yield self._file(tool, redirection.path, folders, subject, look, own=False)
+        for assignment in reading.assignments:
+            if not sets_harmlessly(assignment, for_programs=False):
+                why = "the variable may change what programs do"
+                yield Finding(f"sets {assignment}", Decision.ASK, None, why)
+        for why in reading.trouble:
+            yield Finding(command, Decision.ASK, None, why, hidden=reading.unread)
 
-    def _folders(self, reading: Reading) -> tuple[Path, ...]:
-        """Where relative paths of a command may start: the workspace, and where it goes by `cd`."""
-        folders = [self._root]
+    def _folders(
+        self, reading: Reading, where: tuple[str, ...] | None, look: _Look
+    ) -> tuple[str, ...] | None:
+        """Where relative paths of a command may start: where it begins, and where it goes by `cd`; None: unknown."""
+        if where is None or any("CDPATH" in one for one in reading.assignments):
+            return None
+        folders = dict.fromkeys(where)
         for one in reading.commands:
-            if one.program in {"cd", "pushd"} and len(one.words) == 2:
-                folders += [folder / one.words[1].text for folder in folders]
-        return tuple(folders[:16])
+            look.budget.step()
+            for target in _targets(one):
+                if target is None:
+                    return None
+                for folder in [*folders]:
+                    full = os.path.normpath(look.paths.joined(folder, target))
+                    # A folder that is not there yet is made by the command itself, and mostly once.
+                    if full not in folders and (folder in where or is_folder(full)):
+                        look.budget.step(4)
+                        folders[full] = None
+                if len(folders) > _MOST_FOLDERS:
+                    return None
+        return tuple(folders)
 
-    def _simple(self, command: SimpleCommand, folders: Sequence[Path], depth: int) -> Finding:
+    def _simple(
+        self, command: SimpleCommand, folders: tuple[str, ...] | None, look: _Look, depth: int
+    ) -> Finding:
         subject = command.source
-        against = self._against(command, folders, depth)
-        if against is not None:
-            return replace(against, subject=subject)
-        for rule in self._allowing:
-            if rule.names(COMMAND_TOOL) and rule.pattern is not None and covers(rule, command):
-                return Finding(subject, Decision.ALLOW, rule)
-        inner = within(command)
-        if inner is not None:
-            return replace(self._simple(inner, folders, depth), subject=subject)
+        look.budget.step(2)
+        hidden = False
+        if self._narrowing:
+            reached, hidden = self._reached(command, folders, look)
+            against = self._against(reached, look)
+            if against is not None:
+                return replace(against, subject=subject)
+        for _ in range(MOST_WRAPPERS):
+            inside = self._stays(command, folders, look)
+            for rule in self._allowing:
+                look.budget.step()
+                if (
+                    rule.names(COMMAND_TOOL)
+                    and rule.pattern is not None
+                    and (command.assignments or not command.words or rule.may_begin_with(command.words[0]))
+                    and covers(rule, command, inside)
+                ):
+                    return Finding(subject, Decision.ALLOW, rule)
+            inner = within(command)
+            if inner is None:
+                break
+            command = inner
+        else:
+            raise TooMuchToJudge(f"it stands behind {MOST_WRAPPERS} other programs or more")
+        return self._by_itself(command, folders, look, depth, subject, hidden=hidden)
+
+    def _by_itself(
+        self,
+        command: SimpleCommand,
+        folders: tuple[str, ...] | None,
+        look: _Look,
+        depth: int,
+        subject: str,
+        *,
+        hidden: bool,
+    ) -> Finding:
+        """A command about which no rule speaks."""
         scripts, alone = scripts_within(command)
-        if scripts and alone and depth < _DEEPEST:
-            parts = self._command(scripts[0], depth + 1)
+        if scripts and alone and depth < _DEEPEST and folders is not None:
+            parts = self._command(scripts[0], look, depth + 1, folders)
             if all(one.decision is Decision.ALLOW and (one.rule or one.neutral) for one in parts):
                 speaking = next((one.rule for one in parts if one.rule), None)
                 return Finding(subject, Decision.ALLOW, speaking, neutral=speaking is None)
-        suggestion = _suggestion(command)
-        if is_neutral(command):
-            return Finding(
-                subject, Decision.ALLOW, None, "it changes nothing", neutral=True, suggestion=suggestion
-            )
-        if self._denies_commands and _hides(command, depth):
+        inside = self._stays(command, folders, look)
+        suggestion = _suggestion(command, inside)
+        if is_neutral(command) and (command.program != "cd" or inside(command.words[1])):
+            why = "it changes nothing"
+            return Finding(subject, Decision.ALLOW, None, why, neutral=True, suggestion=suggestion)
+        if self._denies_commands and hidden:
             why = "it is not known which program runs, and a rule denies some"
             return Finding(subject, Decision.ASK, None, why, suggestion=suggestion, hidden=True)
         decision, why = self._default("command")
         return Finding(subject, decision, None, why, suggestion=suggestion)
 
-    def _against(self, command: SimpleCommand, folders: Sequence[Path], depth: int) -> Finding | None:
-        """The rule that forbids this command or makes it ask: itself, and all that it could run or touch."""
-        candidates = list(_runnable(command, depth))
+    def _stays(
+        self, command: SimpleCommand, folders: tuple[str, ...] | None, look: _Look
+    ) -> Callable[[Word], bool]:
+        """Whether an argument of a command is, at this moment, no path that leads out of the workspace or to what
+        is guarded, links and wildcards followed.
+        """
+        writes = writes_its_arguments(command)
+
+        def inside(word: Word) -> bool:
+            if word.text in SINKS:
+                return True
+            for names in self._names_of(word, folders, look):
+                if names is None or any(name.startswith("/") for name in names):
+                    return False
+                if writes and any(_is_guarded(name) for name in names):
+                    return False
+            return True
+
+        return inside
+
+    def _reached(
+        self, command: SimpleCommand, folders: tuple[str, ...] | None, look: _Look
+    ) -> tuple[list[_Reached], bool]:
+        """The command with every one that it could run, and whether it is not known which program runs somewhere."""
+        reached: list[_Reached] = []
+        hidden = False
+        read: set[str] = set()
+        pending = [(command, folders, 0)]
+        while pending:
+            one, where, depth = pending.pop()
+            look.budget.step(len(one.words))
+            reached.append(_Reached(one, where))
+            hidden = hidden or hides_its_program(one)
+            for script in scripts_within(one)[0]:
+                if script in read:
+                    continue
+                read.add(script)
+                if depth == _DEEPEST:
+                    hidden = True
+                    continue
+                reading = look.read(script)
+                hidden = hidden or reading.unread
+                inner = self._folders(reading, where, look)
+                pending += [(each, inner, depth + 1) for each in reading.commands]
+        return reached, hidden
+
+    def _against(self, reached: Sequence[_Reached], look: _Look) -> Finding | None:
+        """The rule that forbids one of these commands or makes it ask."""
         uncertain: Finding | None = None
         for rule in self._narrowing:
-            says = self._says(rule, candidates, folders)
+            says = self._says(rule, reached, look)
             if says == "yes":
                 return Finding("", rule.decision, rule)
             if says == "perhaps" and uncertain is None:
                 uncertain = Finding("", Decision.ASK, rule, "it is not known whether this rule means it")
         return uncertain
 
-    def _says(self, rule: Rule, candidates: Sequence[SimpleCommand], folders: Sequence[Path]) -> str:
+    def _says(self, rule: Rule, reached: Sequence[_Reached], look: _Look) -> str:
         """Whether a rule that narrows is about one of these: yes, perhaps, or ""."""
         perhaps = False
-        for command in candidates:
+        for one in reached:
+            look.budget.step(2)
             if rule.names(COMMAND_TOOL) and rule.pattern is not None:
-                answer = resembles(rule, command)
+                answer = self._resembles(rule, one, look)
             elif rule.pattern is None or rule.covers_all:
                 continue
             elif any(rule.names(tool) for tool in READS):
-                answer = self._touches(rule, command, folders)
+                answer = self._touches(rule, one, look)
             elif any(rule.names(tool) for tool in WRITES):
-                answer = self._touches(rule, command, folders) if writes_its_arguments(command) else ""
+                answer = self._touches(rule, one, look) if one.writes else ""
             else:
-                hosts = (host_of(word.text) for word in command.words[1:])
+                hosts = (host_of(word.text) for word in one.command.words[1:])
                 answer = "yes" if any(host and rule.matches_domain(host) for host in hosts) else ""
             if answer == "yes":
                 return answer
             perhaps = perhaps or answer == "perhaps"
         return "perhaps" if perhaps else ""
 
-    def _touches(self, rule: Rule, command: SimpleCommand, folders: Sequence[Path]) -> str:
+    def _resembles(self, rule: Rule, one: _Reached, look: _Look) -> str:
+        perhaps = False
+        for place in one.places:
+            look.budget.step()
+            if not rule.may_begin_with(one.command.words[place]) and not one.command.assignments:
+                continue
+            look.budget.step(len(one.command.words))
+            answer = resembles(rule, tail_of(one.command, place) if place else one.command)
+            if answer == "yes":
+                return answer
+            perhaps = perhaps or answer == "perhaps"
+        return "perhaps" if perhaps else ""
+
+    def _touches(self, rule: Rule, one: _Reached, look: _Look) -> str:
         """Whether an argument is a path that the rule is about."""
         perhaps = False
-        for word in () if command.program == "echo" else command.words[1:]:
-            if word.kind == "unknown":
-                perhaps = True
-                continue
-            for text in self._paths_in(word):
-                if any(rule.matches_path(name) for folder in folders for name in self._names(text, folder)):
+        for word in () if one.command.program == "echo" else one.command.words[1:]:
+            for names in self._names_of(word, one.folders, look):
+                look.budget.step()
+                if names is None:
+                    perhaps = True
+                elif any(self._is_about(rule, name, look) for name in names):
                     return "yes"
         return "perhaps" if perhaps else ""
 
-    def _paths_in(self, word: Word) -> Iterator[str]:
-        text = word.text
-        value = text.rpartition("=")[2]
-        for part in dict.fromkeys((text, value, value.lstrip("@"), text.partition(":")[2])):
-            if not part:
-                continue
-            yield part
-            if word.kind == "glob":
-                found = glob.iglob(part, root_dir=self._root, include_hidden=True)  # noqa: PTH207 - as a shell does
-                yield from islice(found, _MOST_EXPANDED)
+    def _names_of(
+        self, word: Word, folders: tuple[str, ...] | None, look: _Look
+    ) -> Iterator[tuple[str, ...] | None]:
+        """The names of every file that an argument may be, or hold as a part; None where that is not known."""
+        if word.kind == "unknown":
+            yield None
+            return
+        for part in _paths_in(word.text):
+            if word.kind == "glob" and folders is not None:
+                for folder in folders:
+                    yield from look.paths.matching(part, folder)
+            else:
+                yield from self._in_folders(part, folders, look)
 
 
-def _runnable(command: SimpleCommand, depth: int) -> Iterator[SimpleCommand]:
-    """The command, and every one that it could run."""
-    yield command
-    for one in (command, *tails(command)):
-        if one is not command:
-            yield one
-        if depth < _DEEPEST:
-            for script in scripts_within(one)[0]:
-                for inner in read_command(script).commands:
-                    yield from _runnable(inner, depth + 1)
+_WILD = re.compile(r"[*?\[{\\]")
 
 
-def _hides(command: SimpleCommand, depth: int) -> bool:
-    """Whether it is not known which program it runs, or one of the scripts in it."""
-    if hides_its_program(command):
-        return True
-    readings = [read_command(script) for script in scripts_within(command)[0]] if depth < _DEEPEST else []
-    return any(
-        reading.unread or any(_hides(inner, depth + 1) for inner in reading.commands) for reading in readings
-    )
+def _unjudged(subject: str, error: TooMuchToJudge) -> Finding:
+    return Finding(subject, Decision.ASK, None, f"it could not be judged: {error}", unjudged=True)
+
+
+def _is_guarded(name: str) -> bool:
+    parts = [part.casefold() for part in name.split("/")]
+    return GUARDED[0] in parts or parts[-1] == GUARDED[1]
+
+
+def _paths_in(text: str) -> Iterator[str]:
+    """What may be a path in one argument: itself, what is joined to an option, to a name or to other paths."""
+    if not text.startswith(("-", "@")) and not _JOINS.search(text):
+        if text:
+            yield text
+        return
+    attached = text[2:] if text.startswith("-") and not text.startswith("--") else ""
+    of_option = text.rpartition("=")[2].lstrip("@")
+    yield from filter(None, dict.fromkeys((text, attached, of_option, *_JOINS.split(text))))
+
+
+_JOINS = re.compile(r"[=:,]")
+_GOES = frozenset({"cd", "pushd"})
+_GOES_BEFORE = frozenset({"-C", "--directory", "--chdir", "-D"})
+
+
+def _targets(command: SimpleCommand) -> Iterator[str | None]:
+    """The folders to which a command goes, or lets another one go; None for one that is not known."""
+    for _ in range(MOST_WRAPPERS):
+        inner = within(command) if command.program in {"builtin", "command"} else None
+        if inner is None:
+            break
+        command = inner
+    words = command.words[1:]
+    if command.program == "popd" or any("CDPATH" in word.text for word in words):
+        yield None
+    if command.program in _GOES:
+        plain = [
+            word for word in words if word.kind != "literal" or not re.fullmatch(r"-[LPe@]+|--", word.text)
+        ]
+        if not plain and command.program == "cd":
+            yield "~"
+        elif len(plain) == 1 and names_a_folder(plain[0]):
+            yield plain[0].text
+        else:
+            yield None
+    elif command.program not in {"", "echo", "grep"}:
+        for option, value in pairwise(words):
+            if option.text in _GOES_BEFORE:
+                yield value.text if value.kind == "literal" else None
 
 
 def host_of(url: str) -> str:
@@ -395,8 +623,10 @@ def host_of(url: str) -> str:
         return ""
 
 
-def covers(rule: Rule, command: SimpleCommand) -> bool:
-    """Whether an allowing rule covers this command, as strictly as its words do."""
+def covers(rule: Rule, command: SimpleCommand, inside: Callable[[Word], bool]) -> bool:
+    """Whether an allowing rule covers this command, as strictly as its words do. `inside`: of an argument, whether it
+    leads nowhere out of the workspace.
+    """
     patterns = list(rule.words)
     assignments = list(command.assignments)
     while patterns and assignments and re.match(r"[A-Za-z_]\w*=", patterns[0]):
@@ -410,15 +640,18 @@ def covers(rule: Rule, command: SimpleCommand) -> bool:
 
     def covered(word: Word) -> bool:
         if known is None:
-            return stays_inside(word) or bool(word.kind == "literal" and host_of(word.text))
+            host = word.kind == "literal" and bool(host_of(word.text))
+            return (stays_inside(word) and inside(word)) or host
         plain = known[1].options is None or becomes_no_option(word)
-        return plain and stays_inside(word) and known[1].takes(word.text)
+        return plain and stays_inside(word) and known[1].takes(word.text) and inside(word)
 
     def same(pattern: str, word: Word) -> bool:
         if word.kind == "unknown" or not word_matches(pattern, word.text):
             return False
-        fixed = pattern == literal_glob(word)
-        return fixed or (word.kind == "literal" and not re.search(r"(?:^|/)\.\.(?:/|$)", word.text))
+        if pattern == literal_glob(word):
+            return True
+        outside = word.kind == "literal" and re.search(r"(?:^|/)\.\.(?:/|$)", word.text) is not None
+        return not outside and (word is command.words[0] or pattern.startswith(("/", "~")) or inside(word))
 
     return words_match(patterns, command.words, covered, same)
 
@@ -507,12 +740,12 @@ def _without_globals(words: Sequence[Word]) -> Sequence[Word]:
     return [words[0], *words[place:]]
 
 
-def _suggestion(command: SimpleCommand) -> str:
+def _suggestion(command: SimpleCommand, inside: Callable[[Word], bool]) -> str:
     """The rule that would allow this command: as a known program's, or as these words alone."""
     known = known_program(command.words)
     if known is not None:
         rule = Rule(Decision.ALLOW, "", "", COMMAND_TOOL, f"{known[0]} *")
-        if covers(rule, command):
+        if covers(rule, command, inside):
             return f"{COMMAND_TOOL}({known[0]} *)"
     if any(word.kind != "literal" for word in command.words) or command.assignments or not command.words:
         return ""

