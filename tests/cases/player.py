@@ -34,6 +34,7 @@ from tui_agent.core.decision.tool_calls import as_error
 from tui_agent.core.fold import apply
 from tui_agent.core.recovery.echo import echo_in
 from tui_agent.core.recovery.policy import preset
+from tui_agent.core.recovery.repetition import repetition_in
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
 from tui_agent.core.request import compaction, text_calls
@@ -223,7 +224,8 @@ class Player:
                 (calls, text) = (self._tool_call(f"{number}.0", reply.written),), found.text
                 self._calls = {calls[0].id: reply.written}
             else:
-                broken = echo_in(text, called.note, self.state.recovery, "")
+                broken = repetition_in(text, "length" if reply.cut else "stop")
+                broken = broken or echo_in(text, called.note, self.state.recovery, "")
         reason = "length" if reply.cut else "tool_calls" if calls else "stop"
         spent = {"cost": reply.cost, "prompt_tokens": reply.tokens, "broken": broken}
         self._feed(events.ReplyFinished(text=text, calls=calls, finish_reason=reason, **spent))

@@ -327,3 +327,16 @@ def test_a_list_of_the_tools_in_prose_is_an_answer() -> None:
     described = "\n".join(f"- {tool['function']['description']}" for tool in json.loads(tools))
     assert echoed(described, "recovery_note", [], tools) == ""
     assert echoed(tools[:800], "recovery_note", [], tools) == "the description of the tools"
+
+
+@loop_tests
+async def test_a_reply_that_repeats_itself_is_cut_while_it_streams(host: KeptHost, tmp_path: Path) -> None:
+    loop = b"".join(chunk({"content": "I will now read the file. " * 5}) for _ in range(100))
+    async with ModelServer(LlamaCpp(), Said(raw=loop + chunk(finish="stop") + DONE), Said("Done.")) as server:
+        session = await session_at(server, host, tmp_path)
+        assert await run(session, "Go.") == "Done."
+        await session.close()
+        assert "again and again" in server.requests[1].body["messages"][-1]["content"]
+        kept = server.requests[1].body["messages"][-2]["content"]
+        assert len(kept) < 60
+        assert kept.count("I will now read") == 1

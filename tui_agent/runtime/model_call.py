@@ -21,6 +21,7 @@ from tui_agent.core.decision.steps import CallModel, Summarise
 from tui_agent.core.projections.history import History
 from tui_agent.core.recovery.echo import echo_in
 from tui_agent.core.recovery.model_faults import TRANSIENT
+from tui_agent.core.recovery.repetition import REPEATED, RepetitionWatch, repetition_in, without_repetition
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import raw_call_key
 from tui_agent.core.request import compaction, text_calls, tokens
@@ -28,7 +29,7 @@ from tui_agent.core.request.build import BuiltRequest, build
 from tui_agent.core.request.coherence import Validator
 from tui_agent.core.request.text_calls import writes_calls
 from tui_agent.core.request.written_calls import is_unreadable, written_calls
-from tui_agent.models.protocol import Model, ModelFault, ModelRequest, Reply
+from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
 from tui_agent.runtime.coalesce import ReplyStream
 from tui_agent.runtime.operator import RequestOutline
 from tui_agent.runtime.recorder import Recorder
@@ -44,6 +45,28 @@ SLOWEST_PROMPT = 10.0
 """Tokens of a prompt that a processor alone reads in a second, at the least."""
 
 _NO_END = events.Fault(kind=events.FaultKind.STREAM_CUT, message="the reply ended before it was complete")
+
+
+class _Heard:
+    """What has come of a reply, text and reasoning apart, each watched for repetition."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, list[str]] = {"text": [], "reasoning": []}
+        self._watches = {kind: RepetitionWatch() for kind in self._texts}
+
+    def add(self, delta: Delta) -> bool:
+        """Whether the reply repeats itself now."""
+        found = False
+        for kind, piece in (("text", delta.text), ("reasoning", delta.reasoning)):
+            if piece:
+                self._texts[kind].append(piece)
+                found |= self._watches[kind].add(piece)
+        return found
+
+    def reply(self, model: str) -> Reply:
+        """What came, with what was repeated standing there once."""
+        said = {kind: without_repetition("".join(pieces)) for kind, pieces in self._texts.items()}
+        return Reply(text=said["text"], reasoning=said["reasoning"], finish_reason=REPEATED, model=model)
 
 
 class _Offer(NamedTuple):
@@ -212,14 +235,16 @@ class ModelCaller:
             )
         )
         request = self._request(step.model, built.messages, built.tokens, ephemeral=1 if step.note else 0)
-        reply = await self._stream(request)
+        reads_text = state.recovery.policy.reads_text
+        reply = await self._stream(request, watched=reads_text)
         if not request.tools and not reply.calls and writes_calls(state, step.model):
             reply = _with_written_call(reply, offer.names)
         broken, native = None, bool(request.tools)
-        if not reply.calls and state.recovery.policy.reads_text:
+        if not reply.calls and reads_text:
             reply = self._with_calls_in_text(reply, step.model) if native else reply
             broken = None if reply.calls else self._broken(reply, step.note, native=native)
-        if not reply.text.strip() and not reply.calls and not state.recovery.rejects_text(""):
+        empty = not reply.text.strip() and not reply.calls and broken is None
+        if empty and not state.recovery.rejects_text(""):
             raise ModelFault(
                 events.Fault(
                     kind=events.FaultKind.BAD_OUTPUT, message="the reply has neither text nor a tool call"
@@ -272,6 +297,9 @@ class ModelCaller:
 
     def _broken(self, reply: Reply, note: str | None, *, native: bool) -> events.CallProblem | None:
         """Why a reply of text is no answer, whatever the policy takes for one."""
+        repetition = repetition_in(reply.text, reply.finish_reason)
+        if repetition is not None:
+            return repetition
         if native and is_unreadable(reply.text):
             message = "The reply holds a call as text that cannot be read. Call the tool itself."
             kind = events.FailureKind.NO_TOOL_CALL
@@ -343,8 +371,10 @@ class ModelCaller:
                     return piece
         raise ModelFault(_NO_END)
 
-    async def _stream(self, request: ModelRequest) -> Reply:
+    async def _stream(self, request: ModelRequest, *, watched: bool) -> Reply:
+        """The reply as it comes in. `watched`: one that repeats itself is cut, and ends as `REPEATED`."""
         deltas = ReplyStream(self._recorder)
+        heard = _Heard() if watched else None
         try:
             async with aclosing(self._model.stream(request)) as stream:
                 async for piece in stream:
@@ -352,6 +382,9 @@ class ModelCaller:
                         deltas.drop()
                         return piece
                     deltas.add(piece)
+                    if heard is not None and heard.add(piece):
+                        deltas.drop()
+                        return heard.reply(request.model)
         finally:
             deltas.flush()
         raise ModelFault(_NO_END)

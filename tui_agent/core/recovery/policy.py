@@ -32,7 +32,8 @@ class RecoveryPolicy(BaseModel):
     text_only: Literal["failure", "answer", "failure_once"] = "failure_once"
     """A reply without a call: a failure (Forge), the answer, or a failure once after a failing step."""
     reads_text: bool = True
-    """Text that is a call is carried out as one, and text that repeats the engine's own words is no answer."""
+    """Text that is a call is carried out as one, and text that repeats the engine's own words or itself is
+    no answer."""
     cut_replies: CountFrom0 = 3
     """Replies in a row that the length limit cut and that are continued; the next one ends the run as partial."""
     search_results: bool = True

@@ -55,6 +55,7 @@ class Rule(StrEnum):
     FORM_CUT = "form.cut"
     FORM_TEXT_CALL = "form.text_call"
     FORM_ECHO = "form.echo"
+    FORM_REPETITION = "form.repetition"
 
     # Replies of text alone
     REPLY_REJECTED = "reply.rejected"
