@@ -234,6 +234,16 @@ _PACKAGES = {
     "jose": "python-jose", "multipart": "python-multipart", "slugify": "python-slugify", "google": "protobuf",
 }  # fmt: skip
 """Modules whose package has another name."""
+_SAME_NAME = frozenset({
+    "aiohttp", "attrs", "black", "boto3", "celery", "click", "coverage", "cryptography", "django", "docutils",
+    "fastapi", "flake8", "flask", "gunicorn", "h5py", "httpx", "hypothesis", "isort", "jinja2", "jsonschema",
+    "lxml", "markdown", "matplotlib", "mypy", "networkx", "nltk", "numba", "numpy", "openpyxl", "pandas",
+    "paramiko", "pip", "polars", "psutil", "pyarrow", "pydantic", "pygments", "pylint", "pytest", "redis",
+    "requests", "rich", "ruff", "scipy", "seaborn", "setuptools", "sphinx", "sqlalchemy", "starlette",
+    "statsmodels", "sympy", "tabulate", "tensorflow", "toml", "torch", "torchvision", "tox", "tqdm",
+    "transformers", "typer", "uvicorn", "websockets", "wheel", "xarray",
+})  # fmt: skip
+"""Modules in wide use whose package has their name."""
 
 
 def _missing_module(failure: _Failure) -> str:
@@ -242,11 +252,13 @@ def _missing_module(failure: _Failure) -> str:
     place = _place_of_module(failure, name.replace(".", "/")) or _place_of_module(failure, top)
     if place is not None and f"PYTHONPATH={place}" not in failure.command:
         return _module_is_here(failure, top, place)
-    if place is not None or top.startswith(("test_", "tests")):
+    if place is not None:
         return ""
-    if below or (near := failure.near(f"{top}.py")):
-        near = failure.near(f"{name.replace('.', '/')}.py") if below else near
-        return f"There is no module {quoted(name)}; most like it is {either(near[:2])}." if near else ""
+    near = failure.near(f"{name.replace('.', '/')}.py")
+    if near:
+        return f"There is no module {quoted(name)}; most like it is {either(near[:2])}."
+    if below or top.startswith(("test_", "tests")):
+        return ""  # a module of the workspace's own, or a part of a package that is there
     if top in _STDLIB:
         return f"{quoted(top)} is part of Python itself, but not of this one: use another version (python3 --version)."
     return _not_installed(failure, top)
@@ -290,7 +302,13 @@ def _not_installed(failure: _Failure, top: str) -> str:
     if needed:
         return f"The module {quoted(top)} is not installed. The workspace has {quoted(needed)}: try '{how}'."
     used = re.search(r"[\w./-]*python[\d.]*(?= )", failure.command)
-    package = _PACKAGES.get(top, top)
+    package = _PACKAGES.get(top, top if top in _SAME_NAME else "")
+    if not package:
+        # No call is made up for a package that nobody knows: whoever has that name could be anybody.
+        return (
+            f"The module {quoted(top)} is not installed here: check its name, do without it, or install its package, "
+            "which may have another name."
+        )
     again = failure.again(f"{used[0] if used else 'python3'} -m pip install {package}")
     return f"The module {quoted(top)} is not installed here; its package is {quoted(package)}.{again}"
 
@@ -581,7 +599,7 @@ _RULES: tuple[_Rule, ...] = (
         "Ports below 1024 need rights that are not there: use one above."
     )),
     _rule(r"^(?:[^\n:]{0,80}: (?:(?:line )?\d+: )?)?([\w./+-]{1,200}): Permission denied$", _not_executable),
-    _rule(r"^PermissionError: |\bEACCES: permission denied|: [Pp]ermission denied$|: Operation not permitted$"
+    _rule(r"^PermissionError: |\bEACCES: permission denied|: [Pp]ermission denied$|[’'\"]: Operation not permitted$"
           r"|\[Errno 13\] Permission denied"
           r"|[Pp]ermission denied \(os error 13\)|\bAccessDeniedException\b|\(Permission denied\)$", _not_permitted),
     _rule(r"[Nn]o space left on device|\[Errno 28\]|\bENOSPC: no space", (
