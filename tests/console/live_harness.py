@@ -73,6 +73,9 @@ class HandSession:
         else:
             self.start(text)
 
+    def send_waiting(self) -> bool:
+        return False
+
     def start(self, task: str = "fix it") -> None:
         self.running = True
         self.record(
@@ -239,8 +242,12 @@ class LiveSession(DrivenConsole):
         await self.until(lambda: self.card is not None)
 
     async def grace_passes(self) -> None:
+        """Enough time goes on for a card to have the keys."""
+        await self.time_passes(1.0)
+
+    async def time_passes(self, seconds: float) -> None:
         """Time goes on, and the card host looks at it."""
-        self.app.time += 1.0
+        self.app.time += seconds
         assert self.screen.card_host is not None
         self.screen.card_host.settle()
         await self.pilot.pause()

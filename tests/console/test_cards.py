@@ -46,16 +46,55 @@ async def test_a_card_takes_no_key_before_its_grace_is_over() -> None:
         assert not asked.done()
 
 
-async def test_a_card_leaves_the_focus_to_a_prompt_that_holds_a_draft() -> None:
+async def test_a_card_takes_the_keys_from_a_draft_after_a_second_without_one() -> None:
     async with live() as console:
         await console.type("half a")
         asked = console.ask()
-        await console.card_takes_keys()
+        await console.card_appears()
+        await console.time_passes(0.9)
         assert not console.in_card
-        await console.type("y")
-        assert console.prompt == "half ay"
-        assert not asked.done()
         assert "F8 answer" in console.shown()
+        await console.type("y")
+        await console.time_passes(0.9)
+        assert (console.in_card, console.prompt, asked.done()) == (False, "half ay", False)
+        await console.time_passes(0.2)
+        assert console.in_card
+        await console.press("y")
+        assert (await asked).decision == "once"
+        assert console.prompt == "half ay"
+
+
+async def test_a_key_as_the_card_appears_does_not_make_it_deaf() -> None:
+    async with live() as console:
+        asked = console.ask()
+        await console.card_appears()
+        await console.press("y")
+        assert (console.prompt, asked.done()) == ("y", False)
+        await console.grace_passes()
+        await console.press("y")
+        assert (await asked).decision == "once"
+        assert "submit" not in [done[0] for done in console.session.done]
+
+
+async def test_esc_gives_the_prompt_back_with_its_draft_for_good() -> None:
+    async with live() as console:
+        await console.type("half a")
+        console.ask()
+        await console.card_takes_keys()
+        await console.press("escape")
+        await console.type(" line")
+        await console.grace_passes()
+        assert (console.in_card, console.prompt) == (False, "half a line")
+
+
+async def test_the_keys_of_a_card_are_dim_until_they_are_its_own() -> None:
+    async with live() as console:
+        console.ask()
+        await console.card_appears()
+        choices = console.card.query_one("Choices")
+        assert choices.styles.text_opacity < 1
+        await console.grace_passes()
+        assert choices.styles.text_opacity == 1
 
 
 async def test_typing_starts_the_grace_again() -> None:
@@ -518,9 +557,7 @@ async def test_a_card_that_is_answered_while_it_gets_its_rows_ends_nothing() -> 
 async def test_a_card_offers_to_read_on_only_where_the_keys_for_it_are_its_own() -> None:
     async with live((80, 24)) as console:
         console.ask(preview="\n".join(f"line {number}" for number in range(100)))
-        await console.type("a word")
         await console.card_appears()
-        await console.grace_passes()
         await console.until(lambda: "F8 answer" in console.shown())
         assert "more lines" in console.shown()
         assert "PgDn" not in console.shown()

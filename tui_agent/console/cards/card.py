@@ -56,6 +56,8 @@ class Card(Vertical):
         & > .card--hint { color: $text-muted; height: auto; }
         &.-tight Choices, &.-tight Input { margin-top: 0; }
         &.-bare { border: none; border-top: round $warning; padding: 0; }
+        &.-by-keys Choices { text-opacity: 50%; }
+        &.-by-keys:focus-within Choices { text-opacity: 100%; }
     }
     """
 
@@ -82,7 +84,7 @@ class Card(Vertical):
 
     def __init__(self, question: AnyQuestion, title: str, rule: str = "") -> None:
         """`rule`: id of the rule that asks, shown behind the title."""
-        super().__init__()
+        super().__init__(classes="-by-keys" if self.wants_focus else "")
         self.question = question
         self.armed = False
         self._title = title

@@ -1,7 +1,7 @@
 """The place of the cards: one at a time, in the order of the questions, each armed after a short delay.
 
-A card never takes a keystroke that was meant for the prompt. So it takes the
-focus only when the prompt is empty and nobody has typed for that long; otherwise it says how to get to it.
+A card never takes a keystroke that was meant for the prompt. So it takes the focus only when nobody has typed for that
+long, longer where the prompt holds a draft, which stays; until then its keys are dim, and it says how to get to it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 GRACE = 0.4
 """Seconds without a key, since the card appeared and since the last key in the prompt."""
 
+PAUSE = 1.0
+"""The same while the prompt holds a draft: somebody may be in the middle of a word."""
+
 KEPT = 2
 """Rows of the conversation that stay in view above a card,"""
 
@@ -36,7 +39,9 @@ ENTER_HINT = key_line(("F8", "answer"))
 
 
 class CardHost(Vertical):
-    """At most one card. `prompt_busy` tells whether the prompt holds a text that somebody is writing."""
+    """At most one card. `elsewhere`: the operator is at work in a pane or on another screen; `drafting`: the prompt
+    holds a text.
+    """
 
     DEFAULT_CSS = """
     CardHost { height: auto; display: none; }
@@ -52,9 +57,15 @@ class CardHost(Vertical):
     class Resized(Message):
         """The card takes more rows, or fewer."""
 
-    def __init__(self, prompt_busy: Callable[[], bool], clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        elsewhere: Callable[[], bool],
+        drafting: Callable[[], bool],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         super().__init__(id="card-host")
-        self._prompt_busy = prompt_busy
+        self._elsewhere = elsewhere
+        self._drafting = drafting
         self._clock = clock
         self._shown_at = 0.0
         self._typed_at = float("-inf")
@@ -130,13 +141,13 @@ class CardHost(Vertical):
         card = self.card
         if card is None:
             return
-        if self._clock() < max(self._shown_at, self._typed_at) + GRACE:
+        if self._wait() > 0:
             self._settle_later()
             return
         card.arm()
         if not card.wants_focus or card.has_focus_within:
             return
-        if card is self._left or self._prompt_busy():
+        if card is self._left or self._elsewhere():
             card.hint(ENTER_HINT)
         else:
             self.enter()
@@ -167,8 +178,12 @@ class CardHost(Vertical):
 
     def _settle_later(self) -> None:
         if self._timer is None:
-            wait = max(self._shown_at, self._typed_at) + GRACE - self._clock()
-            self._timer = once(self, max(0.01, wait), self.settle)
+            self._timer = once(self, max(0.01, self._wait()), self.settle)
+
+    def _wait(self) -> float:
+        """Seconds until the card may have the keys."""
+        quiet = PAUSE if self._drafting() else GRACE
+        return max(self._shown_at, self._typed_at) + quiet - self._clock()
 
 
 def make_card(question: AnyQuestion, state: RunState) -> Card:

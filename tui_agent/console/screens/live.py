@@ -120,7 +120,7 @@ class LiveScreen(SettingsCommands):
         from tui_agent.console.own_run import OwnOutput
         from tui_agent.console.queued import QueuedMessages
 
-        self.card_host = CardHost(self._prompt_busy, self.app.clock)
+        self.card_host = CardHost(self._works_elsewhere, lambda: bool(self.prompt.text), self.app.clock)
         self._queued = QueuedMessages()
         self._own_output = OwnOutput()
         await self.raise_dashboard(self.card_host)
@@ -555,10 +555,9 @@ class LiveScreen(SettingsCommands):
         """The note was edited or dropped in its card."""
         self.rewrite_note(event.note)
 
-    def _prompt_busy(self) -> bool:
-        """Whether the operator is at work elsewhere: in the prompt, in a pane, on a screen above."""
-        elsewhere = self.focused is not self.prompt and self.focused is not None
-        return bool(self.prompt.text) or self.app.screen is not self or elsewhere
+    def _works_elsewhere(self) -> bool:
+        """Whether the operator is in a pane or on a screen above."""
+        return self.app.screen is not self or self.focused not in (None, self.prompt)
 
     def _suggest(self, typed: str) -> Sequence[Suggestion]:
         found = commands.suggestions(typed, self.values_of) if typed.startswith("/") else []
