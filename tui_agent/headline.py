@@ -41,3 +41,21 @@ def headline(message: str, limit: int = 400) -> str:
         why[-1 if of_command else 0],
     )
     return one_line(_DECORATION.sub("", said), limit)
+
+
+def telling_line(output: str, limit: int = 120) -> str:
+    """The line of a successful command's output that tells most: an error or a place that it names, else its last."""
+    lines = [line for raw in output[-_LOOKED_AT:].split("\n") if (line := raw.strip()) and line != _NOTHING]
+    if not lines:
+        return ""
+    told = (line for line in reversed(lines) if any(mark.search(line[:400]) for mark in _TELLING))
+    return one_line(next(told, lines[-1]), limit)
+
+
+_TELLING = (
+    _NAMED,
+    _SAID,
+    re.compile(r"^[\w./@+-]{1,200}:\d+(?::\d+)?:\s"),
+    re.compile(r"\b[A-Z]{1,3}\d{3,5}\b"),
+)
+"""An error's name or word, a place in a file, a checker's code."""

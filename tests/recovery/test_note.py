@@ -313,7 +313,7 @@ def test_a_partial_answer_says_why_what_was_done_tried_and_open_and_asks() -> No
     text = partial_answer.compose("4 failing iterations", player.whole, "Where is the file?")
     assert text.startswith("The task could not be completed: 4 failing iterations.")
     assert "Completed steps: 2" in text
-    assert section(text, "Done:") == ["- Changed: b.py", "- Ran: make -s"]
+    assert section(text, "Done:") == ["- Changed: b.py", "- Ran: make -s: done"]
     assert section(text, "Tried without success:") == [
         f"- read_file {path} (once): file not found: {path}" for path in "dcba"
     ]
@@ -402,3 +402,21 @@ def test_where_no_text_says_much_the_newest_is_quoted() -> None:
         player.batch(fail(words), text=words)
     text = partial_answer.compose("x", player.whole)
     assert section(text, "The agent's last words:") == ["Again."]
+
+
+RESULTS = [
+    ("checking\na.py:3: E4977 wrong indent\nwrote 2 files", ": a.py:3: E4977 wrong indent"),
+    ("building\nvalue = 42", ": value = 42"),
+    ("ok\nValueError: no such key\ndone", ": ValueError: no such key"),
+    ("(no output)", ""),
+    ("", ""),
+]
+
+
+@pytest.mark.parametrize(("output", "said"), RESULTS)
+def test_a_partial_answer_holds_what_a_command_showed(output: str, said: str) -> None:
+    player = after("combined")
+    call = {"tool": "bash", "input": {"command": "python3  gen.py"}, "ok": True, "content": output}
+    player.step({"batch": [call]})
+    text = partial_answer.compose("x", player.whole)
+    assert section(text, "Done:") == [f"- Ran: python3 gen.py{said}"]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui_agent.core.projections.entries import CallEntry, CallState
 from tui_agent.core.recovery.cognition import tool_failed_line
 from tui_agent.core.recovery.streak import exceeded_message
 from tui_agent.core.recovery.verdict import STREAK
-from tui_agent.headline import headline
+from tui_agent.headline import headline, telling_line
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import escaped_line
 
@@ -24,6 +25,9 @@ LONGEST_TEXT = 500
 
 PROBLEMS = 3
 """Open problems that are listed, the newest."""
+
+_LOOKED_AT = 500
+"""Entries of the conversation in which the results of commands are looked for, the newest."""
 
 _TRIED = 5
 _FILES = 20
@@ -47,7 +51,7 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
     done = [f"Changed: {escaped_line(name)}" for name in metrics.files_changed[:_FILES]]
     if len(metrics.files_changed) > _FILES:
         done.append(f"… and {counted(len(metrics.files_changed) - _FILES, 'more file')}")
-    done += [f"Ran: {command}" for command in metrics.commands_succeeded]
+    done += [_ran(command, said) for command, said in _commands(state)]
     lines += _section("Done:", done)
     lines += _section("Tried without success:", list(_tried(state)))
     lines += _section("Open problems:", list(_problems(state, reason)))
@@ -58,6 +62,25 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
         cut = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + "…"
         lines += ["", "The agent's last words:", cut]
     return "\n".join(lines)
+
+
+def _commands(state: RunState) -> Iterator[tuple[str, str]]:
+    """The commands that succeeded, each with the line of its newest result that tells most."""
+    left = dict.fromkeys(state.metrics.commands_succeeded, "")
+    entries = state.conversation.entries
+    for place in range(len(entries) - 1, max(-1, len(entries) - _LOOKED_AT), -1):
+        entry = entries[place]
+        if not isinstance(entry, CallEntry) or entry.state is not CallState.SUCCEEDED:
+            continue
+        command = " ".join(str(entry.input.get("command", "")).split())
+        for known, said in left.items():
+            if not said and command.startswith(known):
+                left[known] = telling_line(entry.content)
+    return iter(left.items())
+
+
+def _ran(command: str, said: str) -> str:
+    return _line(f"Ran: {command}: {said}" if said else f"Ran: {command}")
 
 
 def _confidence(state: RunState) -> str:

@@ -64,7 +64,10 @@ def partial(
 ) -> events.RunFinished:
     question = ""
     unasked = {events.Outcome.INTERRUPTED, events.Outcome.ERROR, events.Outcome.MODEL_FAILED}
-    if outcome not in unasked and rule != Rule.OPERATOR_STOP and not _overflowed(state, detector):
+    # Who chose this end knows how to go on, and where nobody is there nobody can answer.
+    chosen = rule in {Rule.OPERATOR_STOP, Rule.OPERATOR_PARTIAL}
+    asks = state.run.operator_present and not chosen and not _overflowed(state, detector)
+    if asks and outcome not in unasked:
         asked = state.recovery.subject()
         about = (
             f" with {asked.tool} {json.dumps(dict(asked.input), ensure_ascii=False)}"
