@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent import processes
 from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
+from tui_agent.sandbox.taken_back import TakenBack, Watch
 
 if TYPE_CHECKING:
     from tui_agent.core.names import SandboxMode
@@ -70,8 +72,17 @@ async def try_out(mechanism: Mechanism, walls: Walls) -> Trial:
     return Trial(mechanism)
 
 
-async def choose(mode: SandboxMode, walls: Walls, passed: tuple[str, ...] = ()) -> Sandbox:
-    """The walls that commands run in from now on. A sandbox without a mechanism says why there is none."""
+async def choose(
+    mode: SandboxMode,
+    walls: Walls,
+    passed: tuple[str, ...] = (),
+    keep: Path | None = None,
+    report: Callable[[Sequence[TakenBack]], None] = lambda _: None,
+) -> Sandbox:
+    """The walls that commands run in from now on. A sandbox without a mechanism says why there is none.
+
+    `keep`: where copies go of what is taken back from commands (None: nothing is looked after); `report` hears of it.
+    """
     if mode == "off":
         return Sandbox(why="it is switched off", passed=passed)
     if walls.workspace == Path(os.sep):
@@ -81,7 +92,10 @@ async def choose(mode: SandboxMode, walls: Walls, passed: tuple[str, ...] = ()) 
     for mechanism in candidates():
         trial = await _tried(mechanism, walls)
         if not trial.why:
-            return Sandbox(mechanism, walls, passed=passed)
+            watch = None if keep is None else Watch(walls.places, keep)
+            if watch is not None:
+                await asyncio.to_thread(watch.look)
+            return Sandbox(mechanism, walls, passed=passed, watch=watch, report=report)
         reasons.append(f"{mechanism}: {trial.why}")
     return Sandbox(why="; ".join(reasons) or f"there is none for {sys.platform}", passed=passed)
 

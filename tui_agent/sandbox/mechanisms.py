@@ -17,6 +17,7 @@ from tui_agent import processes
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tui_agent.sandbox.taken_back import TakenBack, Watch
     from tui_agent.sandbox.walls import Walls
 
 Mechanism = Literal["bubblewrap", "landlock", "sandbox-exec"]
@@ -39,6 +40,10 @@ class Sandbox:
     why: str = ""
     passed: tuple[str, ...] = ()
     """Variables that are named like secrets and that commands get all the same."""
+    watch: Watch | None = None
+    """Looks after the files that programs outside run later."""
+    report: Callable[[Sequence[TakenBack]], None] = lambda _: None
+    """Says what was taken back from commands."""
 
     @property
     def description(self) -> str:
@@ -47,16 +52,26 @@ class Sandbox:
             return "off"
         return f"{self.mechanism}, {'network' if self.walls.network else 'no network'}"
 
-    def wrap(
-        self, argv: Sequence[str], gits: tuple[Path, ...] = (), *, git_settings: bool = True
-    ) -> list[str]:
-        """The command line that runs `argv` inside. `gits` are folders of git's in the workspace; whether their
-        settings are protected too is `git_settings`.
+    @property
+    def mounts(self) -> bool:
+        """Whether it can take what exists out of a place that may be written."""
+        return self.mechanism in {"bubblewrap", "sandbox-exec"}
+
+    def protected(self, *, git_settings: bool = True) -> tuple[Path, ...]:
+        """What there is that commands may read and not write, in the places that they may write; of repositories their
+        settings too, unless `git_settings` is False.
         """
+        if self.walls is None:
+            return ()
+        gits = self.watch.gits if self.watch is not None else ()
+        return self.walls.places.there(gits, git_settings=git_settings)
+
+    def wrap(self, argv: Sequence[str], protected: tuple[Path, ...] | None = None) -> list[str]:
+        """The command line that runs `argv` inside, with what is `protected` now."""
         if self.mechanism is None or self.walls is None:
             return list(argv)
-        protected = self.walls.places.there(gits, git_settings=git_settings)
-        return [*_WRAPPERS[self.mechanism](self.walls, protected), *argv]
+        kept = self.protected() if protected is None else protected
+        return [*_WRAPPERS[self.mechanism](self.walls, kept), *argv]
 
     def environment(self) -> dict[str, str]:
         """Variables that commands need inside."""

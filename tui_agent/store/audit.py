@@ -20,7 +20,8 @@ Effect = dict[str, Any]
 file: path, sha256_before, sha256, tool, allowed_by · command: command, exit_code, outcome, sandbox, allowed_by ·
 background: id, command, exit_code, outcome · model: server, model · network: address, outcome, allowed_by ·
 call: tool, input, outcome, allowed_by · refused: tool, input, reason · hook: hook, command, outcome ·
-server: server, status · changed: paths (the workspace after an iteration) · rewound: paths · approval: mode
+server: server, status · taken back: text · changed: paths (the workspace after an iteration) · rewound: paths ·
+approval: mode
 None is what is not known: an imported recording names no server, sandbox or hash, and holds no mode of approval.
 """
 
@@ -91,8 +92,17 @@ class _Audit:
                 yield "changed", {"paths": list(event.files)}
             case events.Rewound() if event.files:
                 yield "rewound", {"paths": list(event.files)}
+            case events.HookReported() | events.Notice() | events.ServerChanged():
+                yield from self._around(event)
+
+    def _around(
+        self, event: events.HookReported | events.Notice | events.ServerChanged
+    ) -> Iterator[tuple[str, Effect]]:
+        match event:
             case events.HookReported():
                 yield "hook", {"hook": event.hook, "command": event.command, "outcome": event.status}
+            case events.Notice(origin="sandbox"):
+                yield "taken back", {"text": event.text}
             case events.ServerChanged():
                 yield "server", {"server": event.server, "status": event.status}
 
@@ -163,6 +173,8 @@ def _said(effect: Effect) -> str:
             return ", ".join(effect["paths"])
         case "hook":
             return f"{effect['hook']}: {effect['command']}  ({effect['outcome']})"
+        case "taken back":
+            return str(effect["text"])
         case "server":
             return f"{effect['server']}: {effect['status']}"
         case _:

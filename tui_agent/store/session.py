@@ -35,7 +35,9 @@ from tui_agent.runtime.model_call import ModelCaller
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.system_prompt import system_prompt
 from tui_agent.sandbox.choose import choose
+from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.sandbox.taken_back import TakenBack, Watch
 from tui_agent.sandbox.walls import Walls
 from tui_agent.store.audit import rule_uses
 from tui_agent.store.checkpoints import Checkpoints
@@ -71,6 +73,8 @@ SERVERS_PATIENCE = 5.0
 """Seconds that the first model call waits for MCP servers, from their start on; what comes later joins later calls."""
 SCRATCH_FOLDER = "tmp"
 """In a session's folder: what commands in a sandbox see as their temporary folder, for as long as it is open."""
+TAKEN_BACK_FOLDER = "taken-back"
+"""In a session's folder: copies of what the sandbox took back from commands."""
 
 
 NEXT_RUN = frozenset(BUDGET_KEYS) | {
@@ -152,6 +156,7 @@ class Session:
         self._run: asyncio.Task[events.RunFinished | None] | None = None
         self._warming: asyncio.Task[None] | None = None
         self._sandbox: asyncio.Task[Sandbox] | None = None
+        recorder.subscribe(lambda event, _: self._accept_own_writes(event))
         self._servers_until = 0.0
         self._bad_skills: set[BadSkill] = set()
         self.unprepared = ""
@@ -188,9 +193,38 @@ class Session:
     def _start_sandbox(self) -> asyncio.Task[Sandbox]:
         if self._sandbox is None or _failed(self._sandbox):
             walls = walls_of(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
-            choosing = choose(self.settings.sandbox.mode, walls, self.settings.environment.passed)
+            choosing = choose(
+                self.settings.sandbox.mode,
+                walls,
+                self.settings.environment.passed,
+                self.folder / TAKEN_BACK_FOLDER,
+                self._say_taken_back,
+            )
             self._sandbox = asyncio.get_running_loop().create_task(choosing, name="sandbox")
         return self._sandbox
+
+    def _say_taken_back(self, taken: Sequence[TakenBack]) -> None:
+        if taken:
+            text = taken_back_in_words(taken)
+            self._recorder.record(events.Notice(severity="warning", text=text, origin="sandbox"))
+
+    def _accept_own_writes(self, event: events.Event) -> None:
+        """What our own tools wrote by leave of the operator is none of a command's."""
+        match event:
+            case events.ToolSucceeded(changed=paths) | events.Rewound(files=paths) if paths:
+                if (watch := self._watch) is not None:
+                    for path in paths:
+                        watch.accept(self._workspace / path)
+
+    @property
+    def _watch(self) -> Watch | None:
+        done = self._sandbox is not None and self._sandbox.done() and not _failed(self._sandbox)
+        return self._sandbox.result().watch if self._sandbox is not None and done else None
+
+    async def _settle_sandbox(self) -> None:
+        """The last look, when nothing runs any more."""
+        if (watch := self._watch) is not None:
+            self._say_taken_back(await asyncio.to_thread(watch.settle))
 
     def connect_servers(self, patience: float = SERVERS_PATIENCE) -> None:
         """Start the MCP servers in the background; the first model call waits `patience` seconds for them."""
@@ -455,6 +489,7 @@ class Session:
                 # Unwound from the last to the first; a fault of one keeps none of the others from closing.
                 closing.push_async_callback(self._recorder.close)
                 closing.push_async_callback(self._model.close)
+                closing.push_async_callback(self._settle_sandbox)
                 closing.push_async_callback(self._servers.close)
                 closing.push_async_callback(self._checkpointer.settle)
                 closing.push_async_callback(self.background.close)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal
 
 from tui_agent.core.events import BackgroundEnded, BackgroundStarted, Event
 from tui_agent.core.projections.background import in_words
+from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.output import KEPT_BYTES
@@ -164,6 +165,7 @@ class BackgroundCommands:
                 sandbox=context.sandbox,
             )
             code, one.how = ended.code, "timed_out" if ended.timed_out else one.how
+            one.output.feed(taken_back_in_words(ended.taken).encode())
         except ToolError as error:
             one.output.feed(error.message.encode())
         except asyncio.CancelledError:

@@ -18,11 +18,12 @@ import select
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from tui_agent import processes
+from tui_agent.sandbox.inside import Inside
 from tui_agent.tools.environment import command_environment
 from tui_agent.tools.workspace import os_failure, quoted
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tui_agent.sandbox.mechanisms import Sandbox
+    from tui_agent.sandbox.taken_back import TakenBack
 
 _SWEEPING = 10.0
 """Seconds beyond the grace in which the supervisor must be done."""
@@ -57,6 +59,10 @@ class Ended:
 
     code: int | None
     timed_out: bool
+    taken: tuple[TakenBack, ...] = ()
+    """What the sandbox took back of what it wrote,"""
+    persisted: bool = False
+    """and whether it was ended for writing that again and again."""
 
 
 async def run_command(
@@ -68,13 +74,31 @@ async def run_command(
     progress: Callable[[str], None],
     *,
     sandbox: Sandbox,
+    git_settings: bool = True,
 ) -> Ended:
     """Run to the end, for `seconds` (None: as long as it takes), or until cancelled; in each case nothing of the
     command runs afterwards.
 
     `grace` is the time in seconds between SIGTERM and SIGKILL. Output goes to `capture`, pieces of it to
-    `progress`. Raises `ToolError` when the command could not be started.
+    `progress`. `git_settings`: whether mounts protect the settings of repositories from it. Raises `ToolError` when the
+    command could not be started.
     """
+    inside = Inside(sandbox, git_settings=git_settings)
+    async with inside:
+        ended = await _run(argv, cwd, seconds, grace, capture, progress, inside, sandbox)
+    return replace(ended, taken=tuple(inside.taken), persisted=inside.ended)
+
+
+async def _run(
+    argv: list[str],
+    cwd: Path,
+    seconds: float | None,
+    grace: float,
+    capture: Sink,
+    progress: Callable[[str], None],
+    inside: Inside,
+    sandbox: Sandbox,
+) -> Ended:
     with contextlib.ExitStack() as stack:
         (leash_end, leash), (status, status_end), (output, output_end) = (_pipe(stack) for _ in range(3))
         mark = secrets.token_hex(8)
@@ -82,7 +106,7 @@ async def run_command(
             child = await processes.start(
                 [
                     *(sys.executable, "-I", "-S", os.fspath(_SUPERVISOR), str(grace)),
-                    *(str(status_end.fileno()), *sandbox.wrap(argv)),
+                    *(str(status_end.fileno()), *inside.wrap(argv)),
                 ],
                 stdin=leash_end,
                 stdout=output_end,
@@ -100,6 +124,7 @@ async def run_command(
         for end in (leash_end, status_end, output_end):
             end.close()
         pump = _Pump(output, capture, progress)
+        inside.look_after(leash.close)
         timed_out = False
         try:
             async with asyncio.timeout(seconds):

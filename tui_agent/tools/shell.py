@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent import processes
 from tui_agent.core.recovery.no_match import in_words, nothing_found_by
+from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.tools.background import BackgroundCommands, started_in_words
 from tui_agent.tools.encoding import printable
 from tui_agent.tools.errors import ToolError
+from tui_agent.tools.git_door import changes_git_settings
 from tui_agent.tools.output import DEFAULT_LIMIT, Capture
 from tui_agent.tools.running import run_command
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
@@ -119,12 +121,21 @@ class Bash:
                 capture,
                 context.progress,
                 sandbox=context.sandbox,
+                git_settings=not changes_git_settings(str(arguments["command"])),
             )
         except BaseException:
             await asyncio.to_thread(capture.discard)
             raise
         text, whole = await asyncio.to_thread(capture.finish)
         text = printable(text).replace("\0", "\ufffd").rstrip("\n")
+        text = "\n".join(filter(None, (text, taken_back_in_words(ended.taken))))
+        if ended.persisted:
+            raise ToolError(
+                f"The command was ended with all it had started, because it wrote again what had been "
+                f"taken back. {text}",
+                unknown_effect=True,
+                output_file=whole,
+            )
         if ended.timed_out:
             until = f" Its output until then:\n{text}" if text else " It had written nothing."
             raise ToolError(

@@ -49,11 +49,11 @@ class Notice(Event):
     severity: Literal["info", "warning", "error"] = "info"
     text: str
     origin: Literal[
-        "", "import", "judgement", "cost", "parameters", "budget", "form", "checkpoint", "operator"
+        "", "import", "judgement", "cost", "parameters", "budget", "form", "checkpoint", "sandbox", "operator"
     ] = ""
     """Who says it: the importer of a foreign transcript, a policy that judged a run which went on elsewhere, the
-    limit on the cost, the form of a reply, a checkpoint that could not be made, or (only in older journals: what a
-    command of his own printed) the operator."""
+    limit on the cost, the form of a reply, a checkpoint that could not be made, the sandbox that took back what a
+    command wrote, or (only in older journals: what a command of his own printed) the operator."""
     about: str = ""
     """The key of the budget that it warns of."""
     rule: str = ""

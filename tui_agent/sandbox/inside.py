@@ -1,0 +1,118 @@
+"""One command inside the walls: started there, looked at while it runs, and what it planted for later taken back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from tui_agent.processes import uncancelled
+from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.sandbox.taken_back import TakenBack, Watch
+
+_GLANCE = 0.05
+"""Seconds between two looks while a command runs."""
+_THOROUGH = 40
+"""Of so many looks one goes through all folders."""
+_PERSISTS = 2
+"""So often taken back from one command, it is ended."""
+
+
+_RESTS: set[asyncio.Task[None]] = set()
+
+
+class Inside:
+    """`async with Inside(sandbox) as inside`: while one command runs. `ended` tells that it was ended for writing the
+    same again and again.
+    """
+
+    def __init__(self, sandbox: Sandbox, *, git_settings: bool = True) -> None:
+        """`git_settings`: whether mounts protect the settings of repositories from it."""
+        self.taken: list[TakenBack] = []
+        self.ended = False
+        self._sandbox = sandbox
+        self._git_settings = git_settings
+        self._protected: tuple[Path, ...] = ()
+        self._token: frozenset[Path] = frozenset()
+        self._looking: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        watch = self._sandbox.watch
+        if watch is not None:
+            beginning = asyncio.ensure_future(asyncio.to_thread(watch.begin, self._mounted))
+            try:
+                self._token, taken = await asyncio.shield(beginning)
+            except asyncio.CancelledError:
+                beginning.add_done_callback(lambda done: watch.end(done.result()[0]))
+                raise
+            self._sandbox.report(taken)
+        return self
+
+    def _mounted(self) -> tuple[Path, ...]:
+        self._protected = self._sandbox.protected(git_settings=self._git_settings)
+        return self._protected if self._sandbox.mounts else ()
+
+    def wrap(self, argv: Sequence[str]) -> list[str]:
+        """The command line that runs `argv` inside."""
+        return self._sandbox.wrap(argv, self._protected)
+
+    def look_after(self, end: Callable[[], None]) -> None:
+        """Look at what it does from now on; `end` ends it."""
+        if self._sandbox.watch is not None:
+            self._looking = asyncio.get_running_loop().create_task(self._look(end), name="sandbox-look")
+
+    async def _look(self, end: Callable[[], None]) -> None:
+        watch = self._sandbox.watch
+        times: Counter[str] = Counter()
+        looks = 0
+        while watch is not None and not self._over.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_GLANCE):
+                    await self._over.wait()
+            looks += 1
+            thorough = looks % _THOROUGH == 0
+            if not thorough and not watch.unsettled():
+                continue
+            taken = await asyncio.to_thread(watch.settle, everywhere=thorough, live=True)
+            self._note(taken)
+            times.update(one.path for one in taken)
+            if not self.ended and any(count >= _PERSISTS for count in times.values()):
+                self.ended = True
+                end()
+
+    def _note(self, taken: list[TakenBack]) -> None:
+        self.taken += taken
+        self._sandbox.report(taken)
+
+    async def __aexit__(self, *_: object) -> None:
+        watch = self._sandbox.watch
+        if watch is None:
+            return
+        if self._looking is not None:
+            self._over.set()
+            await uncancelled(asyncio.wait([self._looking]))
+        self._note(await uncancelled(asyncio.to_thread(watch.end, self._token)))
+        if watch.owed:
+            rest = asyncio.get_running_loop().create_task(self._rest(watch), name="sandbox-look")
+            _RESTS.add(rest)
+            rest.add_done_callback(_RESTS.discard)
+
+    async def _rest(self, watch: Watch) -> None:
+        """Look at the other folders of a large workspace, without anybody waiting for it."""
+        self._sandbox.report(await asyncio.to_thread(watch.settle))
+
+
+def in_words(taken: Sequence[TakenBack]) -> str:
+    """What was taken back from a command, for the model and the operator; "" where nothing was."""
+    if not taken:
+        return ""
+    said = list(dict.fromkeys(map(str, taken)))
+    more = f", and {len(said) - _SHOWN} more" if len(said) > _SHOWN else ""
+    return f"The sandbox took back what a command wrote: {'; '.join(said[:_SHOWN])}{more}."
+
+
+_SHOWN = 8

@@ -1,0 +1,95 @@
+"""Reading and replacing files below a folder that others change meanwhile: no link below it is ever followed.
+
+What a sandboxed command may have put there is looked at from outside, with all rights of the user. A link that takes
+the place of a folder in between must not lead this program elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+LARGEST = 1_000_000
+"""Bytes of a file that are read."""
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class Form:
+    """What stands under a name: a file with its bytes, a link with its target, nothing, or something else."""
+
+    kind: Literal["nothing", "file", "link", "other"] = "nothing"
+    content: bytes = b""
+    mode: int = 0
+    whole: bool = True
+    """Whether all of a file was read; the size counts as its content otherwise."""
+
+
+NOTHING = Form()
+
+
+@contextmanager
+def _parent(root: Path, path: Path) -> Iterator[tuple[int, str]]:
+    """The folder that holds `path`, open, and the name in it. Raises `OSError`, also for a link on the way."""
+    *folders, name = path.relative_to(root).parts
+    folder = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    try:
+        for part in folders:
+            within = os.open(part, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = within
+        yield folder, name
+    finally:
+        os.close(folder)
+
+
+def form_of(root: Path, path: Path) -> Form:
+    """What stands there now."""
+    try:
+        with _parent(root, path) as (folder, name):
+            status = os.lstat(name, dir_fd=folder)
+            if stat.S_ISLNK(status.st_mode):
+                return Form("link", os.fsencode(os.readlink(name, dir_fd=folder)))
+            if not stat.S_ISREG(status.st_mode):
+                return Form("other", mode=stat.S_IFMT(status.st_mode))
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
+                opened = os.fstat(file.fileno())
+                content = file.read(LARGEST + 1)
+            mode = stat.S_IMODE(opened.st_mode)
+            if len(content) > LARGEST:
+                return Form("file", f"{opened.st_size} {opened.st_mtime_ns}".encode(), mode, whole=False)
+            return Form("file", content, mode)
+    except FileNotFoundError:
+        return NOTHING
+    except OSError:
+        return Form("other")
+
+
+def put(root: Path, path: Path, form: Form) -> None:
+    """Make a file or a link stand there, or nothing. A folder is left alone. Raises `OSError`."""
+    with _parent(root, path) as (folder, name):
+        if form.kind not in {"file", "link"}:
+            with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
+                os.unlink(name, dir_fd=folder)
+            return
+        new = f".{secrets.token_hex(8)}"
+        if form.kind == "link":
+            os.symlink(os.fsdecode(form.content), new, dir_fd=folder)
+        else:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(new, flags, 0o600, dir_fd=folder), "wb") as file:
+                file.write(form.content)
+                os.fchmod(file.fileno(), form.mode or 0o644)
+        try:
+            os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(new, dir_fd=folder)
+            raise

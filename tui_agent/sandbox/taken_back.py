@@ -1,0 +1,481 @@
+"""What commands changed of the files that programs outside run or obey later, and taking it back.
+
+Mounts protect what exists, where the mechanism has them. This looks at the rest: what came to be, and everything where
+there are no mounts. Only the few places of `run_later` are compared, folders by the time of their last change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Literal
+
+from tui_agent.sandbox.git_settings import is_include, read_settings, without_harm
+from tui_agent.sandbox.links_refused import NOTHING, Form, form_of, put
+from tui_agent.sandbox.run_later import FILES, FOLDERS, GIT, GIT_FILES, HOOKS, OWN_RULES, Places
+
+Kind = Literal["obeyed", "rules", "pointer", "settings", "commondir", "alternates", "todo", "hook"]
+
+MOST_FOLDERS = 20_000
+"""Folders of a workspace that are looked into."""
+QUICK = 2_000
+"""So many are looked at before a command's result is given; of more, all but the uppermost afterwards."""
+_BEING_WRITTEN = 100_000_000
+"""Nanoseconds."""
+_MOST_FILES, _DEEPEST, _MOST_GITS = 300, 6, 500
+_KINDS: dict[str, Kind] = {
+    "config": "settings",
+    "config.worktree": "settings",
+    "commondir": "commondir",
+    "objects/info/alternates": "alternates",
+    "objects/info/http-alternates": "obeyed",
+    "info/attributes": "obeyed",
+    "rebase-merge/git-rebase-todo": "todo",
+    "sequencer/todo": "todo",
+}
+_WHY: dict[Kind, str] = {
+    "obeyed": "a program outside runs or obeys it by itself",
+    "rules": "it holds the rules of this workspace",
+    "pointer": "git would work with another folder",
+    "settings": "git would run what they name, or look elsewhere",
+    "commondir": "git would take its settings from another folder",
+    "alternates": "git would look for objects elsewhere",
+    "todo": "git would run the commands in it",
+    "hook": "git would run it",
+}
+_RUNS = re.compile(rb"^\s*(?:x|exec)\s.*\n?", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class TakenBack:
+    """One thing that a command put somewhere, and that is as it was before."""
+
+    path: str
+    why: str
+    kept: str = ""
+    """Where a copy of it is."""
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.why}{f'; a copy is {self.kept}' if self.kept else ''})"
+
+
+@dataclass
+class _Held:
+    signature: tuple[int, ...]
+    form: Form
+
+
+@dataclass
+class Watch:
+    """Everything of the kind in the places that commands may write. Its methods block, and may be called from any
+    thread.
+    """
+
+    places: Places
+    keep: Path
+    """Where copies of what is taken back go; made when there is one."""
+    _held: dict[Path, _Held] = field(default_factory=dict)
+    _folders: dict[Path, int] = field(default_factory=dict)
+    _found: dict[Path, Kind] = field(default_factory=dict)
+    _gits: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    """Folders of git's, by path, with device and inode: a renamed one is known again."""
+    _known: set[tuple[str, bytes]] = field(default_factory=set)
+    _running: list[frozenset[Path]] = field(default_factory=list)
+    """Of each command that runs, what a mount protects from it."""
+    _looked: bool = False
+    owed: bool = False
+    """Whether some folders are still to be looked at after a command."""
+    _fresh: int = 0
+    """Nanoseconds since 1970 from which on a change is too new to be judged; 0: all is judged,"""
+    _again: bool = False
+    """and whether there was such a change."""
+    _copies: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    @property
+    def gits(self) -> tuple[Path, ...]:
+        """Folders of git's, and files that say where one is, the uppermost first."""
+        pointers = (path for path, kind in self._found.items() if kind == "pointer")
+        return tuple(sorted({*self._gits, *pointers}, key=lambda path: len(path.parts)))
+
+    def look(self) -> None:
+        """See how things stand before the first command."""
+        with self._lock:
+            self._look()
+
+    def _look(self) -> None:
+        self._find(everywhere=len(self._folders) <= QUICK)
+        self._looked = True
+        for path, kind in self._all():
+            self._accept(path, kind, None)
+
+    def begin(self, mounted: Callable[[], Iterable[Path]] = tuple) -> tuple[frozenset[Path], list[TakenBack]]:
+        """A command is about to start, from which mounts protect what `mounted` then says. What changed since the last
+        one ended was somebody else's doing. Returns what `end` wants, and what had to be taken back still.
+        """
+        with self._lock:
+            taken = self._settle(everywhere=True) if self.owed else []
+            if not self._running:
+                self._look()
+            token = frozenset(mounted())
+            self._running.append(token)
+            return token, taken
+
+    def end(self, token: frozenset[Path]) -> list[TakenBack]:
+        """A command has ended: take back what it may have put there."""
+        with self._lock:
+            taken = self._settle(everywhere=len(self._folders) <= QUICK)
+            self._running.remove(token)
+            return taken
+
+    def settle(self, *, everywhere: bool = True, live: bool = False) -> list[TakenBack]:
+        """Take back what is there now, in the uppermost folders alone or in all. `live`: a command runs, and a file
+        that was only just touched may still be being written: it is looked at again a moment later.
+        """
+        with self._lock:
+            self._fresh = time.time_ns() - _BEING_WRITTEN if live else 0
+            self._again = False
+            try:
+                return self._settle(everywhere=everywhere)
+            finally:
+                self._fresh = 0
+
+    def accept(self, path: Path) -> None:
+        """This program itself wrote a file, by leave of the operator."""
+        with self._lock:
+            kind = self._found.get(path, "obeyed")
+            if self._looked and (path in self._held or self._is_obeyed(path)):
+                self._accept(path, kind, None)
+
+    @staticmethod
+    def _is_obeyed(path: Path) -> bool:
+        return path.name.casefold() in FILES or any(part.casefold() in FOLDERS for part in path.parts)
+
+    def unsettled(self) -> bool:
+        """Whether something changed in the places that programs look at first. Quick; nothing is taken back."""
+        if self._again:
+            return True
+        for root in self.places.roots:
+            signature = _signature(root)
+            if not signature or signature[-1] != self._folders.get(root):
+                return True
+        for git in tuple(self._gits):
+            for name in ("config", "commondir"):
+                held = self._held.get(git / name)
+                if _signature(git / name) != (held.signature if held else ()):
+                    return True
+        return False
+
+    # --- finding ---------------------------------------------------------------------------------------------
+
+    def _find(self, *, everywhere: bool) -> None:
+        """Look into the folders that changed, those of `everywhere` or the roots, and into new ones."""
+        queue = [*(self._folders if everywhere else ()), *self.places.roots]
+        seen: set[Path] = set()
+        for folder in queue:  # grows
+            if folder in seen:
+                continue
+            seen.add(folder)
+            signature = _signature(folder)
+            if not signature or not stat.S_ISDIR(signature[0]):
+                self._folders.pop(folder, None)
+            elif self._folders.get(folder) != signature[-1]:
+                new = folder not in self._folders
+                if new and len(self._folders) >= MOST_FOLDERS:
+                    continue
+                self._folders[folder] = signature[-1]
+                queue.extend(self._look_into(folder))
+        for path in self.places.at_home:
+            self._found.setdefault(path, "obeyed")
+
+    def _look_into(self, folder: Path) -> list[Path]:
+        """The folders in it that were not known; what else is found there is noted."""
+        new = []
+        try:
+            with os.scandir(folder) as entries:
+                here = list(entries)
+        except OSError:
+            return []
+        names = {entry.name for entry in here}
+        if {"HEAD", "objects", "refs"} <= names:
+            self._note_git(folder)
+        for entry in here:
+            name, path = entry.name.casefold(), folder / entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if name == GIT and is_folder:
+                self._note_git(path)
+            elif name == GIT:
+                self._found[path] = "pointer"
+            elif name in FILES or name in FOLDERS:
+                self._found[path] = "rules" if path.name == OWN_RULES else "obeyed"
+                trees = path / "worktrees"
+                if is_folder and trees not in self._folders and trees.is_dir():
+                    new.append(trees)
+            elif is_folder and path not in self._folders:
+                new.append(path)
+        return new
+
+    def _note_git(self, git: Path) -> None:
+        if git in self._gits or len(self._gits) >= _MOST_GITS:
+            return
+        with suppress(OSError):
+            status = git.lstat()
+            identity = (status.st_dev, status.st_ino)
+            before = next((path for path, known in self._gits.items() if known == identity), None)
+            self._gits[git] = identity
+            if before is not None and not before.exists():
+                # It was renamed, or a folder above it was.
+                for path, held in list(self._held.items()):
+                    if path.is_relative_to(before):
+                        self._held[git / path.relative_to(before)] = _Held((), held.form)
+
+    def _all(self) -> Iterator[tuple[Path, Kind]]:
+        """Every file that is compared, as things stand now."""
+        for path, kind in list(self._found.items()):
+            entries = (
+                FOLDERS.get(path.name.casefold(), ()) if path.is_dir() and not path.is_symlink() else None
+            )
+            if entries is None:
+                yield path, kind
+            elif path not in self._protected():
+                below = [path / entry for entry in entries] or [path]
+                yield from ((file, kind) for place in below for file in _files(place))
+        for git in list(self._gits):
+            yield from self._of_git(git, 0)
+
+    def _of_git(self, git: Path, depth: int) -> Iterator[tuple[Path, Kind]]:
+        for name in GIT_FILES:
+            yield git / name, _KINDS[name]
+        for folder in self._hook_folders(git):
+            if folder.is_symlink():
+                yield folder, "hook"
+            elif folder not in self._protected():
+                yield from ((file, "hook") for file in _files(folder, deepest=1))
+        if depth < _DEEPEST:
+            for folder in _folders(git / "worktrees"):
+                yield from self._of_git(folder, _DEEPEST)
+            for folder in _modules(git / "modules"):
+                yield from self._of_git(folder, depth + 1)
+
+    def _hook_folders(self, git: Path) -> Iterator[Path]:
+        """Where git looks for hooks: in its folder, and where its settings say so within the places that are written.
+        Files that the settings include are noted on the way.
+        """
+        yield git / HOOKS
+        held = self._held.get(git / "config")
+        if held is None or not re.search(rb"(?i)hookspath|include", held.form.content):
+            return
+        for key, value in read_settings(held.form.content) or ():
+            if key.lower() == "core.hookspath" and value:
+                folder = Path(os.path.normpath(git.parent / value))
+                if self._root(folder) is not None and folder != git / HOOKS:
+                    yield folder
+            elif is_include(key) and value:
+                file = Path(os.path.normpath(git / value))
+                if self._root(file) is not None:
+                    self._found.setdefault(file, "settings")
+
+    def _protected(self) -> frozenset[Path]:
+        """What mounts protect from every command that runs."""
+        return frozenset.intersection(*self._running) if self._running else frozenset()
+
+    # --- comparing -------------------------------------------------------------------------------------------
+
+    def _settle(self, *, everywhere: bool) -> list[TakenBack]:
+        if not self._looked:
+            return []
+        self.owed = not everywhere
+        self._find(everywhere=everywhere)
+        taken: list[TakenBack] = []
+        protected = self._protected()
+        looked: set[Path] = set()
+        for _ in range(_DEEPEST):  # what is found may lead to more
+            rest = [(path, kind) for path, kind in self._all() if path not in looked]
+            looked.update(path for path, _ in rest)
+            for path, kind in rest:
+                self._compare(path, kind, protected, taken)
+            if not rest:
+                break
+        for path, held in list(self._held.items()):
+            if path not in looked and held.form.kind != "nothing" and path.name == OWN_RULES:
+                self._compare(path, "rules", protected, taken)
+        return taken
+
+    def _compare(self, path: Path, kind: Kind, protected: frozenset[Path], taken: list[TakenBack]) -> None:
+        root = self._root(path)
+        if root is None:
+            return
+        held = self._held.get(path) or _Held((), NOTHING)
+        signature = _signature(path)
+        if signature == held.signature:
+            return
+        if self._fresh and kind in {"obeyed", "hook"} and signature and signature[-1] > self._fresh:
+            self._again = True
+            return
+        form = form_of(root, path)
+        by_others = any(path.is_relative_to(place) for place in protected)
+        wanted = form if by_others else self._judged(path, kind, held.form, form)
+        if wanted == form:
+            self._accept(path, kind, (signature, form))
+            return
+        shown = path.relative_to(self.places.roots[0]) if root == self.places.roots[0] else path
+        try:
+            kept = self._copy(path, form)
+            put(root, path, wanted)
+        except OSError as error:
+            taken.append(TakenBack(str(shown), f"{_WHY[kind]}; it could not be taken back: {error.strerror}"))
+            return
+        taken.append(TakenBack(str(shown), _WHY[kind], kept))
+        now = form_of(root, path)
+        if now.kind != "other":
+            self._held[path] = _Held(_signature(path), now)
+
+    def _judged(self, path: Path, kind: Kind, before: Form, form: Form) -> Form:
+        """What may stand there: `form` where that is harmless."""
+        if form.kind == "nothing":
+            return before if kind == "rules" else form
+        if form.kind == "other" and stat.S_ISDIR(form.mode):
+            return form
+        if form == before or (form.kind == "file" and (path.name, _digest(form)) in self._known):
+            return form
+        match kind:
+            case "hook" if path.suffix == ".sample":
+                return form
+            case "settings" if form.kind == "file" and form.whole:
+                settings = read_settings(before.content) or () if before.kind == "file" else ()
+                clean = without_harm(form.content, settings, lambda value: self._leads_inside(path, value))
+                return form if clean is None else Form("file", clean, form.mode)
+            case "todo" if form.kind == "file" and form.whole:
+                left = Counter(_RUNS.findall(before.content))
+                runs = Counter(_RUNS.findall(form.content)) - left
+                return Form("file", _RUNS.sub(b"", form.content), form.mode) if runs else form
+            case "pointer":
+                return form if self._points_inside(path, before, form) else before
+            case "commondir":
+                git = path.parent
+                inside = _resolved(git, form.content) == os.path.realpath(git.parent.parent)
+                return form if form.kind == "file" and git.parent.name == "worktrees" and inside else before
+            case "alternates" if form.kind == "file" and form.whole:
+                lines = [line for line in form.content.splitlines() if line and not line.startswith(b"#")]
+                inside = all(self._root(Path(_resolved(path.parents[1], line))) is not None for line in lines)
+                return form if inside else before
+        return before
+
+    def _leads_inside(self, settings: Path, value: str) -> bool:
+        return self._root(Path(_resolved(settings.parent, os.fsencode(value)))) is not None
+
+    def _points_inside(self, path: Path, before: Form, form: Form) -> bool:
+        """Whether a `.git` that is a file or a link leads to a folder of git's that is compared from now on."""
+        said = form.content.strip()
+        if form.kind == "file":
+            if not said.startswith(b"gitdir:"):
+                return True  # git refuses it
+            said = said.removeprefix(b"gitdir:").strip()
+        git = Path(_resolved(path.parent, said))
+        if self._root(git) is None:
+            return False
+        if before.kind != "nothing":
+            was = Path(_resolved(path.parent, before.content.strip().removeprefix(b"gitdir:")))
+            return any(git.is_relative_to(one) and was.is_relative_to(one) for one in self._gits)
+        if not any(git.is_relative_to(one) for one in self._gits):
+            self._note_git(git)
+        return True
+
+    def _accept(self, path: Path, kind: Kind, seen: tuple[tuple[int, ...], Form] | None) -> None:
+        """From now on it is as it should be."""
+        root = self._root(path)
+        if root is None:
+            return
+        if seen is None:
+            signature = _signature(path)
+            held = self._held.get(path)
+            if held is not None and held.signature == signature:
+                return
+            seen = (signature, form_of(root, path))
+        self._held[path] = _Held(*seen)
+        form = seen[1]
+        if form.kind == "file" and form.whole and kind in {"obeyed", "rules", "hook"}:
+            self._known.add((path.name, _digest(form)))
+
+    def _root(self, path: Path) -> Path | None:
+        return next((root for root in self.places.roots if path != root and path.is_relative_to(root)), None)
+
+    def _copy(self, path: Path, form: Form) -> str:
+        """Keep what is about to be taken back; where the copy is."""
+        if form.kind != "file" or not form.whole:
+            return ""
+        self._copies += 1
+        self.keep.mkdir(mode=0o700, parents=True, exist_ok=True)
+        copy = self.keep / f"{self._copies}-{path.name}"
+        copy.write_bytes(form.content)
+        return os.fspath(copy)
+
+
+def _signature(path: Path) -> tuple[int, ...]:
+    """By which a change is seen, the time of it last; () where nothing stands there."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return ()
+    return status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _digest(form: Form) -> bytes:
+    return hashlib.blake2b(form.content, digest_size=16).digest()
+
+
+def _resolved(folder: Path, said: bytes) -> str:
+    return os.path.realpath(folder / os.fsdecode(said.strip().replace(b"\0", b"")))
+
+
+def _files(place: Path, deepest: int = _DEEPEST) -> Iterator[Path]:
+    """Files and links below a folder, or the place itself where it is no folder. Bounded."""
+    queue, count = [(place, 0)], 0
+    for folder, depth in queue:  # grows
+        try:
+            with os.scandir(folder) as entries:
+                here = sorted(entries, key=lambda entry: entry.name)
+        except NotADirectoryError:
+            yield folder
+            continue
+        except OSError:
+            if folder == place:
+                yield place
+            continue
+        for entry in here:
+            count += 1
+            if count > _MOST_FILES:
+                return
+            if not entry.is_dir(follow_symlinks=False):
+                yield folder / entry.name
+            elif depth + 1 < deepest and entry.name != "worktrees":
+                queue.append((folder / entry.name, depth + 1))
+
+
+def _folders(place: Path) -> list[Path]:
+    try:
+        with os.scandir(place) as entries:
+            return [place / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)][
+                :_MOST_GITS
+            ]
+    except OSError:
+        return []
+
+
+def _modules(place: Path) -> Iterator[Path]:
+    """Folders of git's for submodules, whose names may have slashes."""
+    queue = _folders(place)
+    for folder in queue:  # grows
+        if (folder / "HEAD").exists():
+            yield folder
+        elif len(queue) < _MOST_GITS and len(folder.relative_to(place).parts) < _DEEPEST:
+            queue.extend(_folders(folder))
