@@ -169,6 +169,7 @@ class Player:
                 results.append(ToolRefused(**place, refusal="denied", reason="no"))
                 continue
             let_through.update((tool, key))
+            place["duration"] = call.get("duration", 0.0)
             results.append(self._result(call, place))
         self.feed(*results)
         self._close()

@@ -112,19 +112,10 @@ def test_a_program_of_ones_own_is_known_by_its_codes() -> None:
     assert found_by("our check a", message, {"our check": (7,)}) == "our check"
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        "pytest " * 3_000,
-        "python -m " * 2_000,
-        "npx " * 4_000,
-        "a; " * 5_000 + "pytest",
-        "(" * 5_000,
-        "uv run " * 2_000,
-    ],
-)
-def test_a_hostile_command_takes_little_time(hostile: str) -> None:
+@pytest.mark.parametrize("piece", ["pytest ", "python -m ", "npx ", "a; ", "(", "uv run "])
+def test_a_hostile_command_takes_little_time(piece: str) -> None:
+    hostile = piece * (18_000 // len(piece)) + "pytest"
     before = time.perf_counter()
     found_by(hostile, "exit code 1\n" + hostile * 20)
     found_by("make", "exit code 1\n" + ("= 1 Tests run: 1 runs, " + hostile) * 50)
-    assert time.perf_counter() - before < 0.5
+    assert time.perf_counter() - before < 2.0

@@ -22,6 +22,7 @@ from tui_agent.core.recovery.form import FormErrors
 from tui_agent.core.recovery.iteration import CallResult, Iteration, close, result_of_call
 from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy, policy_of_run
+from tui_agent.core.recovery.polling import FailingPoll
 from tui_agent.core.recovery.ring import ErrorRing
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import call_key
@@ -78,6 +79,7 @@ class RecoveryState:
     stuck: StuckPatterns = field(default_factory=StuckPatterns)
     breakers: ToolBreakers = field(default_factory=ToolBreakers)
     findings: StandingFindings = field(default_factory=StandingFindings)
+    polls: FailingPoll = field(default_factory=FailingPoll)
     pending: tuple[CallResult, ...] = ()
     """Results of the open iteration, in the order in which they came."""
     reply: events.ReplyFinished | None = None
@@ -320,6 +322,7 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
     reported = close(event.iteration, state.pending)
     changes, marks, moved = state.changes.apply(reported, state._effects(), state.seen)
     findings, results = state.findings.judge(reported.results, changes, marks)
+    polls, results = state.polls.judge(results, policy)
     last = close(
         event.iteration,
         results,
@@ -343,6 +346,7 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
         seen=(),
         last=last,
         findings=findings,
+        polls=polls,
         changes=changes,
         failed_since_success=failed_since_success,
         ring=state.ring.apply(last, policy, state.tools, changes),

@@ -44,7 +44,9 @@ class FormErrors:
             signature = _signature(reply, iteration)
             same = bool(signature) and signature == self.signature
             return FormErrors(self.count + 1 if same else 1, 0, signature, changed_last_iteration=True)
-        executed = any(result.status in {Status.SUCCEEDED, Status.FAILED} for result in iteration.results)
+        executed = any(
+            result.status in {Status.SUCCEEDED, Status.FAILED, Status.WAITING} for result in iteration.results
+        )
         if executed:
             return _CLEAN if self.count or self.cut or self.changed_last_iteration else self
         return evolve(self, changed_last_iteration=False) if self.changed_last_iteration else self

@@ -38,6 +38,8 @@ class Status(StrEnum):
     WITHHELD = "withheld"
     BREAKER = "breaker"
     CANCELLED = "cancelled"
+    WAITING = "waiting"
+    """A command that waits failed as it had before: what it waits for is not there yet."""
 
 
 REFUSED = frozenset({Status.WITHHELD, Status.BREAKER})
@@ -83,6 +85,8 @@ class CallResult:
     seq: int
     did_nothing: bool = False
     """It succeeded without doing any work (`failure.no_work`)."""
+    duration: float = 0.0
+    """Seconds."""
     finding: events.Failure | None = None
     """What the tool reported as a failure, where the exit code says that a program found something
     (`failure.findings`); it is in `failure` too once it repeats with nothing changed in between."""
@@ -178,6 +182,7 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
         bool(changed),
         event.seq,
         did_nothing,
+        event.duration,
         finding,
         changed,
     )

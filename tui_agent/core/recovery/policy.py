@@ -133,6 +133,8 @@ class RecoveryPolicy(BaseModel):
     """Calls that are looked back upon."""
     stuck_repeats: Annotated[int, Field(ge=2)] = 4
     """The same call with the same outcome, this often; at most `stuck_window`."""
+    stuck_waits: Annotated[int, Field(ge=2)] = 30
+    """The same for a call that waits: it sleeps or watches, takes a second or more, or shows a clock."""
     stuck_alternation: Annotated[int, Field(ge=4)] = 6
     """Calls in a row that alternate between two, with the same outcomes; at most `stuck_window`."""
     stuck_monologue: Annotated[int, Field(ge=2)] = 3

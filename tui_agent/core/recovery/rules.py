@@ -62,6 +62,7 @@ class Rule(StrEnum):
 
     # Stuck patterns
     STUCK_GUIDE = "stuck.guide"
+    STUCK_WAITS = "stuck.waits"
     STUCK_WITHHOLD = "stuck.withhold"
     STUCK_ASK = "stuck.ask"
     STUCK_STOP = "stuck.stop"

@@ -1,7 +1,8 @@
 """Stuck patterns: runs of calls that bring nothing new, successes included.
 
 | counts | the same call with the same outcome · two calls in turn with the same outcomes · replies in a row without a
-|        | call · overflows of the window in a row; calls within a progress epoch, refusals of a blocked call included |
+|        | call · overflows of the window in a row; calls within a progress epoch, refusals of a blocked call included;
+|        | of a call that waits many more (`polling`) |
 | resets | a change of files, a new outcome, a new call with a new outcome, the operator's words begin an epoch, so that
 |        | re-reading after an edit, re-running tests, paging and polling are work and not loops |
 | levels | guide when seen · the call is withheld · still on: ask where an operator is there, else stop |
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.core.events import Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.iteration import FORM_ERRORS, LOOKING_ONLY, CallResult, Iteration, Status
+from tui_agent.core.recovery.polling import clock_moved, waits
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import same_text
 from tui_agent.core.recovery.verdict import STUCK, silent, verdict
@@ -30,7 +32,7 @@ ALTERNATION = "alternation"
 MONOLOGUE = "monologue"
 OVERFLOW = "overflow"
 
-_COUNTED = frozenset({Status.SUCCEEDED, Status.FAILED, Status.BLOCKED})
+_COUNTED = frozenset({Status.SUCCEEDED, Status.FAILED, Status.BLOCKED, Status.WAITING})
 
 _LAST_ROUND = 2
 """Rounds for which a pattern went on after it was seen: in the first its calls are withheld, the second is one too
@@ -48,6 +50,10 @@ class Sighting:
     content: str
     epoch: int
     era: int
+    waited: bool = False
+    """It is polled: this call of it or one before in the row waited."""
+    times: int = 1
+    """Calls of it in the row, this one included."""
 
     def same_outcome(self, other: Sighting) -> bool:
         """Ended alike, volatile parts of the text left out."""
@@ -67,6 +73,8 @@ class Pattern:
     tools: tuple[str, ...] = ()
     extensions: int = 0
     changed_last_iteration: bool = True
+    waited: bool = False
+    """Its call waits for something."""
 
     @property
     def exhausted(self) -> bool:
@@ -167,6 +175,7 @@ class StuckPatterns:
             result.outcome,
             self.epoch,
             self.era,
+            waits(result.input, result.duration),
         )
         earlier = [other for other in self.window if other.key == call.key]
         state = self
@@ -175,8 +184,7 @@ class StuckPatterns:
         elif self._moves(call, earlier) if earlier else self._is_new(call):
             state = self._next_epoch()
         progress = state is not self
-        if progress:
-            call = evolve(call, epoch=state.epoch, era=state.era)
+        call = evolve(call, epoch=state.epoch, era=state.era) if progress else _in_row(call, earlier)
         state = evolve(state, window=(*state.window, call)[-policy.stuck_window :])
         if not earlier or progress:
             return state
@@ -198,6 +206,9 @@ class StuckPatterns:
         return not any(other.content == content and other.succeeded == succeeded for other in self.window)
 
     def _repeat(self, call: Sighting, policy: RecoveryPolicy) -> Pattern | None:
+        if call.waited:
+            enough = call.times >= policy.stuck_waits
+            return Pattern(REPEAT, frozenset({call.key}), (call.tool,), waited=True) if enough else None
         alike = sum(
             other.epoch == call.epoch and other.key == call.key and other.same_outcome(call)
             for other in self.window
@@ -212,7 +223,8 @@ class StuckPatterns:
         if len(tail) < length or any(call.era != self.era for call in tail):
             return None
         first, second = tail[0], tail[1]
-        if first.key == second.key:
+        waiting = any(call.waited for call in tail) and tail[-1].times < policy.stuck_waits
+        if first.key == second.key or waiting:
             return None
         for place, call in enumerate(tail[2:]):
             model = second if place % 2 else first
@@ -266,7 +278,17 @@ class StuckPatterns:
         if pattern is None:
             return silent(STUCK)
         if not pattern.exhausted:
-            return verdict(Level.GUIDE, Rule.STUCK_GUIDE, f"Stuck: {pattern.words}")
+            rule = Rule.STUCK_WAITS if pattern.waited else Rule.STUCK_GUIDE
+            return verdict(Level.GUIDE, rule, f"Stuck: {pattern.words}")
         if operator_present:
             return verdict(Level.ESCALATE, Rule.STUCK_ASK, f"Still stuck: {pattern.words}")
         return verdict(Level.STOP, Rule.STUCK_STOP, f"Still stuck: {pattern.words}")
+
+
+def _in_row(call: Sighting, earlier: Sequence[Sighting]) -> Sighting:
+    """The call, counted after the newest of its kind that ended alike."""
+    before = next((other for other in reversed(earlier) if call.same_outcome(other)), None)
+    if before is None or before.epoch != call.epoch:
+        return call
+    waited = call.waited or before.waited or clock_moved(call.content, before.content)
+    return evolve(call, times=before.times + 1, waited=waited)
