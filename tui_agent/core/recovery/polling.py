@@ -1,9 +1,9 @@
 """Polling: the same call again because it waits for something. Waiting is no loop.
 
-| waits | a command that sleeps, waits or watches, or a call that is told to; a call that took a second or more; one whose
-|       | output differs from the last in nothing but a clock
+| waits  | a command that sleeps, waits or watches, or a call that is told to; a call that took a second or more; one
+|        | whose output differs from the last in nothing but a clock
 | counts | a waiting command that fails as it failed before (a server is not up yet) is neither a failure nor a success,
-|       | up to the number of `stuck_waits`
+|        | up to the number of `stuck_waits`
 | resets | another outcome of such a command
 """
 
