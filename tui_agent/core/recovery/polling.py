@@ -34,7 +34,8 @@ _WAITS = re.compile(
     r"""
     (?:^|[;&|(\n]|\bdo|\bthen|\btimeout\ [\d.]+[smh]?)\s*
         (?:sleep|usleep|wait|watch|inotifywait|fswatch|wait-for-it(?:\.sh)?|wait-on|wait4x|dockerize|pg_isready)\b
-    | \btail\ {1,3}(?:-\w{1,9}\ {1,3}){0,3}-\w{0,9}[fF]\b | --(?:wait|watch|follow|retry-connrefused)\b | \b(?:time|asyncio)\.sleep\(
+    | \btail\ {1,3}(?:-\w{1,9}\ {1,3}){0,3}-\w{0,9}[fF]\b | --(?:wait|watch|follow|retry-connrefused)\b
+    | \b(?:time|asyncio)\.sleep\(
     | \bkubectl\s+(?:wait|rollout\s+status)\b | \bdocker\s+wait\b | \bgh\s+run\s+watch\b
     """,
     re.VERBOSE,
