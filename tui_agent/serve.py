@@ -173,10 +173,10 @@ def guard(address: Address) -> Middleware:
 
     @web.middleware
     async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.host != address.netloc:
+        if request.headers.getall("Host", []) != [address.netloc]:
             raise _refused(f"This server answers as {address.netloc} and under no other name.")
-        origin = request.headers.get("Origin")
-        if origin != address.origin and (origin is not None or request.path == "/ws"):
+        origins = request.headers.getall("Origin", [])
+        if origins != [address.origin] and (origins or request.path == "/ws"):
             raise _refused("A page of another origin asked for this.")
         if _same(request.query.get("token", ""), address.token) and request.path == "/":
             return _let_in(address)

@@ -169,6 +169,7 @@ OUT = "Asked: it leads out of the workspace"
         "bash",
         "read_file(~/.ssh/**)",
         holds="Denied",
+        fell=RULE_PASSED,
     ),
     passes(
         "cd_dash_allowed",
@@ -302,6 +303,7 @@ OUT = "Asked: it leads out of the workspace"
         "bash",
         "read_file(~/.ssh/**)",
         holds="Denied",
+        fell=RULE_PASSED,
     ),
     passes(
         "link_in_a_rule",
@@ -357,6 +359,7 @@ OUT = "Asked: it leads out of the workspace"
         'sh -c "sh -c \'sh -c \\"sh -c \\\\\\"sh -c rm\\\\ -rf\\\\ x\\\\\\"\\"\'"',
         "bash",
         "bash(rm -rf *)",
+        fell=RULE_PASSED,
     ),
     passes(
         "padded",
@@ -385,7 +388,14 @@ OUT = "Asked: it leads out of the workspace"
         fell=RULE_PASSED,
         holds="Denied",
     ),
-    passes("process", "A path through /proc", "cat /proc/self/cwd/.env", "bash", "read_file(**/.env)"),
+    passes(
+        "process",
+        "A path through /proc",
+        "cat /proc/self/cwd/.env",
+        "bash",
+        "read_file(**/.env)",
+        fell=RULE_PASSED,
+    ),
 )
 def test_a_command_that_is_not_what_it_looks_like(
     row: Attack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,6 +7,7 @@ its own and is imported when it is called.
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -133,6 +134,9 @@ def _report_fault(fault: Exception) -> int:
         return _report(f"{fault.path}: {fault.why}\n{fault.advice}".strip(), USAGE)
     if isinstance(fault, OSError):
         where = f" ({fault.filename})" if fault.filename else ""
+        if fault.errno in {errno.ENAMETOOLONG, errno.ELOOP}:
+            # A path that was given, which no file can have.
+            return _report(f"There can be no such file: {fault.strerror}{where}.\nGive another path.", USAGE)
         return _report(
             f"agent-tui could not go on: {fault.strerror or fault}{where}.\n"
             "Check that place and the space on its disk; `agent-tui doctor` looks at both.",
@@ -148,6 +152,19 @@ def _report_fault(fault: Exception) -> int:
 def _report(message: str, code: int) -> int:
     """Print `message` where it does not disturb what was asked for."""
     line = message if message.startswith("agent-tui") else f"agent-tui: {message}"
+    line = "\n".join(map(_shown, line.split("\n")[:_MOST_LINES]))
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(line + "\n")
     return code
+
+
+_MOST_LINES = 60
+_LONGEST_LINE = 1_000
+
+
+def _shown(line: str) -> str:
+    """A line, without the middle of what was given and is too long to be read."""
+    if len(line) <= _LONGEST_LINE:
+        return line
+    half = _LONGEST_LINE // 2
+    return f"{line[:half]} … ({len(line) - 2 * half:,} characters are left out) … {line[-half:]}"

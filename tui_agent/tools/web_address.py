@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Sequence
-from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, urljoin, urlsplit, urlunsplit
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -61,7 +61,7 @@ def redirected(url: str, location: str) -> str:
     """
     try:
         target = checked_url(urljoin(url, location))
-    except AddressError as error:
+    except ValueError as error:
         raise AddressError(f"{url} redirects to what is not fetched ({location[:200]!r}): {error}") from None
     before, after = urlsplit(url), urlsplit(target)
     if before.scheme == "https" and after.scheme == "http":
@@ -72,7 +72,17 @@ def redirected(url: str, location: str) -> str:
         raise AddressError(
             f"{url} redirects to another host, which is not followed. To fetch it, call web_fetch with: {target}"
         )
+    if _service(before) != _service(after):
+        raise AddressError(
+            f"{url} redirects to another port, which is not followed. To fetch it, call web_fetch with: {target}"
+        )
     return target
+
+
+def _service(parts: SplitResult) -> int:
+    """The port; 443 also for plain http's own, from which a redirect may lead to https."""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return 443 if port == 80 and parts.scheme == "http" else port
 
 
 def refusal(host: str, address: Address, allowed: Sequence[str]) -> str:

@@ -7,15 +7,19 @@ drip and pages nest as their owners want: a process can be stopped, and bounded 
 from __future__ import annotations
 
 import codecs
+import html
 import ipaddress
 import json
 import os
 import re
+import signal
 import socket
 import ssl
 import sys
+import threading
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -46,6 +50,8 @@ _BESIDE = (
     "button",
 )
 """Elements that are no text of the page."""
+_LAYOUT_SECONDS = 5.0
+"""Of the processor, for making Markdown of a page."""
 _SHORTEST_MAIN = 200
 """Characters from which on a page's `main` or `article` is taken for what it says."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -188,18 +194,108 @@ def _readable(data: bytes, kind: str, charset: str, url: str, *, raw: bool) -> t
         return _of_html(data, charset, url)
     if b"\0" in data[:_PIECE] and not charset.lower().startswith(("utf-16", "utf-32")):
         raise FetchError(f"{url} is not text. Use a command to get it, such as curl -o FILE.")
+    return data.decode(_codec(charset), "replace"), ""
+
+
+_NO_CHARSETS = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"})
+"""Names of Python's that are no charset of a page: they raise, run escapes, or take quadratic time."""
+
+
+def _codec(charset: str) -> str:
+    """The charset, where it is one that text can be in; else UTF-8."""
     try:
-        codecs.lookup(charset or "utf-8")
-    except LookupError:
-        charset = "utf-8"
-    return data.decode(charset or "utf-8", "replace"), ""
+        name = codecs.lookup(charset or "utf-8").name.replace("-", "_")
+        if name in _NO_CHARSETS:
+            return "utf-8"
+        b"a".decode(charset or "utf-8", "replace")
+    except (LookupError, ValueError):
+        return "utf-8"
+    return charset or "utf-8"
+
+
+class _TooLongError(Exception):
+    """A page takes too much of the processor to be laid out."""
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raise `_TooLongError` in the block when it has used so much of the processor, where signals can be had."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def over(*_: object) -> None:
+        raise _TooLongError
+
+    signal.signal(signal.SIGPROF, over)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+_DEEPEST = 400
+"""Elements within each other, which no page for people has."""
+_TAG = re.compile(r"<(/?)[a-zA-Z][^<>]{0,2000}>")
+_EMPTY = re.compile(
+    r"<(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|p|li|t[dhr])\b", re.IGNORECASE
+)
 
 
 def _of_html(data: bytes, charset: str, url: str) -> tuple[str, str]:
+    """A page as Markdown and its title; as bare text where it is made so that it cannot be laid out."""
+    from bs4.dammit import EncodingDetector
+
+    charset = charset or EncodingDetector.find_declared_encoding(data, is_html=True) or ""
+    source = data.decode(_codec(charset), "replace").removeprefix("\ufeff")
+    try:
+        with _at_most(_LAYOUT_SECONDS):
+            if not _is_deep(source):
+                return _laid_out(source, url)
+    except (_TooLongError, RecursionError, MemoryError):
+        pass
+    except Exception:  # noqa: BLE001, S110 - the parser raises what it likes for what is no HTML
+        pass
+    return _bare(source), ""
+
+
+def _is_deep(source: str) -> bool:
+    """Whether more elements are open at some place than a page for people has."""
+    depth = 0
+    for tag in _TAG.finditer(source):
+        if tag[1]:
+            depth = max(depth - 1, 0)
+        elif not tag[0].endswith("/>") and not _EMPTY.match(tag[0]):
+            depth += 1
+            if depth > _DEEPEST:
+                return True
+    return False
+
+
+def _bare(source: str) -> str:
+    """The text between the tags, in linear time."""
+    pieces: list[str] = []
+    inside = ""
+    for piece in source.split("<"):
+        tag, closed, text = piece.partition(">")
+        name = tag[:10].lower()
+        if inside:
+            if not name.startswith(f"/{inside}"):
+                continue
+            inside = ""
+        inside = next((one for one in ("script", "style") if name.startswith(one)), "")
+        if not inside:
+            pieces.append(text if closed else "")
+    lines = (" ".join(html.unescape(line).split()) for line in "\n".join(filter(None, pieces)).split("\n"))
+    return "\n".join(filter(None, lines))
+
+
+def _laid_out(source: str, url: str) -> tuple[str, str]:
     from bs4 import BeautifulSoup
     from markdownify import MarkdownConverter
 
-    soup = BeautifulSoup(data, "html.parser", from_encoding=charset or None)
+    soup = BeautifulSoup(source, "html.parser")
     title = " ".join(soup.title.get_text().split()) if soup.title is not None else ""
     for element in soup(_BESIDE):
         element.decompose()
@@ -208,19 +304,24 @@ def _of_html(data: bytes, charset: str, url: str) -> tuple[str, str]:
     ):
         element.decompose()
     for link in soup("a", href=True):
-        target = urljoin(url, str(link["href"]))
+        target = _joined(url, str(link["href"]))
         if target.startswith(("http://", "https://")) and "#" not in str(link["href"])[:1]:
             link["href"] = target
         else:
             del link["href"]
     root = next((found for found in soup.select("main, [role=main], article") if _says_much(found)), None)
     root = root or soup.body or soup
-    try:
-        text = MarkdownConverter(heading_style="ATX", bullets="-", strip=["img"]).convert_soup(root)
-    except RecursionError:
-        text = root.get_text("\n")
+    text = MarkdownConverter(heading_style="ATX", bullets="-", strip=["img"]).convert_soup(root)
     lines = (line.rstrip() for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n"), title
+
+
+def _joined(url: str, target: str) -> str:
+    """The address of a link; "" for what is none."""
+    try:
+        return urljoin(url, target)
+    except ValueError:
+        return ""
 
 
 def _says_much(element: Any) -> bool:
@@ -235,6 +336,11 @@ def main() -> None:
         answer = {"error": str(error), "transient": False}
     except FetchError as error:
         answer = {"error": str(error), "transient": error.transient}
+    except Exception as error:  # noqa: BLE001 - whatever a server makes of it is an answer
+        answer = {
+            "error": f"The page could not be read: {type(error).__name__}: {str(error)[:300]}",
+            "transient": False,
+        }
     sys.stdout.buffer.write(json.dumps(answer).encode("utf-8", "replace"))
 
 
