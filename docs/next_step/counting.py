@@ -38,9 +38,16 @@ class Row(NamedTuple):
 
 
 def source_of(path: Path, format_name: str) -> str:
-    """The format; sets of several environments in files named `environment__…` or `environment--…` are split."""
-    environment = path.name.split("--")[0].split("__")[0]
-    return f"{path.parent.name}-{environment}" if path.parent.name == "intercode" else format_name
+    """The folder, or the format of a recording that is no part of a set; sets of several environments and models in
+    files named `environment__model--…` are split.
+    """
+    match path.parent.name:
+        case "intercode":
+            return f"intercode-{path.name.split('--')[0].replace('__', '-')}"
+        case "swebench-gemini-3-pro" | "tau-retail" as name:
+            return name
+        case _:
+            return format_name
 
 
 def facts(recorded: Iterable[events.Event]) -> Iterator[events.RunStarted | events.ModelFaulted | Iteration]:
@@ -106,10 +113,13 @@ def count(folders: list[Path]) -> list[Row]:
 def write_data(rows: list[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["source", "fold", "stall", "repeated", "cause", "record", "steps", "successes"])
+    writer.writerow(
+        ["source", "fold", "stall", "repeated", "cause", "record", "evidence", "steps", "successes"]
+    )
     for source, fold, cell, number, successes in rows:
+        stall, repeated, cause, record, evidence = cell
         writer.writerow(
-            [source, fold, cell.stall, int(cell.repeated), cell.cause.value, cell.record, number, successes]
+            [source, fold, stall, int(repeated), cause.value, record, evidence, number, successes]
         )
     return text.getvalue()
 
@@ -119,7 +129,13 @@ def read_data(text: str) -> list[Row]:
         Row(
             line["source"],
             int(line["fold"]),
-            Cell(int(line["stall"]), line["repeated"] == "1", Cause(line["cause"]), int(line["record"])),
+            Cell(
+                int(line["stall"]),
+                line["repeated"] == "1",
+                Cause(line["cause"]),
+                int(line["record"]),
+                int(line["evidence"]),
+            ),
             int(line["steps"]),
             int(line["successes"]),
         )

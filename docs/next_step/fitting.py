@@ -25,9 +25,9 @@ Train = Callable[[list[Row], dict[str, float]], Predict]
 
 _STALLS = [f"stall ≥ {length}" for length in range(1, LONGEST_STALL + 1)]
 CAUSES = [cause.value for cause in Cause if cause not in {Cause.NONE, Cause.TOOL}]
-NAMES = ["intercept", *_STALLS, "repeated", "record", *CAUSES]
+NAMES = ["intercept", *_STALLS, "repeated", "record", "evidence", *CAUSES]
 NOT_ABOVE_0 = {*_STALLS, "repeated"}
-NOT_BELOW_0 = {"record"}
+NOT_BELOW_0 = {"record", "evidence"}
 
 
 def features(cell: Cell) -> list[float]:
@@ -36,6 +36,7 @@ def features(cell: Cell) -> list[float]:
         *(float(cell.stall >= length) for length in range(1, LONGEST_STALL + 1)),
         float(cell.repeated),
         float(cell.record),
+        float(cell.evidence * (cell.stall > 0)),
         *(float(cell.cause.value == cause) for cause in CAUSES),
     ]
 

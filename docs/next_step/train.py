@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from counting import Row, count, read_data, weights, write_data
-from evaluation import curve, page
+from evaluation import curve, holds, page
 from fitting import NAMES, fit
 
 from tui_agent.core.recovery.next_step import HIGHEST_RECORD, LONGEST_STALL, LOWEST_RECORD, Cause
@@ -45,6 +45,10 @@ REPEATED = {values["repeated"]}
 CAUSE = {{{", ".join(f'"{name}": {value}' for name, value in causes.items())}}}
 RECORD = {values["record"]}
 """For each half step of the record."""
+EVIDENCE = {values["evidence"]}
+"""In a stall, for each doubling of the run's own successes."""
+HOLDS_BELOW, HOLDS_FROM = {holds(rows)}
+"""Below the one and from the other on, the chance came true with strong models and with weak ones."""
 
 STEPS: dict[str, tuple[int, ...]] = {{
 {_steps(rows)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +16,14 @@ from tui_agent.core.events import FailureKind
 from tui_agent.core.recovery import next_step_table as table
 from tui_agent.core.recovery.iteration import CallResult, Iteration, close, result_of_call
 from tui_agent.core.recovery.next_step import (
+    HIGHEST_EVIDENCE,
     HIGHEST_RECORD,
     LONGEST_STALL,
     LOWEST_RECORD,
     Cause,
     Cell,
     NextStep,
+    Outlook,
 )
 from tui_agent.core.recovery.policy import PRESETS
 
@@ -159,9 +162,9 @@ def test_a_failed_model_call_counts_once_an_iteration_and_not_in_the_record() ->
 def test_an_answer_of_the_operator_ends_the_repetition_and_not_the_stall() -> None:
     state = after([ok("z")], [fail()], [fail()])
     answered = state.answered()
-    assert not answered.repeated
-    assert answered.stall == state.stall
-    assert chance(answered) > chance(state)
+    assert (state.repeated, answered.repeated) == (True, False)
+    assert (answered.stall, answered.successes, answered.failures) == (2, 1, 2)
+    assert chance(answered) == Cell(2, False, Cause.TOOL, answered.cell.record, answered.cell.evidence).chance
     assert chance(after([fail()], state=answered)) < chance(answered)
     assert after([ok("z")], state=answered).stall == state.stall, "what succeeded before is still known"
     assert NextStep().answered().chance is None
@@ -177,17 +180,19 @@ def test_a_new_run_begins_without_the_stall_and_with_the_record() -> None:
 # --- the estimate -----------------------------------------------------------------------------------------------
 
 
-def test_a_longer_stall_a_repetition_and_a_worse_record_never_raise_the_chance() -> None:
-    for repeated in (False, True):
-        for cause in Cause:
-            for record in RECORDS:
-                by_stall = [Cell(stall, repeated, cause, record).chance for stall in range(LONGEST_STALL + 1)]
+@pytest.mark.parametrize("evidence", range(HIGHEST_EVIDENCE + 1))
+def test_a_longer_stall_a_repetition_and_a_worse_record_never_raise_the_chance(evidence: int) -> None:
+    stalls = range(LONGEST_STALL + 1)
+    for cause in Cause:
+        for record in RECORDS:
+            for repeated in (False, True):
+                by_stall = [Cell(stall, repeated, cause, record, evidence).chance for stall in stalls]
                 assert by_stall == sorted(by_stall, reverse=True)
-    for stall in range(LONGEST_STALL + 1):
-        for cause in Cause:
-            for record in RECORDS:
-                assert Cell(stall, True, cause, record).chance <= Cell(stall, False, cause, record).chance
-            by_record = [Cell(stall, False, cause, record).chance for record in RECORDS]
+            for stall in stalls:
+                alike, new = (Cell(stall, again, cause, record, evidence).chance for again in (True, False))
+                assert alike <= new
+        for stall in stalls:
+            by_record = [Cell(stall, False, cause, record, evidence).chance for record in RECORDS]
             assert by_record == sorted(by_record)
 
 
@@ -198,14 +203,32 @@ def test_a_run_that_goes_well_has_a_high_chance_and_one_that_stalls_a_low_one() 
     assert chance(badly) < 0.2
 
 
-def test_the_words_give_the_chance_and_what_it_rests_on() -> None:
-    assert "in 10 next steps succeed (estimated from " in after([ok()]).words
-    assert after(*([fail(str(number))] for number in range(9))).words.startswith(
-        "fewer than 1 in 20 next steps"
+def test_after_ten_steps_the_same_failures_weigh_less_for_a_model_that_did_well() -> None:
+    strong = after(*([ok(str(number))] for number in range(10)))
+    weak = after(*([ok(str(number)) if number % 2 else fail(str(number))] for number in range(10)))
+    both = ([fail("x", "one")], [fail("y", "two")])
+    assert chance(after(*both, state=strong)) > chance(after(*both, state=weak)) + 0.2
+    early = chance(after(*both)), chance(after([ok()], *both))
+    assert max(early) - min(early) < 0.15, "one step says little about a model"
+
+
+def test_a_number_is_stated_only_where_it_holds_for_strong_and_weak_models() -> None:
+    well, stuck = after([ok()]), after(*([fail(str(number))] for number in range(9)))
+    early = after([fail("a")], [fail("b", "two")])
+    assert (well.outlook, early.outlook, stuck.outlook) == (Outlook.LIKELY, Outlook.OPEN, Outlook.UNLIKELY)
+    assert (well.stated, early.stated, stuck.stated) == (well.chance, None, stuck.chance)
+    assert (NextStep().outlook, NextStep().stated) == (Outlook.UNKNOWN, None)
+
+
+def test_the_words_say_what_is_known_and_a_number_only_with_what_it_rests_on() -> None:
+    assert after([ok()]).words == "runs that stood so went on well, with strong models and with weak ones"
+    assert after([ok()], [fail("b")]).words.startswith(
+        "from here strong models went on well and weak ones badly"
     )
-    rare = NextStep(chance=0.5, stall=4, cause=Cause.INFRASTRUCTURE, successes=1_000)
-    assert rare.samples == 0
-    assert rare.words == "about 5 in 10 next steps succeed (a guess: no recorded step was like this one)"
+    words = after(*([fail(str(number))] for number in range(9))).words
+    assert re.fullmatch(r"about \d in 100 next steps succeed \(estimated from .* like this one\)", words)
+    rare = NextStep(chance=0.01, stall=4, cause=Cause.INFRASTRUCTURE, successes=1_000)
+    assert rare.words.endswith("(estimated from only 0 recorded steps like this one)")
 
 
 @pytest.mark.parametrize("name", sorted(table.STEPS))

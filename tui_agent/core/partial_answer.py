@@ -88,8 +88,12 @@ def _confidence(state: RunState) -> str:
     if policy.cognition != "chance":
         return f"Confidence: {cognition.confidence:.0%}"
     # The estimate is of steps that the model takes: it says nothing about a model that does not reply.
-    chance = cognition.next_step.chance if state.recovery.faults.last is None else None
-    return f"Chance that the next step succeeds: {'unknown' if chance is None else f'{chance:.0%}'}"
+    if state.recovery.faults.last is not None or cognition.next_step.chance is None:
+        return "Chance that the next step succeeds: unknown"
+    chance = cognition.next_step.stated
+    return f"Chance that the next step succeeds: {cognition.next_step.outlook}" + (
+        "" if chance is None else f" ({chance:.0%})"
+    )
 
 
 def meaningful_text(state: RunState) -> str:

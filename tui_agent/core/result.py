@@ -109,6 +109,6 @@ def result_of(state: RunState) -> RunResult:
         recovered_same_call=metrics.recovered_same_call,
         recovered_worked_round=metrics.recovered_worked_round,
         unrecovered=metrics.unrecovered,
-        next_step_chance=recovery.cognition.next_step.chance,
+        next_step_chance=recovery.cognition.next_step.stated,
         files_changed=list(metrics.files_changed),
     )

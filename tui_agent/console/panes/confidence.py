@@ -1,14 +1,15 @@
-"""Confidence: cognition's gauge, its course over the run, the strategy and what is still open.
+"""Confidence: cognition's gauge, its course over the run, the badge and what is still open.
 
-The value is the one that the policy goes by: FunnelCanary's confidence, or the chance that the next step succeeds, with
-the number of recorded steps it rests on.
+The value is the one that the policy goes by: FunnelCanary's confidence, or the chance that the next step succeeds. That
+is a number only where it holds for strong and weak models alike; elsewhere words say what is known. The badge is the
+run's (`core.badge`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui_agent.console.panes.glyphs import FALLING, LEVEL, RISING, SPARKS, STRATEGIES
+from tui_agent.console.panes.glyphs import BADGES, FALLING, LEVEL, RISING, SPARKS
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit, width_of, wrap
 from tui_agent.headline import headline
@@ -42,6 +43,9 @@ _COUNTERS = (
 last one counts is listed below, with its `?`.
 """
 
+OUTLOOKS: dict[str, str] = {"likely": "ok", "open": "warn", "unlikely": "error"}
+"""Role by outlook."""
+
 LOW, HIGH = 0.3, 0.7
 """FunnelCanary's thresholds, and the grades of every value: bad below LOW, good from HIGH on."""
 
@@ -69,13 +73,17 @@ def trend(history: Sequence[float], value: float) -> str:
 def next_step(state: RunState) -> tuple[Span, ...]:
     """The figure that the policy goes by, in words: the chance of the next step, or the confidence."""
     cognition, policy = state.recovery.cognition, state.recovery.policy
-    if policy.cognition == "chance" and cognition.next_step.chance is None:
-        return (Span("next step: no estimate yet", "muted"),)
     value = cognition.shown(policy)
     direction = trend([each for _, each in cognition.history[-2:]], value)
     if policy.cognition == "chance":
-        said = f"{value:.0%} likely to succeed {direction}"
-        return (Span("next step ", "muted"), Span(said, confidence_role(value)))
+        step = cognition.next_step
+        if step.chance is None:
+            return (Span("next step: no estimate yet", "muted"),)
+        percent = f" to succeed, {value:.0%}" if step.outlook == "unlikely" else ""
+        return (
+            Span("next step ", "muted"),
+            Span(f"{step.outlook}{percent} {direction}", OUTLOOKS[step.outlook]),
+        )
     return (Span("confidence ", "muted"), Span(f"{value:.2f} {direction}", confidence_role(value)))
 
 
@@ -145,14 +153,19 @@ class ConfidencePane(LinePane):
         super().__init__(**options)
         self._recovery: RecoveryState | None = None
         self._rule = ""
+        self._badge = ""
         self._open: tuple[str, ...] = ()
 
     def show(self, state: RunState, now: float) -> None:
         """Show cognition, streak and breakers of `state`."""
-        recovery, rule = state.recovery, newest_rule(state, "cognition")
-        if self._recovery is not None and _parts(self._recovery) == _parts(recovery) and rule == self._rule:
+        from tui_agent.core.badge import badge_of
+
+        recovery, rule, badge = state.recovery, newest_rule(state, "cognition"), badge_of(state)
+        known = self._recovery is not None and _parts(self._recovery) == _parts(recovery)
+        if known and (rule, badge) == (self._rule, self._badge):
             return
-        self._recovery, self._rule, self._open = recovery, rule, tuple(_unresolved(state))
+        self._recovery, self._rule, self._badge = recovery, rule, badge
+        self._open = tuple(_unresolved(state))
         self.redraw()
 
     def redraw(self) -> None:
@@ -161,7 +174,8 @@ class ConfidencePane(LinePane):
         if self._recovery is None:
             return
         policy = self._recovery.policy
-        samples = self._recovery.cognition.next_step.samples if policy.cognition == "chance" else 0
+        step = self._recovery.cognition.next_step
+        samples = step.samples if policy.cognition == "chance" and step.outlook == "unlikely" else 0
         what = "step" if self.size.width < _WORDY else "recorded step"
         said = f"from {counted(samples, what)}" if samples and self.size.height < _WORDS_FROM else ""
         self.say_below(said, unused=not_used(policy, policy.cognition == "off"), rule=self._rule)
@@ -174,7 +188,7 @@ class ConfidencePane(LinePane):
         cognition, chance = recovery.cognition, recovery.policy.cognition == "chance"
         history = [] if chance else [recovery.policy.confidence_start]
         history += [value for _, value in cognition.history]
-        lines = _headline(recovery, history, width)[: 2 if height >= 5 else 1]
+        lines = _headline(recovery, self._badge, history, width)[: 2 if height >= 5 else 1]
         lines.append(_counters(recovery, len(self._open), width))
         if chance and height >= _WORDS_FROM and cognition.next_step.words:
             lines.extend((Span(row, "muted"),) for row in wrap(cognition.next_step.words, width))
@@ -198,20 +212,42 @@ def _thresholds(policy: RecoveryPolicy) -> tuple[float, ...]:
     return policy.degrade_threshold, policy.confidence_threshold
 
 
-def _headline(recovery: RecoveryState, history: list[float], width: int) -> list[Line]:
-    """The figure, its gauge and the strategy; below the gauge's marks what they stand for."""
+def _headline(recovery: RecoveryState, badge: str, history: list[float], width: int) -> list[Line]:
+    """The figure, its gauge and the badge; below the gauge's marks what they stand for. Where no figure is stated, the
+    outlook in a word and the share of the run's own steps that succeeded.
+    """
     cognition, policy = recovery.cognition, recovery.policy
-    strategy, thresholds = str(cognition.strategy).upper(), _thresholds(policy)
-    badge = Span(f" {strategy} ", f"{STRATEGIES.get(strategy, 'muted')} reverse bold")
-    known = policy.cognition != "chance" or cognition.next_step.chance is not None
-    value = cognition.shown(policy) if known else 0.0
-    role = confidence_role(value) if known else "muted"
-    number = Span(f"{value:.2f} {trend(history, value)} " if known else "no step yet ", f"{role} bold")
-    room = width - len(number.text) - len(badge.text) - 1
+    thresholds, step = _thresholds(policy), cognition.next_step
+    worn = Span(f" {badge} ", f"{BADGES[badge]} reverse bold")
+    value = cognition.shown(policy)
+    if policy.cognition != "chance":
+        number = Span(f"{value:.2f} {trend(history, value)} ", f"{confidence_role(value)} bold")
+    elif step.chance is None:
+        number = Span("no step yet ", "muted bold")
+    elif step.outlook == "unlikely":
+        number = Span(f"{value:.2f} {trend(history, value)} ", f"{OUTLOOKS[step.outlook]} bold")
+    else:
+        number = Span(f"{step.outlook} {trend(history, value)} ", f"{OUTLOOKS[step.outlook]} bold")
+    room = width - len(number.text) - len(worn.text) - 1
     if room < 10:
-        return [clip((number, badge), width)]
+        return [clip((number, worn), width)]
+    if policy.cognition == "chance" and step.outlook != "unlikely":
+        said = fit(_record(step.successes, step.successes + step.failures, room), room)
+        return [(number, Span(f"{said:<{room}}", "muted"), Span(" "), worn)]
     scale = Span(" " * len(number.text) + _scale(thresholds, room), "muted")
-    return [(number, *gauge(value, room, thresholds), Span(" "), badge), (scale,)]
+    return [(number, *gauge(value, room, thresholds), Span(" "), worn), (scale,)]
+
+
+def _record(successes: int, steps: int, room: int) -> str:
+    """The run's own record, in the longest words that have room."""
+    if not steps:
+        return ""
+    forms = (
+        f"{successes} of {counted(steps, 'step')} succeeded so far",
+        f"{successes} of {steps} steps",
+        f"{successes}/{steps}",
+    )
+    return next((form for form in forms if len(form) <= room), forms[-1])
 
 
 def _scale(thresholds: tuple[float, ...], width: int) -> str:

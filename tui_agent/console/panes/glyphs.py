@@ -63,8 +63,23 @@ TIMELINE: dict[str, Sign] = {
     "outcome": Sign("◆", "outcome", "accent"),
 }
 
-STRATEGIES: dict[str, str] = {"CONTINUE": "accent", "PIVOT": "warn", "DEGRADE": "error", "CONCLUDE": "ok"}
-"""Role by cognition's strategy."""
+BADGES: dict[str, str] = {
+    "CONTINUE": "accent",
+    "GUIDE": "note",
+    "DOUBTFUL": "warn",
+    "PIVOT": "warn",
+    "BLOCKED": "blocked",
+    "ASK": "operator",
+    "WAITING": "operator",
+    "DEGRADE": "error",
+    "STOP": "error",
+    "CONCLUDE": "ok",
+    "DONE": "ok",
+    "PARTIAL": "warn",
+    "STOPPED": "error",
+    "FAILED": "error",
+}
+"""Role by badge."""
 
 OUTCOMES: dict[str, Sign] = {
     "answered": Sign("✓", "answered", "ok"),

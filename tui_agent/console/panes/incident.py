@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.confidence import next_step
-from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, STRATEGIES
+from tui_agent.console.panes.glyphs import BADGES, LEVELS, OUTCOMES
 from tui_agent.console.panes.rows import Rows
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit_middle, justified, width_of
 from tui_agent.headline import headline
@@ -22,6 +22,7 @@ from tui_agent.terminal_text import one_line
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from tui_agent.core import events
     from tui_agent.core.projections.incidents import Attempt, Incident
     from tui_agent.core.state import RunState
 
@@ -117,6 +118,8 @@ def _fitted(parts: list[tuple[Span, ...]], width: int) -> Line:
 
 def _calm(state: RunState, width: int) -> Line:
     """How the run ended; before that what is well or was recovered, and the chance of the next step."""
+    from tui_agent.core.badge import badge_of
+
     incidents = state.metrics.incidents
     parts: list[tuple[Span, ...]] = []
     recovering = [incident for key, incident in incidents.open.items() if key not in incidents.standing]
@@ -146,9 +149,9 @@ def _calm(state: RunState, width: int) -> Line:
     cognition = state.recovery.policy.cognition
     if state.running and cognition != "off" and stuck is None and not _silent(state):
         parts.append(next_step(state))
-        strategy = str(state.recovery.cognition.strategy).upper()
-        if strategy != "CONTINUE":
-            parts.append((Span(strategy, f"{STRATEGIES.get(strategy, 'muted')} bold"),))
+        badge = badge_of(state)
+        if badge != "CONTINUE":
+            parts.append((Span(badge, f"{BADGES[badge]} bold"),))
     if state.note is not None:
         parts.append((Span(f"→ {_note_words(state)}", "note"),))
     return _fitted(parts, width)
@@ -161,10 +164,16 @@ def _stuck(state: RunState) -> Span | None:
         about_none = asked.source not in {"ask_operator", "budget"}
         if about_none and not state.metrics.incidents.asked_about:
             return Span(f"▲ {one_line(asked.question)}", "operator bold")
-    elif state.running and verdict is not None and verdict.detector == "stuck" and verdict.level.rank:
+    elif state.running and verdict is not None and verdict.level.rank and _without_failure(state, verdict):
         sign = LEVELS[str(verdict.level)]
         return Span(f"{sign.glyph} {one_line(verdict.reason)}", f"{sign.role} bold")
     return None
+
+
+def _without_failure(state: RunState, verdict: events.VerdictReached) -> bool:
+    """Nothing failed in the step that the verdict is about."""
+    last = state.recovery.last
+    return verdict.detector == "stuck" or (last is not None and not last.failed and bool(verdict.reason))
 
 
 def _silent(state: RunState) -> bool:

@@ -66,7 +66,7 @@ class TrendsPane(LinePane):
             Trend(
                 "next step" if chance else "confidence",
                 _estimates(state),
-                (lambda value: f"{value:.0%}") if chance else (lambda value: f"{value:.2f}"),
+                _outlook if chance else (lambda value: f"{value:.2f}"),
                 confidence_role,
                 highest=1.0,
             ),
@@ -94,6 +94,14 @@ class TrendsPane(LinePane):
 def _always(role: str) -> Callable[[float], str]:
     """The same role for every value."""
     return lambda _: role
+
+
+def _outlook(chance: float) -> str:
+    """The chance where it may be stated as a number, else a word."""
+    from tui_agent.core.recovery.next_step import Outlook, outlook_of
+
+    outlook = outlook_of(chance)
+    return f"{chance:.0%}" if outlook is Outlook.UNLIKELY else str(outlook)
 
 
 def _tokens(value: float) -> str:

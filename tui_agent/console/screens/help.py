@@ -129,9 +129,10 @@ PANES: dict[str, tuple[str, str]] = {
     "confidence": (
         "Confidence",
         (
-            "The chance that the next step succeeds, estimated from recorded runs (or the policy's confidence), its "
-            "trend, and the strategy. No progress (idle): steps without a success. Failing steps: those in a row in "
-            "which all failed. Unresolved (?): tools that have failed and not worked since, faults of the model."
+            "Whether the next step is likely to succeed, estimated from recorded runs (or the policy's confidence), "
+            "its trend, and where the run stands. No progress (idle): steps without a success. Failing steps: those "
+            "in a row in which all failed. Unresolved (?): tools that have failed and not worked since, faults of "
+            "the model."
         ),
     ),
     "note": (
@@ -162,10 +163,16 @@ STRIP: Rows = (
     ),
     *dict.fromkeys((rung.word, rung.happens) for rung in (*LADDER.values(), *MODEL_LADDER.values())),
 )
-STRATEGIES: Rows = (
+BADGES: Rows = (
     ("CONTINUE", "Go on as planned."),
+    ("GUIDE", "Something failed: the model is advised what to do about it."),
+    ("DOUBTFUL", "Nothing is asked yet, but runs that stood so seldom went on well."),
     ("PIVOT", "No progress, and errors repeat: the model is asked for another approach."),
+    ("BLOCKED", "A call failed too often and is not run until you allow it, or something has changed."),
+    ("ASK", "You are asked."),
+    ("WAITING", "An approval or a server's question waits for you."),
     ("DEGRADE", "Too much is unresolved: the run ends with a partial answer."),
+    ("STOP", "The run is stopped."),
     ("CONCLUDE", "Nothing is open and confidence is high: the model is asked for its answer."),
 )
 SIGNS: Rows = tuple(
@@ -204,7 +211,7 @@ def sections(focused: str = "", *, replay: bool = False) -> list[tuple[str, Rows
         ("Room for the panes", PANE_KEYS),
         ("Panes", others),
         ("The strip and its ladder", STRIP),
-        ("Strategies", STRATEGIES),
+        ("Where the run stands", BADGES),
         ("Signs", SIGNS),
         *([] if replay else keys),
     ]

@@ -1,8 +1,9 @@
 """The chance that the next iteration holds a successful call, estimated from recorded runs.
 
 What it goes by: the stall, whether the last error or call was there before, what kind of failure it was, and the
-run's record so far. The figures stand in `next_step_table`, the data and the training in `docs/next_step`. An outcome
-that is already known teaches nothing: only a success with something new in it, or an operator, raises the chance.
+run's own record, which weighs more as it grows. The figures stand in `next_step_table`, the data and the training in
+`docs/next_step`. An outcome that is already known teaches nothing: only a success with something new in it, or an
+operator, raises the chance. Where recorded runs of strong and weak models differ, no number is stated.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tui_agent.core.recovery import next_step_table as table
 from tui_agent.core.recovery.error_shape import error_shape
 from tui_agent.core.recovery.iteration import FORM_ERRORS, Status
 from tui_agent.core.recovery.signature import same_text
+from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,9 +30,15 @@ if TYPE_CHECKING:
 LONGEST_STALL = 4
 """Longer stalls count as this one: beyond it there is little difference and little data."""
 
-LOWEST_RECORD, HIGHEST_RECORD = -4, 8
-"""Half steps of the binary logarithm of successes to failures: from four failures a success to sixteen successes a
-failure."""
+PRIOR_SUCCESSES, PRIOR_FAILURES = 4, 1
+"""What a run's own record begins with: as if it had had so many steps already. Its first steps move it little."""
+
+LOWEST_RECORD, HIGHEST_RECORD = -6, 10
+"""Half steps of the binary logarithm of successes to failures, those of the beginning included: from eight failures a
+success to thirty-two successes a failure."""
+
+HIGHEST_EVIDENCE = 5
+"""Doublings of the run's own successes, from 31 on: the more there were, the less a stall says."""
 
 _SHAPES = 8
 """Errors that are looked back upon."""
@@ -57,13 +65,28 @@ class Cause(StrEnum):
     """A reply without a call, a malformed call, a tool that does not exist."""
 
 
+class Outlook(StrEnum):
+    """What can be said of the next step."""
+
+    UNKNOWN = "no estimate yet"
+    LIKELY = "likely"
+    """With any model: a number would say no more than the share of steps that succeed anyway."""
+    OPEN = "open"
+    """Strong and weak models differ."""
+    UNLIKELY = "unlikely"
+    """With any model."""
+
+
 class Cell(NamedTuple):
-    """What the estimate goes by. `record` is in half steps of a binary logarithm (see `LOWEST_RECORD`)."""
+    """What the estimate goes by. `record` is in half steps of a binary logarithm (see `LOWEST_RECORD`), `evidence` in
+    doublings of the run's successes.
+    """
 
     stall: int
     repeated: bool
     cause: Cause
     record: int
+    evidence: int = 0
 
     @property
     def chance(self) -> float:
@@ -74,6 +97,7 @@ class Cell(NamedTuple):
             + table.REPEATED * self.repeated
             + table.CAUSE[self.cause.value]
             + table.RECORD * self.record
+            + table.EVIDENCE * self.evidence * (self.stall > 0)
         )
         return 1.0 / (1.0 + math.exp(-logit))
 
@@ -83,6 +107,13 @@ class Cell(NamedTuple):
         counts = table.STEPS.get(f"{self.stall} {int(self.repeated)} {self.cause.value}", ())
         place = self.record - LOWEST_RECORD
         return sum(counts[max(0, place - 1) : place + 2])
+
+
+def outlook_of(chance: float) -> Outlook:
+    """What a chance comes to: where it held for every group of recorded sets it is likely or unlikely, else open."""
+    if chance < table.HOLDS_BELOW:
+        return Outlook.UNLIKELY
+    return Outlook.LIKELY if chance >= table.HOLDS_FROM else Outlook.OPEN
 
 
 class Known(NamedTuple):
@@ -123,9 +154,10 @@ class NextStep:
     @property
     def cell(self) -> Cell:
         """What the estimate goes by."""
-        odds = math.log2((self.successes + 1) / (self.failures + 1))
+        odds = math.log2((self.successes + PRIOR_SUCCESSES) / (self.failures + PRIOR_FAILURES))
         record = min(max(math.floor(2 * odds), LOWEST_RECORD), HIGHEST_RECORD)
-        return Cell(min(self.stall, LONGEST_STALL), self.repeated, self.cause, record)
+        evidence = min((self.successes + 1).bit_length() - 1, HIGHEST_EVIDENCE)
+        return Cell(min(self.stall, LONGEST_STALL), self.repeated, self.cause, record, evidence)
 
     @property
     def samples(self) -> int:
@@ -133,21 +165,32 @@ class NextStep:
         return 0 if self.chance is None else self.cell.steps
 
     @property
+    def stated(self) -> float | None:
+        """The chance where it holds for strong and weak models alike; None where recorded runs differ too much."""
+        return self.chance if self.outlook in {Outlook.LIKELY, Outlook.UNLIKELY} else None
+
+    @property
+    def outlook(self) -> Outlook:
+        """The estimate in one word."""
+        return Outlook.UNKNOWN if self.chance is None else outlook_of(self.chance)
+
+    @property
     def words(self) -> str:
-        """The estimate in a sentence, with what it rests on; empty before there is one."""
-        if self.chance is None:
-            return ""
-        if self.chance < 0.05:
-            share = "fewer than 1 in 20 next steps succeed"
-        elif self.chance > 0.95:
-            share = "more than 19 in 20 next steps succeed"
-        else:
-            share = f"about {max(1, round(self.chance * 10))} in 10 next steps succeed"
-        samples = self.samples
-        if samples == 0:
-            return f"{share} (a guess: no recorded step was like this one)"
-        only = "only " if samples < _FEW else ""
-        return f"{share} (estimated from {only}{samples:,} recorded step{'s' if samples > 1 else ''} like this one)"
+        """What the outlook rests on, in a sentence; empty before there is one."""
+        match self.outlook:
+            case Outlook.UNKNOWN:
+                return ""
+            case Outlook.LIKELY:
+                return "runs that stood so went on well, with strong models and with weak ones"
+            case Outlook.OPEN:
+                return (
+                    "from here strong models went on well and weak ones badly: no number would hold for both"
+                )
+            case _:
+                samples = self.samples
+                only = "only " if samples < _FEW else ""
+                share = f"about {max(1, round((self.chance or 0.0) * 100))} in 100 next steps succeed"
+                return f"{share} (estimated from {only}{counted(samples, 'recorded step')} like this one)"
 
     # --- folding ---------------------------------------------------------------------------------------------
 

@@ -91,7 +91,7 @@ class RecoveryPolicy(BaseModel):
     """Strategies: shown only, by FunnelCanary's walk of confidence, or by the chance that the next step succeeds."""
     pivot_errors: Count = 3
     """Newest errors of which one must have been seen before, in its shape, for PIVOT under `chance`."""
-    pivot_chance: Share = 0.5
+    pivot_chance: Share = 0.2
     """PIVOT under `chance` only where the next step is less likely to succeed than this."""
     confidence_start: Share = 0.3
     """Confidence at the start of a run."""

@@ -1,0 +1,80 @@
+"""The badge: where a run stands, in one word, by the strongest thing that is said of it.
+
+It is shown beside the outlook for the next step and in the strip. A question, a block or a poor outlook is never called
+CONTINUE; cognition's own strategy counts only where nothing stronger is said.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from tui_agent.core.events import Level, Outcome
+
+if TYPE_CHECKING:
+    from tui_agent.core.recovery.engine import RecoveryState
+    from tui_agent.core.state import RunState
+
+
+class Badge(StrEnum):
+    """The first of these that holds, while the run goes on; the last four are how it ended."""
+
+    ASK = "ASK"
+    WAITING = "WAITING"
+    STOP = "STOP"
+    DEGRADE = "DEGRADE"
+    PIVOT = "PIVOT"
+    BLOCKED = "BLOCKED"
+    GUIDE = "GUIDE"
+    CONCLUDE = "CONCLUDE"
+    DOUBTFUL = "DOUBTFUL"
+    CONTINUE = "CONTINUE"
+    DONE = "DONE"
+    PARTIAL = "PARTIAL"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+
+
+_ENDED = {
+    Outcome.ANSWERED: Badge.DONE,
+    Outcome.PARTIAL: Badge.PARTIAL,
+    Outcome.MODEL_FAILED: Badge.FAILED,
+    Outcome.ERROR: Badge.FAILED,
+}
+
+_BY_LEVEL = {
+    Level.STOP: Badge.STOP,
+    Level.DEGRADE: Badge.DEGRADE,
+    Level.PIVOT: Badge.PIVOT,
+}
+
+
+def badge_of(state: RunState) -> Badge:
+    """The badge of a run at any moment of it."""
+    if state.run.outcome is not None:
+        return _ENDED.get(state.run.outcome, Badge.STOPPED)
+    if state.escalation is not None:
+        return Badge.ASK
+    if state.approvals or state.server_questions:
+        return Badge.WAITING
+    level = Level.CONTINUE if state.verdict is None else state.verdict.level
+    if level in _BY_LEVEL:
+        return _BY_LEVEL[level]
+    if _blocks(state.recovery):
+        return Badge.BLOCKED
+    # A question that was answered, or that nobody could be asked, is what the note goes by.
+    return Badge.GUIDE if level.rank > Level.CONTINUE.rank else _by_outlook(state.recovery)
+
+
+def _blocks(recovery: RecoveryState) -> bool:
+    """A call is blocked, and no further try is allowed."""
+    if recovery.policy.attempts != "block":
+        return False
+    return any(entry.blocked and not entry.allowed for entry in recovery.attempts.entries.values())
+
+
+def _by_outlook(recovery: RecoveryState) -> Badge:
+    cognition, policy = recovery.cognition, recovery.policy
+    if policy.cognition == "chance" and cognition.next_step.chance is not None:
+        return Badge.DOUBTFUL if cognition.next_step.chance < policy.pivot_chance else Badge.CONTINUE
+    return Badge(cognition.strategy.value)
