@@ -172,7 +172,7 @@ class Expect(Form):
     strategy: Literal["CONTINUE", "PIVOT", "DEGRADE", "CONCLUDE"] | None = None
 
     # The step's own calls
-    refused: Literal["", "denied", "blocked", "withheld", "breaker"] | None = None
+    refused: Literal["", "denied", "blocked", "withheld", "breaker", "unverified"] | None = None
     """How a call of the step was refused; "": none was."""
     refused_by: str | None = None
     """The rule of that refusal."""

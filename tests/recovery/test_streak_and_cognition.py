@@ -323,6 +323,7 @@ def test_the_strongest_verdict_wins_and_every_one_is_recorded_with_its_reason() 
         ("stuck", "continue"),
         ("breaker", "continue"),
         ("model", "continue"),
+        ("implicit", "continue"),
     ]
     assert all(one.reason and one.rule for one in verdicts if one.level is not events.Level.CONTINUE)
     assert player.state.strongest() == verdicts[4]

@@ -185,7 +185,7 @@ def _incident(replay: Replay, event: events.Event, after: RunState, key: str) ->
             )
         case events.ToolFailed() if event.failure.kind in FORM_ERRORS:
             key = REPLY_FORM
-        case events.ReplyRejected():
+        case events.ReplyRejected() if event.failure.kind is not events.FailureKind.UNVERIFIED_CLAIM:
             key = REPLY_FORM
         case events.ModelFaulted():
             key = MODEL

@@ -356,13 +356,13 @@ def _iteration_finished(state: RunState, event: events.IterationFinished) -> Cha
         "interrupted": False,
         "answer": None,
     }
-    reply, rejected = state.recovery.reply, state.recovery.rejected
+    reply = state.recovery.reply
     if reply is None:
         # The call that carried the note never came back, so the model has not read it.
         changes["note"] = state.note or state.sent_note
     elif was_cut(reply):
         changes["cut_text"] = state.cut_text + reply.text
-    elif not reply.calls and rejected is None and not event.cancelled:
+    elif not reply.calls and not state.recovery.not_taken and not event.cancelled:
         changes["text_answer"] = state.cut_text + reply.text
     else:
         changes["cut_text"] = ""

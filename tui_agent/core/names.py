@@ -62,6 +62,7 @@ class FailureKind(StrEnum):
     TOOL_EXECUTION = "tool_execution"
     MODEL_API = "model_api"
     CANCELLED = "cancelled"
+    UNVERIFIED_CLAIM = "unverified_claim"
 
     @property
     def in_words(self) -> str:
@@ -76,6 +77,7 @@ _FAILURES = {
     FailureKind.TOOL_EXECUTION: "tool failed",
     FailureKind.MODEL_API: "model fault",
     FailureKind.CANCELLED: "cancelled",
+    FailureKind.UNVERIFIED_CLAIM: "unverified claim",
 }
 
 

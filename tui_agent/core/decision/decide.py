@@ -15,6 +15,7 @@ from tui_agent.core.decision.limits import before_iteration
 from tui_agent.core.decision.model_calls import before_reply, compaction_due
 from tui_agent.core.decision.steps import Ask, Finish, Record, StartIteration, Step
 from tui_agent.core.decision.tool_calls import after_reply
+from tui_agent.core.decision.verification import to_verify
 from tui_agent.core.recovery import note
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.engine import was_cut
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from tui_agent.core.recovery.implicit import Remark
     from tui_agent.core.state import RunState
 
 
@@ -148,12 +150,23 @@ def _within_iteration(state: RunState) -> Step:
         return before_reply(state)
     if reply.calls:
         return after_reply(state, reply)
-    if state.recovery.rejected is None:
+    if not state.recovery.not_taken:
         if reply.broken is not None:
             return Record((_rejection(state, reply.broken),))
-        if not was_cut(reply) and state.recovery.rejects_text(reply.text):
-            return Record((_rejection(state),))
+        if not was_cut(reply):
+            if state.recovery.rejects_text(reply.text):
+                return Record((_rejection(state),))
+            unproved = to_verify(state, state.cut_text + reply.text)
+            if unproved is not None:
+                return Record((_sent_back(state, unproved),))
     return Record((events.IterationFinished(iteration=state.run.iteration),))
+
+
+def _sent_back(state: RunState, unproved: Remark) -> events.ReplyRejected:
+    failure = events.Failure(
+        kind=events.FailureKind.UNVERIFIED_CLAIM, message=unproved.text, iteration=state.run.iteration
+    )
+    return events.ReplyRejected(failure=failure, rule=unproved.rule)
 
 
 def _rejection(state: RunState, broken: events.CallProblem | None = None) -> events.ReplyRejected:

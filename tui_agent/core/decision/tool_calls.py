@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.core import events
 from tui_agent.core.decision.answers import INTERRUPTED
 from tui_agent.core.decision.steps import Record, RunCalls, Step
+from tui_agent.core.decision.verification import to_verify
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import ASK_OPERATOR, FINISH
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from tui_agent.core.recovery.engine import Permit
+    from tui_agent.core.recovery.implicit import Remark
     from tui_agent.core.state import RunState
 
 
@@ -149,6 +151,9 @@ def _dialogue(state: RunState, index: int, call: events.ToolCall) -> Step:
     facts = facts_of(index, call, arguments)
     started = events.ToolStarted(**facts)
     if call.name == FINISH:
+        unproved = to_verify(state, str(arguments.get("answer", "")))
+        if unproved is not None:
+            return Record((_unverified(facts, unproved),))
         done = events.ToolSucceeded(**facts, content="The run ends with this answer.")
         return Record((started, done))
     if call.name != ASK_OPERATOR:
@@ -182,6 +187,16 @@ def _dialogue(state: RunState, index: int, call: events.ToolCall) -> Step:
         return Record((_unanswered(facts, NOBODY_ANSWERED),))
     said = answer.text or "The operator gave no answer in words; go on as you think best."
     return Record((events.ToolSucceeded(**facts, content=said),))
+
+
+def _unverified(facts: dict[str, Any], unproved: Remark) -> events.ToolRefused:
+    return events.ToolRefused(
+        **facts,
+        content=unproved.text,
+        refusal="unverified",
+        reason=unproved.text,
+        rule=unproved.rule,
+    )
 
 
 def _unanswered(facts: dict[str, Any], content: str) -> events.ToolCancelled:

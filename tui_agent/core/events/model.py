@@ -65,7 +65,8 @@ class ReplyFinished(Event):
 
 
 class ReplyRejected(Event):
-    """A text-only reply that the policy does not take as an answer (`no_tool_call`)."""
+    """A text-only reply that the policy does not take as an answer (`no_tool_call`), or sends back to be verified once
+    (`unverified_claim`, which is no failure)."""
 
     type: Literal["reply_rejected"] = "reply_rejected"
     failure: Failure

@@ -76,15 +76,20 @@ class ToolRefused(ToolResult):
     """The call was not executed, for a reason that is not the tool's."""
 
     type: Literal["tool_refused"] = "tool_refused"
-    refusal: Literal["denied", "blocked", "withheld", "breaker"]
-    """denied: by the operator or `--approve`; blocked: attempts; withheld: stuck pattern; breaker: tool is open."""
+    refusal: Literal["denied", "blocked", "withheld", "breaker", "unverified"]
+    """denied: by the operator or `--approve`; blocked: attempts; withheld: stuck pattern; breaker: tool is open;
+    unverified: an answer that claims what no result shows."""
     reason: str = ""
     rule: str = ""
 
     @property
     def in_words(self) -> str:
         """What became of the call."""
-        return {"withheld": "not run again", "breaker": "switched off"}.get(self.refusal, self.refusal)
+        return {
+            "withheld": "not run again",
+            "breaker": "switched off",
+            "unverified": "sent back to be verified",
+        }.get(self.refusal, self.refusal)
 
 
 class ToolCancelled(ToolResult):

@@ -19,7 +19,8 @@ from tui_agent.core.recovery.attempts import AttemptEntry, AttemptLedger
 from tui_agent.core.recovery.changes import Changes, unexplained
 from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.recovery.form import FormErrors
-from tui_agent.core.recovery.iteration import CallResult, Iteration, close, result_of_call
+from tui_agent.core.recovery.implicit import ImplicitFailures
+from tui_agent.core.recovery.iteration import CallResult, Iteration, Status, close, result_of_call
 from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy, policy_of_run
 from tui_agent.core.recovery.polling import FailingPoll
@@ -80,6 +81,7 @@ class RecoveryState:
     breakers: ToolBreakers = field(default_factory=ToolBreakers)
     findings: StandingFindings = field(default_factory=StandingFindings)
     polls: FailingPoll = field(default_factory=FailingPoll)
+    implicit: ImplicitFailures = field(default_factory=ImplicitFailures)
     pending: tuple[CallResult, ...] = ()
     """Results of the open iteration, in the order in which they came."""
     reply: events.ReplyFinished | None = None
@@ -99,6 +101,11 @@ class RecoveryState:
         """The state after one more event; events that do not concern recovery change nothing."""
         handler = _HANDLERS.get(type(event))
         return self if handler is None else handler(self, event)
+
+    @property
+    def not_taken(self) -> bool:
+        """The open iteration's reply is not taken as an answer."""
+        return self.rejected is not None or self.implicit.asked is not None
 
     # --- what it says ----------------------------------------------------------------------------------------
 
@@ -258,6 +265,8 @@ class RecoveryState:
         if policy.breaker:
             yield self.breakers.verdict()
         yield self.faults.verdict()
+        if policy.implicit or policy.verify_claims:
+            yield self.implicit.verdict()
 
 
 def puts_question(text: str) -> bool:
@@ -283,6 +292,7 @@ def _run_started(state: RecoveryState, event: events.RunStarted) -> RecoveryStat
             confidence=policy.confidence_start, next_step=state.cognition.next_step.next_run()
         ),
         breakers=state.breakers.next_run(event.tools, event.effects),
+        implicit=state.implicit.next_run(),
     )
 
 
@@ -294,10 +304,15 @@ def _iteration_started(state: RecoveryState, _: events.IterationStarted) -> Reco
 
 
 def _result(state: RecoveryState, event: events.ToolResult) -> RecoveryState:
-    return evolve(state, pending=(*state.pending, result_of_call(event, state.policy)))
+    pending = (*state.pending, result_of_call(event, state.policy))
+    if pending[-1].status is Status.UNVERIFIED:
+        return evolve(state, pending=pending, implicit=state.implicit.sent_back())
+    return evolve(state, pending=pending)
 
 
 def _reply_rejected(state: RecoveryState, event: events.ReplyRejected) -> RecoveryState:
+    if event.failure.kind is events.FailureKind.UNVERIFIED_CLAIM:
+        return evolve(state, implicit=state.implicit.sent_back(event.failure.message))
     return evolve(state, rejected=event.failure)
 
 
@@ -356,6 +371,7 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
         form=state.form.apply(last, state.reply, cut=was_cut(state.reply)),
         stuck=state.stuck.apply(last, policy, moved if policy.trials != "off" else ()),
         breakers=state.breakers.apply(last, policy),
+        implicit=state.implicit.apply(last, policy, "" if state.reply is None else state.reply.text),
     )._judged()
 
 

@@ -196,6 +196,19 @@ def _found_by(command: str, message: str, more: tuple[tuple[str, Codes], ...]) -
     return names[-1]
 
 
+def checking_program(words: Sequence[str]) -> str:
+    """The name of the program that the words run, where it is one that checks: of the table, or one that runs such."""
+    words = _without_fronts(words, PROGRAMS)
+    for name in _names(words):
+        if name in PROGRAMS:
+            options = _ONLY_WITH.get(name)
+            return name if options is None or any(option in words for option in options) else ""
+    if not words:
+        return ""
+    launcher = _SCRIPT.sub("", script_of(words) or _base(words[0]))
+    return launcher if launcher in _LAUNCHERS else ""
+
+
 def _reporter(words: Sequence[str], code: int, output: str, codes: Mapping[str, Codes]) -> str:
     """The name of the program that the words run, where `code` says by it that something was found."""
     words = _without_fronts(words, codes)
@@ -207,7 +220,7 @@ def _reporter(words: Sequence[str], code: int, output: str, codes: Mapping[str, 
             return name if wanted and not output.startswith(_TRACEBACK) else ""
     if not words:
         return ""
-    script = _script_of(words)
+    script = script_of(words)
     if script and code == 1 and _TRIAL.search(script) and _failed_as_meant(script, output):
         return script
     launcher = _SCRIPT.sub("", script or _base(words[0]))
@@ -263,7 +276,7 @@ def _without_fronts(words: Sequence[str], codes: Mapping[str, Codes]) -> Sequenc
     return words
 
 
-def _script_of(words: Sequence[str]) -> str:
+def script_of(words: Sequence[str]) -> str:
     """The script's file name, where an interpreter or the shell itself runs one."""
     if _INTERPRETER.match(_base(words[0])):
         word = next((word for word in words[1:_MOST_WORDS] if not word.startswith("-")), "")

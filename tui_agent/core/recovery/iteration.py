@@ -40,6 +40,8 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
     WAITING = "waiting"
     """A command that waits failed as it had before: what it waits for is not there yet."""
+    UNVERIFIED = "unverified"
+    """The answer of a run, sent back to be verified: neither a success nor a failure."""
 
 
 REFUSED = frozenset({Status.WITHHELD, Status.BREAKER})

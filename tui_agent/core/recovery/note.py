@@ -290,6 +290,9 @@ def _remarks(state: RecoveryState, failures: Sequence[Failure]) -> Iterator[Para
             span = state.breakers.states[tool].span
             text = f"Tool {tool} failed too often and is not available for the next {span} steps."
             yield Paragraph(Rule.NOTE_BREAKER, text)
+    for remark in state.implicit.remarks:
+        if remark.text:
+            yield Paragraph(remark.rule, shortened(remark.text))
     if state.form.cut and state.form.changed_last_iteration:
         yield _cut()
 

@@ -142,6 +142,11 @@ class RecoveryPolicy(BaseModel):
     stuck_overflows: Count = 2
     """Overflow retries in a row without effect."""
 
+    implicit: bool = True
+    """Silent failures are remarked upon: an exit code 0 over an error, a test run without a test, and the like."""
+    verify_claims: bool = True
+    """An answer that claims of tests what no result shows is sent back once a run, to be verified."""
+
     breaker: bool = True
     """A tool that fails over different inputs is left out for a while."""
     breaker_failures: Count = 5
@@ -179,6 +184,8 @@ _OFF: dict[str, Any] = {
     "model_faults": "terminal",
     "stuck": False,
     "breaker": False,
+    "implicit": False,
+    "verify_claims": False,
     "text_only": "answer",
     "batch_once": False,
 }

@@ -73,6 +73,15 @@ class Rule(StrEnum):
     BREAKER_LAST_TOOL = "breaker.last_tool"
     BREAKER_BY_HAND = "breaker.by_hand"
 
+    # Silent failures
+    IMPLICIT_ERROR = "implicit.error"
+    IMPLICIT_EXIT_CODE = "implicit.exit_code"
+    IMPLICIT_NO_TESTS = "implicit.no_tests"
+    IMPLICIT_NO_CHANGE = "implicit.no_change"
+    IMPLICIT_CUT = "implicit.cut"
+    IMPLICIT_RETURNS = "implicit.returns"
+    IMPLICIT_CLAIM = "implicit.claim"
+
     # Failed model calls
     MODEL_RETRY = "model.retry"
     MODEL_FALLBACK = "model.fallback"

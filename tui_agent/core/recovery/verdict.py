@@ -25,8 +25,9 @@ FORM = "form"
 STUCK = "stuck"
 BREAKER = "breaker"
 MODEL = "model"
+IMPLICIT = "implicit"
 
-DETECTORS = (TRIALS, ATTEMPTS, FORM, RING, STREAK, COGNITION, STUCK, BREAKER, MODEL)
+DETECTORS = (TRIALS, ATTEMPTS, FORM, RING, STREAK, COGNITION, STUCK, BREAKER, MODEL, IMPLICIT)
 """The detectors in the order in which ties are settled: the one that knows most about the cause first."""
 
 NOTHING = VerdictRecord(level=Level.CONTINUE, detector="")

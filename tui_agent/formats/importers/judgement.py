@@ -78,7 +78,7 @@ def _is_judgement(event: events.Event) -> bool:
             return True
         case events.Notice(origin="judgement"):
             return True
-        case events.ReplyRejected(rule=Rule.REPLY_REJECTED):
+        case events.ReplyRejected(rule=Rule.REPLY_REJECTED | Rule.IMPLICIT_CLAIM):
             return True
     return False
 
@@ -168,7 +168,7 @@ class _Judge:
                     self.remark(_WITHHELD[event.refusal].format(event.tool))
 
     def _iteration(self, event: events.IterationFinished, following: events.Event | None) -> None:
-        if self.state.recovery.rejected is None and not event.cancelled:
+        if not self.state.recovery.not_taken and not event.cancelled:
             step = decide(self.state)
             for made in step.events if isinstance(step, Record) else ():
                 if isinstance(made, events.ReplyRejected):

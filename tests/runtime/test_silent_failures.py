@@ -1,0 +1,120 @@
+"""Silent failures through the production loop with real tools: what the commands really print, what the model reads."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runtime.session_harness import LiveSession, replayed, start_session
+from tui_agent.core import events
+from tui_agent.core.recovery.rules import Rule
+
+PYTHON = f"{sys.executable} -B"
+"""Without compiled files: one that is a second old hides an edit of the same length."""
+
+FILES = {
+    "tax.py": "def tax(price):\n    return price * 0.2\n",
+    "test_tax.py": "import unittest\n\nfrom tax import tax\n\n\nclass TestTax(unittest.TestCase):\n"
+    "    def test_tax(self):\n        self.assertEqual(tax(10), 3)\n",
+    "nightly.py": "import traceback\n\ntry:\n    {}['price']\nexcept KeyError:\n    traceback.print_exc()\n",
+}
+
+
+def bash(command: str, text: str = "") -> dict[str, Any]:
+    return {"text": text, "calls": [{"tool": "bash", "args": {"command": command}}]}
+
+
+def finish(answer: str) -> dict[str, Any]:
+    return {"calls": [{"tool": "finish", "args": {"answer": answer}}]}
+
+
+EDIT = {"calls": [{"tool": "edit_file", "args": {"path": "tax.py", "old": "0.2", "new": "0.3"}}]}
+
+
+async def played(folder: Path, *turns: dict[str, Any] | str, **settings: Any) -> LiveSession:
+    live = await start_session(folder, turns, files=FILES, sandbox="off", **settings)
+    await live.run()
+    await live.close()
+    assert replayed(live.session) == live.state
+    return live
+
+
+def rules(live: LiveSession) -> list[str]:
+    """Rules of the verdicts of this detector, in order."""
+    reached = live.of(events.VerdictReached)
+    return [one.rule for verdict in reached for one in verdict.verdicts if one.detector == "implicit"]
+
+
+@pytest.mark.parametrize(
+    ("command", "rule", "words"),
+    [
+        (f"{PYTHON} nightly.py", Rule.IMPLICIT_ERROR, "KeyError: 'price'"),
+        (f"{PYTHON} -m unittest 2>&1 | tail -4", Rule.IMPLICIT_EXIT_CODE, "set -o pipefail"),
+        (f"{PYTHON} -m unittest || true", Rule.IMPLICIT_EXIT_CODE, "FAILED (failures=1)"),
+        (f"{PYTHON} -m unittest 2>&1; echo done", Rule.IMPLICIT_EXIT_CODE, "`; echo`"),
+        (f"{PYTHON} -m pytest -q -p no:cacheprovider test_tax.py -v | head -2", Rule.IMPLICIT_CUT, "cut off"),
+        ("find . -size +1m | sort", Rule.IMPLICIT_EXIT_CODE, "find:"),
+    ],
+)
+async def test_what_a_command_hides_is_said_once_in_the_next_request(
+    tmp_path: Path, command: str, rule: Rule, words: str
+) -> None:
+    live = await played(tmp_path, bash(command), bash(command), finish("I looked."))
+    assert [one.exit_code for one in live.of(events.ToolSucceeded)][:2] == [0, 0]
+    assert rules(live) == [rule]
+    assert words in live.sent(1)[-1]["content"]
+    assert "recovery_note" not in str(live.sent(2)[-1]["content"])
+
+
+async def test_tests_that_fail_with_an_exit_code_of_their_own_are_no_silent_failure(tmp_path: Path) -> None:
+    live = await played(tmp_path, bash(f"{PYTHON} -m unittest"), EDIT, bash(f"{PYTHON} -m unittest"), "Done.")
+    assert rules(live) == []
+
+
+async def test_a_test_run_without_a_test(tmp_path: Path) -> None:
+    empty = f"{PYTHON} -c 'import unittest; unittest.main(argv=[\"x\"], exit=False)' 2>&1"
+    live = await played(tmp_path, bash(f"{empty}; true"), finish("I looked."))
+    assert "Ran 0 tests" in live.of(events.ToolSucceeded)[0].content
+    assert rules(live) == [Rule.IMPLICIT_NO_TESTS]
+
+
+@pytest.mark.parametrize("present", [True, False], ids=["with an operator", "alone"])
+@pytest.mark.parametrize(
+    "claim", [finish("Fixed; all tests pass."), "Fixed; all tests pass."], ids=["finish", "text"]
+)
+async def test_an_answer_that_claims_what_no_result_shows_is_asked_about_once(
+    tmp_path: Path, claim: dict[str, Any] | str, present: bool
+) -> None:
+    live = await played(tmp_path, bash(f"{PYTHON} -m unittest"), EDIT, claim, claim)
+    assert rules(live) == [Rule.IMPLICIT_CLAIM]
+    asked = live.sent(3)[-1]["content"]
+    assert "all tests pass" in asked
+    assert "none followed the change of tax.py" in asked
+    finished = live.of(events.RunFinished)[0]
+    assert (finished.outcome, finished.answer) == ("answered", "Fixed; all tests pass.")
+    recovery = live.state.recovery
+    assert (recovery.streak.count, recovery.form.count, recovery.ring.filled) == (0, 0, 0)
+    assert live.state.metrics.incidents.failures == live.state.metrics.incidents.recoveries
+
+
+async def test_an_answer_whose_tests_ran_after_the_last_edit_is_taken(tmp_path: Path) -> None:
+    run = bash(f"{PYTHON} -m unittest")
+    run["calls"].append(finish("Fixed; all tests pass.")["calls"][0])
+    live = await played(tmp_path, bash(f"{PYTHON} -m unittest"), EDIT, run)
+    assert rules(live) == []
+    assert live.of(events.RunFinished)[0].outcome == "answered"
+
+
+@pytest.mark.parametrize("settings", [{"policy": "forge"}, {"recovery": {"verify_claims": False}}])
+async def test_what_the_policy_leaves_out_is_not_asked(tmp_path: Path, settings: dict[str, Any]) -> None:
+    live = await played(tmp_path, EDIT, finish("All tests pass."), **settings)
+    assert rules(live) == []
+    assert live.of(events.RunFinished)[0].answer == "All tests pass."
+
+
+async def test_the_last_step_is_not_spent_on_a_question(tmp_path: Path) -> None:
+    live = await played(tmp_path, EDIT, finish("All tests pass."), max_iterations=2)
+    assert live.of(events.RunFinished)[0].outcome == "answered"

@@ -1,0 +1,76 @@
+"""What an answer claims of tests: that they pass. Pure, and bounded in time for any text.
+
+Only a plain statement counts. Who says in the same answer that something fails, was not run or is only expected has
+claimed nothing that could be doubted.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LONGEST = 8_000
+"""Characters of an answer that are looked at, from its end and its beginning together."""
+_LONGEST_QUOTE = 160
+
+_CLAIM = re.compile(
+    r"""
+      \b(?:all|the|both|every|existing|unit|new|full|whole|relevant|entire|my|our|related|updated|added|its|\d+)\b
+          [^.;:!?\n]{0,60}?\b(?:tests?|test\ suites?|test\ cases?|specs?)\b[^.;:!?\n]{0,60}?
+          \b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|green|successful(?:ly)?)\b
+    | \b(?:tests?|specs?|test\ suite)\s+(?:(?:now|all|still|are|have|is)\s+){0,4}
+          (?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|green)\b
+    | \b[1-9]\d*\s+(?:tests?\s+)?pass(?:ed|ing)\b | \b\d+/\d+\s+(?:tests?\s+)?pass(?:ed|ing)?\b
+    | \b(?:ran|run|executed|running)\s[^.;:!?\n]{0,60}?\b(?:tests?|test\ suite)\b[^.;:!?\n]{0,60}?
+          \b(?:successfully|cleanly|(?:all|they|it|and)\ pass(?:es|ed)?)\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_DOUBT = re.compile(
+    r"""
+      \b(?:should|would|could|will|may|might|must|expected?|expects?|hopefully|likely|probably|presumably|assum\w+|if|once|
+          until|before|when|unless|seems?|make\ sure|let(?:'s|\ me|\ us)|which|whether|i'll|now\ i|next|
+          to\ (?:ensure|verify|check|confirm|see|make))\b
+    | \b(?:not|n't|cannot|never|nor|without\ running|no\ way|unable|un(?:verified|tested|run))\b | n't\b
+    | \b(?:except|apart\ from|aside\ from|other\ than|but|however|although|unrelated|pre-?existing|flaky|skipped?|
+          already\ fail\w*|fail(?:s|ed|ing|ures?)?|errors?|broken)\b
+    | \?
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What makes a sentence no plain statement."""
+_HONEST = re.compile(
+    r"""
+      \b(?:not|n't|cannot|never|unable\ to|could\s+not|couldn't|didn't|did\s+not|have\s+not|haven't|without)\s+
+          (?:\w+\s+){0,3}?(?:run|ran|running|execute[d]?|test(?:ed)?|verif(?:y|ied))\b
+    | \b(?:still|tests?|one|two|three|four|five|\d+)\s+(?:\w+\s+){0,3}?(?:fail(?:s|ed|ing|ures?)?|errors?|broken)\b
+    | \b(?:fail(?:s|ed|ing|ures?))\s+(?:\w+\s+){0,4}?(?:remain|unrelated|pre-?existing|before|already)\b
+    | \b(?:unrelated|pre-?existing|known|expected)\s+(?:\w+\s+){0,2}?(?:fail\w*|errors?)\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What makes an answer one that hides nothing."""
+_ONE_TEST = re.compile(
+    r"\b(?:this|that|the|a|new|my|`[^`]{1,80}`)\s+(?:[\w`.-]+\s+){0,2}test\s+(?!suite|run|file|cases)",
+    re.IGNORECASE,
+)
+"""A claim about one test says nothing of the run that it was a part of."""
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_NO_FAILURES = re.compile(
+    r"\b(?:no|0|zero|without(?:\ any)?)\s+(?:\w+\s+){0,2}?(?:fail\w*|errors?|regressions?)\b", re.IGNORECASE
+)
+
+
+def claims_tests_pass(answer: str) -> str:
+    """The sentence of an answer that says that tests pass; "" where it says no such thing, or says it with a doubt."""
+    if len(answer) > _LONGEST:
+        half = _LONGEST // 2
+        answer = f"{answer[:half]}\n{answer[-half:]}"
+    text = _NO_FAILURES.sub("cleanly", _FENCE.sub("", answer))
+    if _HONEST.search(text):
+        return ""
+    for sentence in _SENTENCE.split(text):
+        if _CLAIM.search(sentence) and not (_DOUBT.search(sentence) or _ONE_TEST.search(sentence)):
+            words = " ".join(sentence.split()).strip(" -*#>")
+            return words if len(words) <= _LONGEST_QUOTE else f"{words[: _LONGEST_QUOTE - 1].rstrip()}…"
+    return ""

@@ -1,0 +1,189 @@
+"""What the output of a program says of tests and errors, whatever its exit code: counts of tests, and an error's line.
+
+Pure, and bounded in time for any text: the beginning and the end are looked at, line by line. Whether the text is a
+program's own or the content of a file that it printed is the caller's to know.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_HEAD, _TAIL = 4_000, 12_000
+"""Characters of an output that are looked at, at each end: summaries stand last."""
+_LONGEST_LINE = 300
+"""Characters of a line that are looked at."""
+_LONGEST_QUOTE = 160
+"""Characters of a line that is quoted."""
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class RanTests:
+    """What the summaries of test runners say, added up. `line` is the one that says most, shortened."""
+
+    passed: int
+    failed: int
+    line: str
+
+    @property
+    def none_ran(self) -> bool:
+        """It ended, and ran no test."""
+        return not self.passed and not self.failed
+
+    def with_more(self, other: RanTests) -> RanTests:
+        """Both together."""
+        line = other.line if other.failed or not self.failed else self.line
+        return RanTests(self.passed + other.passed, self.failed + other.failed, line)
+
+
+def quoted(line: str) -> str:
+    """A line of an output, as short as a remark can hold it."""
+    line = " ".join(line.strip(" =\t\r").split())
+    return line if len(line) <= _LONGEST_QUOTE else f"{line[: _LONGEST_QUOTE - 1].rstrip()}…"
+
+
+def _lines(output: str) -> list[str]:
+    if len(output) > _HEAD + _TAIL:
+        output = f"{output[:_HEAD]}\n{output[-_TAIL:]}"
+    if "\x1b[" in output:
+        output = _COLOUR.sub("", output)
+    return [line[:_LONGEST_LINE].rstrip() for line in output.split("\n")]
+
+
+# --- tests ---------------------------------------------------------------------------------------------------
+
+_SUMMARY = re.compile(
+    r"""(?x:
+      =*\ *(?:\d+\ \w+,\ )*\d+\ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed)\b.*
+          \ in\ [\d.:]+\ ?s(?:econds)?\b.*                                         # pytest
+    | =*\ *tests\ finished:\ .*\bpassed\b.*                                       # sympy
+    | test\ result:\ \w+\.\ \d+\ passed;\ \d+\ failed;.*                          # cargo
+    | \s*Tests:?\s+\d+\ (?:failed|passed|skipped|todo|total)\b.*                  # jest, vitest
+    | \s*\d+\ (?:passing|failing|passed|failed|pass|fail)(?:\ \([\d.]+\ ?\w+\))?  # mocha, playwright, bun
+    | (?:ok|FAILED)\ \|\ \d+\ passed\b.*\|\ \d+\ failed\b.*                       # deno
+    | \d+\ (?:examples?|runs|tests),\ (?:\d+\ assertions,\ )?\d+\ failures?\b.*   # rspec, minitest, exunit
+    | (?:\[\w+\]\ )?Tests\ run:\ *\d+,\ Failures:\ \d+.*                          # surefire, junit
+    | Tests:\ \d+,\ Assertions:\ \d+.*                                            # phpunit
+    | OK\ \(\d+\ tests?,\ \d+\ assertions?\)                                      # phpunit
+    | (?:Passed|Failed)!\ +-\ Failed:\ +\d+,\ Passed:\ +\d+.*                     # dotnet
+    | \d+%\ tests\ passed,\ \d+\ tests\ failed\ out\ of\ \d+                      # ctest
+    )"""
+)
+_COUNT = re.compile(
+    r"(?P<n>\d{1,7}) (?P<what>passed|passing|pass|failed|failing|fail|failures?|errors?|exceptions|xfailed|xpassed"
+    r"|examples?|runs|tests?|total)\b"
+    r"|\b(?P<named>Tests run|Tests(?=: \d+,)|Failures|Failed|Errors|Passed): *(?P<m>\d{1,7})"
+)
+_PASSED = frozenset({"passed", "passing", "pass", "xfailed", "xpassed"})
+_FAILED = frozenset({"failed", "failing", "fail", "failure", "failures", "error", "errors", "exceptions"})
+_NONE_RAN = re.compile(
+    r"=* ?(?:no tests ran\b.*|no tests? (?:were )?(?:found|executed|to run|collected)\b.*"
+    r"|no tests were found!*|no test (?:files?|suites?) found.*)",
+    re.IGNORECASE,
+)
+_RAN = re.compile(r"Ran (\d{1,7}) tests? in [\d.]+s")
+_UNITTEST_END = re.compile(r"(OK|FAILED)(?: \((.{0,120})\))?")
+_FAILED_OF = re.compile(r"(?<!expected )\b(?:failures|errors|unexpected successes)=(\d{1,7})")
+_SKIPPED_OF = re.compile(r"\bskipped=(\d{1,7})")
+_GO = re.compile(
+    r"(?:(ok|FAIL)\s+\S+\s+(?:[\d.]+s|\(cached\)|\[[a-z ]+ failed\]).*|(--- FAIL: ).*|\?\s+\S+\s+\[no test files\])"
+)
+_TAP = re.compile(r"(?:#|ℹ) (pass|fail) (\d{1,7})")
+
+
+def ran_tests(output: str) -> RanTests | None:
+    """The summaries of test runners in an output, added up; None where there is none."""
+    found: RanTests | None = None
+    ran: int | None = None
+    tap: dict[str, int] = {}
+    for line in _lines(output):
+        counts: RanTests | None = None
+        if match := _RAN.fullmatch(line):
+            ran = int(match[1])
+        elif ran is not None and (match := _UNITTEST_END.fullmatch(line)):
+            details = match[2] or ""
+            failed = max(sum(map(int, _FAILED_OF.findall(details))), int(match[1] == "FAILED"))
+            left_out = sum(map(int, _SKIPPED_OF.findall(details)))
+            words = f"Ran {ran} tests: {line}" if ran != 1 else f"Ran 1 test: {line}"
+            counts, ran = RanTests(max(0, ran - failed - left_out), failed, words), None
+        elif match := _TAP.fullmatch(line):
+            tap[match[1]] = int(match[2])
+        elif match := _GO.fullmatch(line):
+            bad = match[1] == "FAIL" or bool(match[2])
+            passed = match[1] == "ok" and "no tests to run" not in line
+            counts = RanTests(int(passed), int(bad), quoted(line))
+        elif _NONE_RAN.fullmatch(line):
+            counts = RanTests(0, 0, quoted(line))
+        elif _SUMMARY.fullmatch(line):
+            counts = _counted(line)
+        if counts is not None:
+            found = counts if found is None else found.with_more(counts)
+    if found is None and ran is not None:
+        return RanTests(ran, 0, f"Ran {ran} tests")
+    if found is None and tap.keys() == {"pass", "fail"}:
+        return RanTests(tap["pass"], tap["fail"], f"{tap['pass']} passed, {tap['fail']} failed")
+    return found
+
+
+def _counted(line: str) -> RanTests:
+    passed = failed = total = 0
+    for match in _COUNT.finditer(line):
+        what = (match["what"] or match["named"]).lower()
+        number = int(match["n"] or match["m"])
+        if what in _PASSED:
+            passed += number
+        elif what in _FAILED:
+            failed += number
+        else:
+            total = max(total, number)
+    if "% tests passed" in line:
+        total = int(re.findall(r"\d{1,7}", line)[-1])
+    return RanTests(passed or max(0, total - failed), failed, quoted(line))
+
+
+# --- errors --------------------------------------------------------------------------------------------------
+
+_TRACEBACK = "Traceback (most recent call last):"
+_RAISED = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Fault)\b(?:: .*)?")
+_PANIC = re.compile(
+    r"thread '.*' panicked at .*|panic: .*|Exception in thread \".*|fatal error: .*|Segmentation fault.*"
+    r"|Uncaught \w*Error: .*|UnhandledPromiseRejection.*"
+)
+_BUILD = re.compile(
+    r"(?:\[ERROR\] )?BUILD FAIL(?:ED|URE)\b.*|make(?:\[\d+\])?: \*\*\* .*|FAILED: .*|ERROR: .*failed.*"
+    r"|npm (?:ERR!|error) .*|error: could not compile .*|Found \d+ errors? in \d+ files?.*|error\[?\w*\]?: .*"
+)
+
+
+def error_in(output: str) -> str:
+    """The line that says what went wrong, of a traceback, panic or failed build in an output; "" where there is none.
+
+    The last one counts: what comes after an error is often its consequence.
+    """
+    found, in_traceback = "", False
+    for line in _lines(output):
+        if line.endswith(_TRACEBACK):
+            in_traceback = True
+        elif in_traceback and line and not line.startswith((" ", "\t")):
+            in_traceback = False
+            found = line
+        elif _PANIC.fullmatch(line) or _BUILD.fullmatch(line):
+            found = line
+    return quoted(found)
+
+
+_SAID_BY_TESTS = re.compile(
+    r"E {3}\s*(?P<why>\S.*)|FAILED (?P<test>\S+.*)|(?P<place>[^\s:(][^:(]{0,200}:\d+(?::\d+)?: (?:fatal )?error\b.*)"
+)
+
+
+def failing_line(output: str) -> str:
+    """The line by which a failure can be known again when it comes back; "" where none says so much."""
+    why = test = ""
+    for line in _lines(output):
+        match = _SAID_BY_TESTS.fullmatch(line)
+        if match is not None:
+            why, test = match["why"] or match["place"] or why, match["test"] or test
+    return quoted(test or why) or error_in(output)
