@@ -80,9 +80,12 @@ class Counted:
     """Last replies that claim that tests pass."""
     answers_asked: int = 0
     """Of these, the ones that would be sent back."""
+    answers_shown: int = 0
+    """Of these, the ones that a test run shows which followed the last edit."""
     replies: int = 0
     """Replies before the last that claim so, as though each were an answer."""
     replies_asked: int = 0
+    replies_shown: int = 0
 
 
 def counted(recordings: Recordings) -> Counted:
@@ -105,13 +108,17 @@ def _count(total: Counted, file: Path, run: Imported) -> None:
     state, notes = RunState(), 0
     for at, event in enumerate(judged):
         if isinstance(event, events.ReplyFinished) and claims_tests_pass(event.text):
-            asked = state.recovery.implicit.unproved(event.text) is not None
+            implicit = state.recovery.implicit
+            asked, evidence = implicit.unproved(event.text) is not None, implicit.evidence
+            shown = bool(evidence.label) and not (evidence.failed or evidence.changed or evidence.other)
             if at == last:
                 total.answers += 1
                 total.answers_asked += asked
+                total.answers_shown += shown
             else:
                 total.replies += 1
                 total.replies_asked += asked
+                total.replies_shown += shown
         state = apply(state, event)
         if not isinstance(event, events.IterationFinished):
             continue
@@ -156,11 +163,17 @@ def _conclusion(sets: Sequence[Counted], judged: dict[tuple[str, int, str, int],
         share = f"{right} ({right / len(verdicts):.0%})" if verdicts else "·"
         seen = str(verdicts.count("seen")) if verdicts else "·"
         rows.append((name, f"{len(firings):,}", str(len(verdicts)), share, seen, kept))
-    answers, asked = sum(one.answers for one in sets), sum(one.answers_asked for one in sets)
-    replies, doubted = sum(one.replies for one in sets), sum(one.replies_asked for one in sets)
+    answers, asked, shown = (
+        sum(getattr(one, name) for one in sets) for name in ("answers", "answers_asked", "answers_shown")
+    )
+    replies, doubted, proved = (
+        sum(getattr(one, name) for one in sets) for name in ("replies", "replies_asked", "replies_shown")
+    )
     claims = (
-        f"`implicit.claim` was counted on last replies as well: {answers} of them claim that tests pass, {asked} would "
-        f"be sent back. Of {replies} replies before the last that claim so, each taken as an answer, {doubted} would be.\n"
+        f"`implicit.claim` was counted on last replies as well: {answers} of them claim that tests pass. {asked} would "
+        f"be sent back; a test run after the last edit shows {shown}, and of the others nobody can tell by the "
+        f"recording.\nOf {replies} replies before the last that claim so, each taken as an answer, {doubted} would be sent "
+        f"back, and {proved} are shown.\n\n"
         "A rule that never fired is kept because it cost nothing here; its case shows what it is for."
     )
     return f"## All sets\n\n{markdown_table(head, rows, 1)}\n{claims}\n"
@@ -176,7 +189,8 @@ def _section(total: Counted, judged: dict[tuple[str, int, str, int], str]) -> st
         verdicts = _verdicts(firings, judged)
         cells = [str(sum(one.solved is grade for one in firings)) for grade in shown]
         right = str(len(verdicts) - verdicts.count("wrong"))
-        rows.append((f"`{rule}`", *cells, str(len(verdicts)), right))
+        if firings:
+            rows.append((f"`{rule}`", *cells, str(len(verdicts)), right))
     notes = "; ".join(
         f"{total.runs[grade]:,} {grades[grade]}: {statistics.mean(total.per_run[grade]):.3f} remarks a run, "
         f"at most {max(total.per_run[grade])}"

@@ -38,10 +38,10 @@ _WRITES = re.compile(
 )
 _BODY = re.compile(r"(<<-?\s*(['\"]?)(\w+)\2[^\n]*)\n.*?^\t*\3$", re.DOTALL | re.MULTILINE)
 _MOST_FILES = 20
-_EDITS = frozenset({"sed", "perl", "patch", "ed", "ex"})
-_GIT_WRITES = frozenset(
-    {"apply", "checkout", "restore", "reset", "stash", "revert", "merge", "rebase", "pull", "am"}
+_IN_PLACE = re.compile(
+    r"\b(?:sed|perl)\s+(?:-\S{1,40}\s+){0,4}-\w{0,9}i|\bsed\b[^|;&\n]{0,200}--in-place|\bpatch\s+-|\bgit\s+apply\b"
 )
+"""What changes the lines of a file that is there already."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,10 @@ class _Reader:
         self.found: dict[str, object] = {}
         self.programs: list[str] = []
         self.prints_files = False
-        self.edits = False
         self.runs_other = False
-        names = (match[1] or match[2] or match[3] for match in _WRITES.finditer(_without_bodies(command)))
+        bare = _without_bodies(command)
+        self.edits = bool(_IN_PLACE.search(bare))
+        names = (match[1] or match[2] or match[3] for match in _WRITES.finditer(bare))
         self.writes = tuple(dict.fromkeys(name for name in names if not name.startswith("/dev/")))[
             :_MOST_FILES
         ]
@@ -178,25 +179,15 @@ class _Reader:
                 self.found = {"script": script, "label": _label(words)}
             self.runs_other = True
         elif name in _PRINTS_FILES:
-            self.prints_files |= first and not command.redirected and not _in_place(name, words)
-            self.edits |= _in_place(name, words)
+            self.prints_files |= first and not command.redirected and not self.edits
         elif not is_loud(command):
             self.runs_other = True
             self.found.setdefault("label", _label(words))
-            self.edits |= name in _EDITS
-        elif name in {"mv", "cp"}:
-            self.edits = True
 
 
 def _without_bodies(command: str) -> str:
     """The command line without its here-documents, which hold any text."""
     return _BODY.sub(r"\1", command) if "<<" in command else command
-
-
-def _in_place(name: str, words: Sequence[str]) -> bool:
-    if name in _EDITS:
-        return any(re.match(r"-\w*i|--in-place", word) for word in words[1:])
-    return name == "git" and any(word in _GIT_WRITES for word in words[1:4])
 
 
 def _never_fails(pipeline: Pipeline) -> bool:
