@@ -172,8 +172,8 @@ def _conclusion(sets: Sequence[Counted], judged: dict[tuple[str, int, str, int],
     claims = (
         f"`implicit.claim` was counted on last replies as well: {answers} of them claim that tests pass. {asked} would "
         f"be sent back; a test run after the last edit shows {shown}, and of the others nobody can tell by the "
-        f"recording.\nOf {replies} replies before the last that claim so, each taken as an answer, {doubted} would be sent "
-        f"back, and {proved} are shown.\n\n"
+        f"recording.\nOf {replies} replies before the last that claim so, each taken as an answer, {doubted} would be "
+        f"sent back, and {proved} are shown.\n\n"
         "A rule that never fired is kept because it cost nothing here; its case shows what it is for."
     )
     return f"## All sets\n\n{markdown_table(head, rows, 1)}\n{claims}\n"
@@ -196,10 +196,8 @@ def _section(total: Counted, judged: dict[tuple[str, int, str, int], str]) -> st
         f"at most {max(total.per_run[grade])}"
         for grade in shown
     )
-    meant = (
-        f"{len(total.meant)} results of scripts that the model wrote itself hold an error under exit code 0."
-    )
-    return f"## {total.name}\n\n{notes}. {meant}\n\n{markdown_table(head, rows, 1)}"
+    table = markdown_table(head, rows, 1) if rows else "No rule fired.\n"
+    return f"## {total.name}\n\n{notes}.\n\n{table}"
 
 
 def listed(sets: Sequence[Counted]) -> Iterator[str]:
