@@ -106,7 +106,7 @@ class ImplicitFailures:
         if self.waiting is not None or self.asked is not None:
             state = evolve(self, waiting=None, asked=None)
         for result in iteration.results:
-            if result.status in {Status.SUCCEEDED, Status.FAILED}:
+            if result.status in {Status.SUCCEEDED, Status.FAILED, Status.WAITING}:
                 state = state._with_result(result, iteration.number, said, seen)
         fresh: dict[str, Remark] = {}
         for remark in seen if policy.implicit or self.asked is not None else ():
