@@ -70,3 +70,16 @@ async def test_a_run_that_ended_is_followed_by_a_new_one(tmp_path: Path, capsys:
     assert (code, result["answer"]) == (0, "Still not there.")
     tasks = [event.task for event in read_journal(live.session.folder).events if event.type == "run_started"]
     assert tasks == ["read it", "try again"]
+
+
+async def test_an_answer_without_any_success_says_so_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = Settings(
+        model="scripted", approve="all", output="text", workspace=tmp_path, state_dir=tmp_path / "state"
+    )
+    model = scripted_model([MISS, "It needs Python 3.8.", "It needs Python 3.8."])
+    code = await asyncio.wait_for(run_headless(settings, "What does it need?", model=model), 30)
+    said = capsys.readouterr()
+    assert (code, said.out) == (0, "It needs Python 3.8.\n")
+    assert "agent-tui: answered: Answered without a single successful tool call." in said.err

@@ -145,9 +145,9 @@ class _Text:
                     self._line(line)
 
     def result(self, result: RunResult) -> None:
-        """How it ended, unless it is answered; then the answer, unless the person has just read it."""
+        """How it ended, where there is something to say of it; then the answer, unless the person has just read it."""
         self._end_line()
-        if result.outcome is not events.Outcome.ANSWERED:
+        if result.reason or result.outcome is not events.Outcome.ANSWERED:
             self._line(f"agent-tui: {result.outcome.in_words}: {one_line(result.reason)}{self._rule}")
         read_already = self._outlet.is_terminal and self._errors.isatty() and result.answer == self._streamed
         if not read_already:

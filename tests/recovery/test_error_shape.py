@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.core.recovery.error_shape import error_shape
+from tui_agent.core.recovery.signature import normalise
 
 TRACEBACK = (
     "exit code 1\nTraceback (most recent call last):\n"
@@ -101,3 +102,11 @@ def test_the_shape_of_hostile_text_takes_milliseconds(message: str) -> None:
     started = time.process_time()
     assert len(error_shape(message)) <= 200
     assert time.process_time() - started < 0.25
+
+
+def test_a_syntax_error_has_one_shape_and_one_signature_whatever_command_the_shell_quotes() -> None:
+    message = "exit code 2\nbash: -c: line 1: syntax error near unexpected token `('\nbash: -c: line 1: `{command}'\n"
+    texts = [message.format(command=command) for command in ("echo (a)", "awk '{print $1}' f | sort (x)")]
+    assert len({error_shape(text) for text in texts}) == 1
+    assert len({normalise(text) for text in texts}) == 1
+    assert "unexpected token" in normalise(texts[0])

@@ -206,7 +206,7 @@ class Narration:
         last = entries[-1] if entries else None
         parts = list(account(last)) if isinstance(last, OutcomeEntry) else []
         rule = f" [{one_line(event.rule)}]" if event.rule else ""
-        why = f": {one_line(event.reason)}{rule}" if event.outcome is not events.Outcome.ANSWERED else ""
+        why = f": {one_line(event.reason)}{rule}" if event.reason else ""
         self._say(f"The run ended, {event.outcome.in_words}{why}. {', '.join(parts)}.".replace("..", "."))
 
     def _tell_recovered(self, state: RunState) -> None:

@@ -131,6 +131,7 @@ class WriteFile:
 
 _OLD = {"type": "string", "minLength": 1, "description": "The text to replace, exactly."}
 _NEW = {"type": "string", "description": "What takes its place; may be empty."}
+_TEXT, _ANY, _FLAG = {"type": "string", "minLength": 1}, {"type": "string"}, {"type": "boolean"}
 _ALL = {"type": "boolean", "description": "Replace every occurrence (default false)."}
 
 
@@ -142,11 +143,10 @@ class EditFile:
     name: ClassVar[str] = "edit_file"
     effect: ClassVar[Effect] = Effect.WRITE
     description: ClassVar[str] = (
-        "Replace a piece of a file of the workspace: `old` by `new`. `old` must be exactly what the file holds, "
-        "with white space and indentation but without the line numbers that read_file shows, and must occur once, "
-        "unless `replace_all` is true. More changes of the same file go into `edits`; all of them are made, in their "
-        "order, or none. Encoding and line ends of the file are kept. It is refused when the file changed since you "
-        "read or wrote it."
+        "Replace `old` by `new` in a file of the workspace. `old` is exactly what the file holds, with its "
+        "indentation and without the line numbers that read_file shows, and occurs once, unless `replace_all` is "
+        "true. More changes of the same file go into `edits`; all of them are made, in their order, or none. It is "
+        "refused when the file changed since you read or wrote it."
     )
     parameters: ClassVar[dict[str, Any]] = schema(
         "path",
@@ -161,7 +161,7 @@ class EditFile:
             "minItems": 1,
             "maxItems": 200,
             "description": "Further replacements, made after that of `old`.",
-            "items": schema("old", "new", old=_OLD, new=_NEW, replace_all=_ALL),
+            "items": schema("old", "new", old=_TEXT, new=_ANY, replace_all=_FLAG),
         },
     )
     accepted: ClassVar[dict[str, Any]] = {

@@ -24,9 +24,8 @@ class UpdatePlan:
     name: ClassVar[str] = UPDATE_PLAN
     effect: ClassVar[Effect] = Effect.READ
     description: ClassVar[str] = (
-        "Keep a short plan of the work, which the operator sees. For tasks of several steps: write it before you "
-        "begin, and send the whole plan again whenever a step begins, is done or turns out otherwise. At most one "
-        "step is in_progress. Not for tasks of one or two steps."
+        "Keep a short plan, which the operator sees, for a task of more than two steps: send it before you begin, "
+        "and again whole whenever a step begins or is done. At most one step is in_progress."
     )
     parameters: ClassVar[dict[str, Any]] = schema(
         "plan",

@@ -59,13 +59,11 @@ class Bash:
     def description(self) -> str:
         """What the model sees."""
         return (
-            "Run a command with bash in the workspace and return its output (stdout and stderr as they "
-            "come). Each call is a new shell in the workspace's root: cd and variables do not last. There "
-            "is no input and no terminal, so use options that ask nothing. What is still running when the "
-            "command ends, in the background too, is ended. It is stopped after `timeout` seconds (default "
-            f"{self.timeout:g}). With `background` it returns at once, with an id for bash_output and bash_stop: for "
-            "servers, watchers and what takes long while you work on. Prefer the other tools for reading, searching "
-            "and editing files."
+            "Run a command with bash and return its output. Each call is a new shell in the workspace's root: cd and "
+            "variables do not last. There is no input and no terminal: use options that ask nothing. What still runs "
+            f"when the command ends is ended; it is stopped after `timeout` seconds (default {self.timeout:g}). With "
+            "`background` it returns at once, with an id for bash_output and bash_stop: for servers, watchers and "
+            "what takes long. Prefer the other tools for reading, searching and editing files."
         )
 
     @property

@@ -425,7 +425,7 @@ def _outcome(entry: entries.OutcomeEntry, width: int, context: BlockContext) -> 
             rows.append((Span(part, f"muted{back}"),))
     lines: list[Line] = [(Span("━" * width, sign.role),)]
     lines.extend((*line, Span("", back.strip())) for row in rows for line in wrap_spans(row, width))
-    if entry.reason and str(entry.outcome) != "answered":
+    if entry.reason:
         lines.extend(
             (Span(text, f"{'' if loud else 'muted'}{back}".strip()), Span("", back.strip()))
             for text in wrap(sanitize(entry.reason), width)

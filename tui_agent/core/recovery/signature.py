@@ -139,6 +139,9 @@ _HEX = re.compile(r"[0-9a-f]{7,128}|[0-9A-F]{16,128}")
 
 _DIGIT = re.compile("[0-9]")
 
+_QUOTED_COMMAND = re.compile(r"^\S{0,200}sh: (?:-c: |eval: )?line [0-9]+: `.*'$", re.MULTILINE)
+"""The line of the command itself, which a shell puts behind a syntax error: it is another one with every command."""
+
 
 def _number(match: re.Match[str]) -> str:
     return f"<{match.lastgroup}>"
@@ -159,13 +162,16 @@ def _is_word(character: str) -> bool:
 
 @lru_cache(maxsize=256)
 def normalise(text: str) -> str:
-    """`text` with placeholders for times, durations, addresses, temporary paths, process ids, uuids and hex.
+    """`text` without the command that a shell quotes behind a syntax error, and with placeholders for
+    times, durations, addresses, temporary paths, process ids, uuids and hex.
 
     Counts stay ("5 failed" is not "4 failed"). Runs of white space become one space.
     """
     if len(text) > _LONGEST_NORMALISED:
         half = _LONGEST_NORMALISED // 2
         text = f"{text[:half]} … {text[-half:]}"
+    if ": `" in text:
+        text = _QUOTED_COMMAND.sub("", text)
     text = " ".join(text.split())
     if "tmp" in text or "/var/folders/" in text or "\\Temp\\" in text:
         text = _TMP.sub("<tmp>", text)
