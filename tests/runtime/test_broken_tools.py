@@ -17,6 +17,7 @@ from tui_agent.runtime import executor, hooks, instructions
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.recorder import RecordingFailed
 from tui_agent.store.checkpoints import Checkpoints
+from tui_agent.tools.errors import ToolError
 from tui_agent.tools.registry import ToolRegistry, default_tools
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
 from tui_agent.tools.workspace import Workspace
@@ -239,3 +240,22 @@ async def test_a_journal_that_cannot_be_written_still_ends_the_run(
     finished = await live.run()
     await live.close()
     assert (finished.outcome, finished.reason) == ("error", "the disk is gone")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"type": "object", "properties": {"path": {"pattern": "("}}},
+        {"$ref": "#/nowhere"},
+        {"type": "nonsense"},
+        {"required": 5},
+    ],
+    ids=str,
+)
+async def test_a_schema_that_nobody_can_check_by_lets_the_tool_look_itself(
+    start: Callable[..., Awaitable[LiveSession]], parameters: dict[str, Any]
+) -> None:
+    tool = Raises(ToolError("the tool has looked"))
+    tool.parameters = parameters
+    tools = ToolRegistry([tool, *(t for t in [default_tools().get("finish")] if t)])
+    assert await failures(await start(call("fragile", path="a"), tools=tools)) == ["the tool has looked"]

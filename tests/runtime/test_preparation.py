@@ -85,6 +85,7 @@ async def test_whatever_breaks_before_a_run_is_said_and_nothing_is_lost(
     live = await start_session(tmp_path, [DONE])
     with monkeypatch.context() as patch:
         patch.setattr(session_module, name, breaks)
+        live.session.warm_up()  # which says nothing yet
         await live.session.submit("first")
         await settled(live)
     assert "no such luck" in errors(live)[0]

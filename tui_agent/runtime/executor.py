@@ -133,7 +133,7 @@ class Executor:
         except RecordingFailed:
             raise
         except Exception as error:
-            logger.exception("the call %s broke", call.id)
+            logger.debug("the call %s broke", call.id, exc_info=True)
             if issued.ended:
                 self._broke_behind(call.name, error)
             else:
@@ -208,7 +208,7 @@ class Executor:
                 return await asyncio.to_thread(self._approvals.judge, *call)
             return self._approvals.judge(*call)
         except Exception as error:
-            logger.exception("the call %s could not be judged", issued.call.id)
+            logger.debug("the call %s could not be judged", issued.call.id, exc_info=True)
             raise ToolError(
                 f"The permission rules could not judge this call, so it was not executed ({in_words(error)}). "
                 "Write it in a simpler way."
@@ -299,7 +299,7 @@ class Executor:
         try:
             return await self._sandbox()
         except Exception as error:
-            logger.exception("the sandbox could not be prepared")
+            logger.debug("the sandbox could not be prepared", exc_info=True)
             raise ToolError(
                 f"The sandbox could not be prepared, so nothing was executed: {in_words(error)}",
                 transient=True,
@@ -312,7 +312,7 @@ class Executor:
             path = str(issued.arguments["path"])
             return await asyncio.to_thread(instructions.for_path, self._workspace, path)
         except Exception:
-            logger.exception("instructions could not be looked for")
+            logger.debug("instructions could not be looked for", exc_info=True)
             return ()
 
     def _with_instructions(self, output: ToolOutput, found: tuple[Instructions, ...]) -> ToolOutput:
@@ -365,7 +365,7 @@ class Executor:
         except RecordingFailed:
             raise
         except Exception as fault:
-            logger.exception("the hooks of a failure broke")
+            logger.debug("the hooks of a failure broke", exc_info=True)
             self._broke_behind(failed.tool, fault)
 
     def _broke_behind(self, tool: str, error: Exception) -> None:
@@ -402,7 +402,7 @@ class Executor:
         try:
             return await asyncio.to_thread(hint_for, *call, self._workspace, self._hints)
         except Exception:
-            logger.exception("no hint could be made")
+            logger.debug("no hint could be made", exc_info=True)
             return ""
 
     async def _fail(self, issued: _Issued, error: ToolError) -> None:

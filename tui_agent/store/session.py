@@ -192,16 +192,18 @@ class Session:
 
     def _start_sandbox(self) -> asyncio.Task[Sandbox]:
         if self._sandbox is None or _failed(self._sandbox):
-            walls = walls_of(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
-            choosing = choose(
-                self.settings.sandbox.mode,
-                walls,
-                self.settings.environment.passed,
-                self.folder / TAKEN_BACK_FOLDER,
-                self._say_taken_back,
-            )
-            self._sandbox = asyncio.get_running_loop().create_task(choosing, name="sandbox")
+            self._sandbox = asyncio.get_running_loop().create_task(self._choose_sandbox(), name="sandbox")
         return self._sandbox
+
+    async def _choose_sandbox(self) -> Sandbox:
+        walls = walls_of(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
+        return await choose(
+            self.settings.sandbox.mode,
+            walls,
+            self.settings.environment.passed,
+            self.folder / TAKEN_BACK_FOLDER,
+            self._say_taken_back,
+        )
 
     def _say_taken_back(self, taken: Sequence[TakenBack]) -> None:
         if taken:
@@ -592,7 +594,7 @@ class Session:
         try:
             return await self._run_started(task, images, own_model)
         except Exception as error:
-            logger.exception("a run could not be prepared")
+            logger.debug("a run could not be prepared", exc_info=True)
             cause = str(error) if isinstance(error, SessionError) else in_words(error)
             self.unprepared = f"The run was not started: {cause}"
             text = (

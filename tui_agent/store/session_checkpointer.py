@@ -86,7 +86,7 @@ class SessionCheckpointer:
             self._report(f"{error} Rewinding will not bring files back.", "checkpoint")
             return
         except Exception as error:
-            logger.exception("a checkpoint broke")
+            logger.debug("a checkpoint broke", exc_info=True)
             said = f"The workspace could not be kept ({type(error).__name__}: {error})."
             self._report(f"{said} Rewinding will not bring files back.")
             return

@@ -5,6 +5,7 @@ runs.
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tui_agent.tools.tool import Tool
+
+logger = logging.getLogger(__name__)
 
 _LONGEST = 4_000_000
 """Characters of a call's arguments: more than any file that a model writes in one reply."""
@@ -124,9 +127,7 @@ class ToolRegistry:
         if trouble:
             message = f"Invalid call of {tool.name}: {trouble}"
             raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, arguments)
-        errors = sorted(
-            self._validator(tool).iter_errors(arguments), key=lambda error: list(map(str, error.path))
-        )
+        errors = self._errors(tool, arguments)
         if errors:
             message = f"Invalid call of {tool.name}: {broken_rules(errors, tool.parameters)}"
             raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, arguments)
@@ -138,6 +139,15 @@ class ToolRegistry:
             )
             raise InvalidCall(FailureKind.INVALID_TOOL_CALL, message, arguments)
         return ParsedCall(tool, arguments)
+
+    def _errors(self, tool: Tool, arguments: dict[str, Any]) -> list[Any]:
+        """Which rules of the tool's schema the arguments break; none where nobody can check by that schema."""
+        try:
+            found = self._validator(tool).iter_errors(arguments)
+            return sorted(found, key=lambda error: list(map(str, error.path)))
+        except Exception:
+            logger.debug("the schema of %s cannot be used", tool.name, exc_info=True)
+            return []
 
     def _validator(self, tool: Tool) -> Any:
         if tool.name not in self._validators:
