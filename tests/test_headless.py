@@ -41,6 +41,7 @@ async def resumed(
         output="json",
         workspace=folder / "workspace",
         state_dir=folder / "state",
+        on_escalation="partial",
     )
     model = scripted_model(turns)
     code = await asyncio.wait_for(run_headless(settings, "try again", model=model, resume=session), 30)
@@ -52,8 +53,9 @@ async def test_a_run_that_was_left_open_goes_on_with_its_counters_and_hears_the_
 ):
     killed = await left_open(tmp_path, MISS, MISS, HANG)
     code, result = await resumed(tmp_path, killed, capsys, MISS, MISS, HANG, MISS, "It is not there.")
-    # The third failure of one call, counted over both processes.
-    assert (code, result["outcome"], result["iterations"]) == (3, "partial", 4)
+    # The third failure of one call, counted over both processes, and the closing turn.
+    assert (code, result["outcome"], result["iterations"]) == (3, "partial", 5)
+    assert "It is not there." in result["answer"]
     assert [(each["tool"], each["count"]) for each in result["attempts"]] == [("read_file", 3)]
     recorded = read_journal(killed).events
     assert len([event for event in recorded if isinstance(event, events.RunStarted)]) == 1

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.config.errors import ConfigError
 from tui_agent.core.events import Approval, ApprovalAsked, EscalationRaised, Outcome, ServerAsked
-from tui_agent.core.names import OnEscalation
+from tui_agent.core.names import OnEscalation, unanswered
 from tui_agent.core.result import RunResult, result_of
 from tui_agent.headless_output import Outlet, presenter
 from tui_agent.models.choose import ModelByName
@@ -50,11 +50,11 @@ EXIT_CODES = {
 """Exit codes of `run`, on which scripts rely; 2 is for what is found wrong before a run starts."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class HeadlessOperator:
     """Nobody is here: calls that need an approval are denied, and `--on-escalation` answers questions."""
 
-    on_escalation: OnEscalation = "partial"
+    on_escalation: OnEscalation = "continue"
     approve_mode: Approval = Approval.ASK
 
     @property
@@ -101,12 +101,14 @@ async def run_headless(
     """
     outlet = Outlet(sys.stdout)
     shown = presenter(settings.output, outlet, sys.stderr)
-    operator = HeadlessOperator(settings.on_escalation, settings.approve)
+    operator = HeadlessOperator(approve_mode=settings.approve)
     model = model or _model_of(settings)
     session = await open_session(settings.replaced(step=False), operator, model, resume, listener=shown.event)
     failure = ""
     try:
         with _interruptions(session, settings.timeout, outlet):
+            policy = session.state.session.policy or settings.policy
+            operator.on_escalation = unanswered(policy, settings.on_escalation)
             session.connect_servers(SERVERS_PATIENCE)
             session.go_on()
             await session.submit(task)

@@ -25,6 +25,7 @@ from tui_agent.core.decision.model_calls import model_faulted
 from tui_agent.core.decision.steps import Record
 from tui_agent.core.decision.tool_calls import as_error
 from tui_agent.core.fold import apply
+from tui_agent.core.names import OnEscalation
 from tui_agent.core.recovery.note import compose
 from tui_agent.core.recovery.policy import RecoveryPolicy, preset
 from tui_agent.core.recovery.rules import Rule
@@ -62,7 +63,8 @@ class Permission:
 class Recovery:
     """One run under a policy: `forge`, `gigi`, `funnelcanary`, `hpd` or `combined`, with parameters of one's own.
 
-    `tools` are the names that the note on an unknown tool lists. Raises `ValueError` for an unknown policy or
+    `tools` are the names that the note on an unknown tool lists. `on_escalation`: what your program does with a
+    question that nobody can answer; under `continue` none is put. Raises `ValueError` for an unknown policy or
     parameter.
     """
 
@@ -72,9 +74,10 @@ class Recovery:
         operator_present: bool = False,
         *,
         tools: Sequence[str] = (),
+        on_escalation: OnEscalation = "partial",
         **settings: Any,
     ) -> None:
-        chosen: RecoveryPolicy = preset(policy, **settings)
+        chosen: RecoveryPolicy = preset(policy, **{"closing_turn": False, **settings})
         self._journal: list[events.Event] = []
         self._state = RunState()
         self._issued: list[events.ToolCall] = []
@@ -87,6 +90,7 @@ class Recovery:
                 policy_settings=chosen.model_dump(mode="json"),
                 tools=tuple(tools),
                 operator_present=operator_present,
+                on_escalation=on_escalation,
             )
         )
 

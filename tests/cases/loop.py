@@ -208,7 +208,8 @@ class LoopPlayer:
             fallback_models=case.fallbacks,
             fallbacks=case.fallbacks_by_kind,
             tool_calls=case.tool_calls,
-            recovery={"backoff_base": 0.0, **case.settings},
+            on_escalation=case.on_escalation,
+            recovery={"backoff_base": 0.0, "closing_turn": False, **case.settings},
             **hooks,
         )
 

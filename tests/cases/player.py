@@ -150,7 +150,7 @@ class Player:
 
     def _start(self, task: str) -> None:
         case = self.case
-        policy = preset(case.policy, **{**case.settings, **self.changes})
+        policy = preset(case.policy, **{"closing_turn": False, **case.settings, **self.changes})
         self.seen = []
         self._feed(
             events.RunStarted(
@@ -169,6 +169,7 @@ class Player:
                 fallback_models=case.fallbacks,
                 fallbacks=case.fallbacks_by_kind,
                 operator_present=case.operator == "present",
+                on_escalation=case.on_escalation,
             )
         )
         self._settle()

@@ -52,7 +52,7 @@ def _levels(events: list[Event]) -> list[str]:
     ("policy", "present", "levels"),
     [
         ("combined", True, ["guide", "guide", "escalate", "escalate", "escalate", "escalate"]),
-        ("combined", False, ["guide", "guide", "escalate", "degrade", "stop", "stop"]),
+        ("combined", False, ["guide", "guide", "pivot", "pivot", "stop", "stop"]),
         ("gigi", True, ["guide", "guide", "escalate", "escalate", "escalate", "escalate"]),
         ("hpd", True, ["continue", "continue", "continue", "stop", "stop", "stop"]),
     ],
@@ -66,26 +66,24 @@ def test_the_detectors_go_on_after_what_they_would_have_done(
 def test_what_would_have_been_done_is_marked_once_and_nobody_was_asked() -> None:
     events = judged(_facts(*SAME), "combined", operator_present=False)
     marks = _marks(events)
-    assert [mark for mark in marks if "asked the operator" in mark] == [
-        "combined would have asked the operator here (attempts): bash has failed 3 times"
-    ]
+    assert not [mark for mark in marks if "asked the operator" in mark], "alone it goes on without an answer"
     assert len([mark for mark in marks if "stopped the run" in mark]) == 1
     assert [mark for mark in marks if "blocked this call" in mark] == [
-        "combined would have blocked this call of bash: it waits for the operator's answer"
+        "combined would have blocked this call of bash: it had failed too often, and nothing had changed"
     ]
     assert not [event for event in events if isinstance(event, EscalationRaised)]
     assert sum(isinstance(event, ToolFailed) for event in events) == len(SAME)
 
 
-def test_without_an_operator_the_same_run_would_have_ended_with_a_partial_answer() -> None:
+def test_without_an_operator_the_same_run_would_have_gone_on_in_another_way() -> None:
     different = [
         _turn(f"c{number}", "bash", f"boom {number}", command=f"make {number}") for number in range(4)
     ]
     asked = judged(_facts(*different), "combined", operator_present=True)
-    ended = judged(_facts(*different), "combined", operator_present=False)
+    alone = judged(_facts(*different), "combined", operator_present=False)
     assert _levels(asked)[-1] == "escalate"
-    assert _levels(ended)[-1] == "degrade"
-    assert "partial answer" in _marks(ended)[-1]
+    assert _levels(alone)[-1] == "pivot"
+    assert _marks(alone) == []
 
 
 def test_a_new_message_of_the_operator_starts_a_run_with_fresh_counters() -> None:

@@ -112,13 +112,13 @@ def test_conclude_is_funnelcanarys_and_never_cuts_work_short(name: str, strategy
     assert player.state.cognition.strategy is Strategy.CONTINUE
 
 
-def test_five_open_uncertainties_degrade_at_once_in_both() -> None:
+def test_five_open_uncertainties_degrade_at_once_and_in_combined_ask_for_another_way() -> None:
     tools = ["read_file", "grep", "glob", "list_dir", "bash"]
-    for name in ("funnelcanary", "combined"):
+    for name, level in (("funnelcanary", events.Level.DEGRADE), ("combined", events.Level.PIVOT)):
         player = Player(PRESETS[name], operator_present=True)
         player.batch(*(fail("a", tool) for tool in tools), ok("b", "write_file"))
         assert (player.state.strongest().level, player.state.strongest().detector) == (
-            events.Level.DEGRADE,
+            level,
             "cognition",
         )
 

@@ -205,13 +205,15 @@ async def test_a_reply_with_nothing_in_it_is_never_stored(start_agent: StartAgen
     assert [message["role"] for message in stored] == ["user", "assistant"]
 
 
-async def test_iterations_that_are_used_up_end_in_a_partial_answer(start_agent: StartAgent) -> None:
+async def test_iterations_that_are_used_up_end_in_a_closing_turn_and_a_partial_answer(
+    start_agent: StartAgent,
+) -> None:
     looks = [turn(call("read_file", path=f"f{n}"), text=f"step {n}") for n in range(9)]
     live = await start_agent(looks, max_iterations=3, files={f"f{n}": str(n) for n in range(9)})
     finished = await live.run()
     assert finished.outcome is events.Outcome.PARTIAL
-    assert "step 2" in finished.answer
-    assert len(live.model.requests) == 3
+    assert "step 3" in finished.answer
+    assert len(live.model.requests) == 4
 
 
 async def test_retry_once_enters_the_history_and_lets_the_call_run_once_more(start_agent: StartAgent) -> None:

@@ -41,7 +41,8 @@ def parser() -> Parser:
         "--on-escalation",
         type=one_of(ON_ESCALATION),
         metavar="WHAT",
-        help="where an operator would be asked: partial answer (default), continue without, or stop",
+        help="where an operator would be asked: continue without (default under combined), partial answer\n"
+        "(default under the presets), or stop",
     )
     made.add_argument("--timeout", type=amount, metavar="SECONDS", help="end as interrupted after this time")
     made.add_argument("--resume", metavar="SESSION", help="go on with a session: TASK is its next message")

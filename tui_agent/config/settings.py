@@ -142,8 +142,9 @@ class Settings(BaseModel):
     """Start paused before every step."""
     output: OutputForm = "text"
     """What `run` prints."""
-    on_escalation: OnEscalation = "partial"
-    """What `run` does where an operator would be asked."""
+    on_escalation: OnEscalation | None = None
+    """What `run` does where an operator would be asked; unset: `continue` under `combined`, `partial` under the
+    presets."""
     timeout: Seconds | None = None
     """Longest time for a whole `run`; unset: no limit."""
     command_timeout: Seconds = 120.0

@@ -162,6 +162,8 @@ def _run_started(state: RunState, event: events.RunStarted) -> Changes:
         "answer": None,
         "text_answer": None,
         "cut_text": "",
+        "closing": None,
+        "closing_words": "",
         "interrupted": False,
         "unpriced_noticed": False,
         "budget_answer": None,
@@ -293,6 +295,8 @@ def _wait_skipped(state: RunState, event: events.WaitSkipped) -> Changes:
 
 def _reply_finished(state: RunState, event: events.ReplyFinished) -> Changes:
     changes: Changes = {"phase": Phase.TOOLS if event.calls else Phase.READY}
+    if state.closing is not None and event.text:
+        changes["closing_words"] = event.text
     called = state.called
     if called is not None and state.run.iteration == 1 and state.windows.get(called.model, 0) is None:
         # A server that had not loaded its model yet can say its window now.
@@ -343,7 +347,8 @@ def _window_cut(_: RunState, __: events.WindowCut) -> Changes:
 
 def _tool_succeeded(state: RunState, event: events.ToolSucceeded) -> Changes:
     if event.tool == FINISH:
-        return {"text_answer": str(event.input.get("answer", ""))}
+        answer = str(event.input.get("answer", ""))
+        return {"text_answer": answer} | ({"closing_words": answer} if state.closing is not None else {})
     return {"known_files": state.known_files.with_read(event.files, event.seq)} if event.files else {}
 
 
@@ -478,6 +483,10 @@ def _notice(state: RunState, event: events.Notice) -> Changes:
             return {}
 
 
+def _closing_turn_opened(_: RunState, event: events.ClosingTurnOpened) -> Changes:
+    return {"closing": event, "note_edited": False}
+
+
 def _stop_requested(_: RunState, event: events.StopRequested) -> Changes:
     return {"stop": event}
 
@@ -521,6 +530,7 @@ _HANDLERS: dict[type[events.Event], Callable[[RunState, Any], Changes]] = {
     events.ToolSucceeded: _tool_succeeded,
     events.Interrupted: _interrupted,
     events.StopRequested: _stop_requested,
+    events.ClosingTurnOpened: _closing_turn_opened,
     events.Notice: _notice,
     events.SessionResumed: _session_resumed,
     events.ReplyFinished: _reply_finished,

@@ -36,6 +36,13 @@ SandboxMode = Literal["auto", "off", "require"]
 """`--sandbox`: what works here, none, or no start without one."""
 SANDBOX_MODES: tuple[SandboxMode, ...] = get_args(SandboxMode)
 OnEscalation = Literal["partial", "continue", "stop"]
+
+
+def unanswered(policy: str, chosen: OnEscalation | None) -> OnEscalation:
+    """What happens where an operator would be asked and nobody is there: as chosen, else by the policy."""
+    return chosen or ("continue" if policy == "combined" else "partial")
+
+
 ON_ESCALATION: tuple[OnEscalation, ...] = get_args(OnEscalation)
 """What `run` does where an operator would be asked."""
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 500
 """Characters of the model's last text that are quoted."""
 
+LONGEST_CLOSING = 8_000
+"""Characters of what the model says in its closing turn: it is as good as the answer."""
+
 PROBLEMS = 3
 """Open problems that are listed, the newest."""
 
@@ -43,6 +46,9 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
     lines = [f"The task could not be completed: {why}{'' if why.endswith(('?', '!')) else '.'}"]
     if recovery.policy.streak == "stop" and recovery.strongest().detector == STREAK:
         lines.insert(0, exceeded_message(recovery.streak.limit))
+    closing = state.closing_words.strip()
+    if closing:
+        lines += ["", "The agent's closing words:", _cut(closing, LONGEST_CLOSING)]
     lines += [
         "",
         _confidence(state),
@@ -57,10 +63,9 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
     lines += _section("Open problems:", list(_problems(state, reason)))
     if question:
         lines += ["", "A question for you:", _line(question)]
-    text = meaningful_text(state)
+    text = "" if closing else meaningful_text(state)
     if text:
-        cut = text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + "…"
-        lines += ["", "The agent's last words:", cut]
+        lines += ["", "The agent's last words:", _cut(text, LONGEST_TEXT)]
     return "\n".join(lines)
 
 
@@ -81,6 +86,10 @@ def _commands(state: RunState) -> Iterator[tuple[str, str]]:
 
 def _ran(command: str, said: str) -> str:
     return _line(f"Ran: {command}: {said}" if said else f"Ran: {command}")
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
 def _confidence(state: RunState) -> str:

@@ -169,6 +169,10 @@ class RunState:
     """The answer that the model has given, once the run is to end with it."""
     cut_text: str = ""
     """Text replies that the length limit cut: the beginning of the answer."""
+    closing: events.ClosingTurnOpened | None = None
+    """The run ends after one more turn, which goes on or has ended."""
+    closing_words: str = ""
+    """What the model says in that turn."""
     interrupted: bool = False
     """What was under way was cut short and is to be closed."""
     unpriced_noticed: bool = False

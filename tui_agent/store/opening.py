@@ -14,6 +14,7 @@ from tui_agent import __version__
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.fold import apply
+from tui_agent.core.names import unanswered
 from tui_agent.core.projections.background import lost
 from tui_agent.core.state import RunState
 from tui_agent.models.choose import ModelByName
@@ -82,6 +83,7 @@ async def open_session(
                 app_version=__version__,
                 dropped_bytes=dropped_bytes,
                 operator_present=operator.present,
+                on_escalation=unanswered(recorder.state.run.policy, settings.on_escalation),
                 workspace=str(settings.workspace) if foreign else "",
             )
         )

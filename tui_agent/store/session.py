@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.config.user_file import UserFile
 from tui_agent.core import events
-from tui_agent.core.names import BUDGET_KEYS, Decision
+from tui_agent.core.names import BUDGET_KEYS, Decision, unanswered
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.state import ASK_OPERATOR, Phase, RunState
@@ -641,6 +641,7 @@ class Session:
             compact_at=settings.compact_at,
             tool_calls=settings.tool_calls,
             operator_present=self._operator.present,
+            on_escalation=unanswered(name, settings.on_escalation),
             sandbox=sandbox.description,
             images=images,
         )

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from tui_agent.core import events
+from tui_agent.core.decision.closing import end, in_closing
 from tui_agent.core.decision.endings import answered, close_what_is_open, ended_by, partial, stopped
 from tui_agent.core.decision.limits import before_iteration
 from tui_agent.core.decision.model_calls import before_reply, compaction_due
@@ -55,12 +56,14 @@ def decide(state: RunState) -> Step:
 
 
 def _between_iterations(state: RunState) -> Step:
-    if state.text_answer is not None:
+    if state.text_answer is not None and state.closing is None:
         return Finish(answered(state, state.text_answer))
     if not state.judged:
         last = state.recovery.last
         if last is None or not last.cancelled:
             return Record((_verdict(state),))
+    if state.closing is not None:
+        return in_closing(state, state.closing)
     reached = state.verdict
     if reached is not None and reached.iteration == state.run.iteration and state.judged:
         step = _after_verdict(state, reached)
@@ -91,7 +94,7 @@ def _after_verdict(state: RunState, reached: events.VerdictReached) -> Step | No
     """What the strongest verdict demands; None where the run just goes on."""
     match reached.level:
         case events.Level.STOP | events.Level.DEGRADE:
-            return Finish(ended_by(state, reached))
+            return end(state, ended_by(state, reached))
         case events.Level.ESCALATE:
             if state.answer is None:
                 return Record((_question(state, reached),))
@@ -118,15 +121,26 @@ def _after_answer(
 ) -> Step | None:
     match choice_of(answer):
         case "partial":
-            rule = Rule.OPERATOR_PARTIAL if answer.by == "operator" else Rule.OPERATOR_ABSENT
-            return Finish(partial(state, events.Outcome.PARTIAL, reached.reason, reached.detector, rule))
+            return _end_by_answer(state, reached, answer, events.Outcome.PARTIAL, Rule.OPERATOR_PARTIAL)
         case "stop":
-            rule = Rule.OPERATOR_STOP if answer.by == "operator" else Rule.OPERATOR_ABSENT
-            return Finish(partial(state, events.Outcome.ESCALATED, reached.reason, reached.detector, rule))
+            return _end_by_answer(state, reached, answer, events.Outcome.ESCALATED, Rule.OPERATOR_STOP)
         case "edit" if answer.tool and answer.input is not None:
             return Record(tuple(_operators_iteration(state, answer.tool, answer.input)))
         case _:
             return None
+
+
+def _end_by_answer(
+    state: RunState,
+    reached: events.VerdictReached,
+    answer: events.EscalationAnswered,
+    outcome: events.Outcome,
+    chosen: Rule,
+) -> Step:
+    """At once where the operator wants it; where nobody is there, recovery ends the run."""
+    if answer.by == "operator":
+        return Finish(partial(state, outcome, reached.reason, reached.detector, chosen))
+    return end(state, partial(state, outcome, reached.reason, reached.detector, Rule.OPERATOR_ABSENT))
 
 
 def _operators_iteration(
@@ -150,7 +164,7 @@ def _within_iteration(state: RunState) -> Step:
         return before_reply(state)
     if reply.calls:
         return after_reply(state, reply)
-    if not state.recovery.not_taken:
+    if not state.recovery.not_taken and state.closing is None:
         if reply.broken is not None:
             return Record((_rejection(state, reply.broken),))
         if not was_cut(reply):

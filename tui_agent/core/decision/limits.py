@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core import budgets, events
 from tui_agent.core.decision.answers import INTERRUPTED
+from tui_agent.core.decision.closing import end
 from tui_agent.core.decision.endings import partial
 from tui_agent.core.decision.steps import Finish, Record, Step
 from tui_agent.core.recovery.rules import Rule
@@ -24,7 +25,8 @@ def before_iteration(state: RunState) -> Step | None:
         every = run.max_iterations
         used = "The only step is" if every == 1 else f"All {every} steps are"
         reason = f"{used} used up without an answer."
-        return Finish(partial(state, events.Outcome.PARTIAL, reason, "max_iterations", Rule.LIMIT_ITERATIONS))
+        ended = partial(state, events.Outcome.PARTIAL, reason, "max_iterations", Rule.LIMIT_ITERATIONS)
+        return end(state, ended)
     spent = budgets.exceeded(state)
     if spent is not None:
         return _over_budget(state, spent)

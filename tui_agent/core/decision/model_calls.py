@@ -147,7 +147,7 @@ def model_faulted(state: RunState, fault: events.Fault, model: str, jitter: floa
         recovery.policy,
         recovery.faults,
         fault,
-        operator_present=run.operator_present,
+        operator_present=run.operator_present and state.closing is None,
         fallbacks=tuple(n for n in _fallbacks(run, fault.kind) if n not in {run.model, model, *used}),
         can_shrink=shrunk is not None,
         can_write_calls=run.tool_calls == "auto" and model not in state.text_models,

@@ -38,6 +38,7 @@ from tui_agent.core.events.model import (
 )
 from tui_agent.core.events.run import (
     BudgetRaised,
+    ClosingTurnOpened,
     Interrupted,
     IterationFinished,
     IterationStarted,
@@ -101,6 +102,7 @@ __all__ = [
     "CallProblem",
     "Carried",
     "CheckpointSaved",
+    "ClosingTurnOpened",
     "CoherenceRepaired",
     "Compacted",
     "CompactionFailed",
@@ -182,6 +184,7 @@ AnyEvent = Annotated[
     | IterationFinished
     | RunFinished
     | BudgetRaised
+    | ClosingTurnOpened
     | Interrupted
     | StopRequested
     | ModelCallStarted

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
 from tui_agent.core.events.types import Image
-from tui_agent.core.names import Approval, Outcome, ToolCallForm
+from tui_agent.core.names import Approval, OnEscalation, Outcome, ToolCallForm
 
 
 class RunStarted(Event):
@@ -51,6 +51,8 @@ class RunStarted(Event):
     compact_at: float = 0.85
     """Share of the window from which on a summary replaces the older part of the history; 0: never by itself."""
     operator_present: bool = True
+    on_escalation: OnEscalation = "partial"
+    """What happens where an operator would be asked and nobody is there; older journals do not say it."""
     sandbox: str = ""
     """The walls that commands run in: the mechanism and whether there is a network; "off": none; empty: not known."""
     images: tuple[Image, ...] = ()
@@ -138,6 +140,25 @@ class RunFinished(Event):
     detector: str = ""
     rule: str = ""
     """Id of the rule that ended the run; empty when it was answered."""
+
+
+class ClosingTurnOpened(Event):
+    """Recovery ends the run after one more reply and its calls; the end itself stands here until then."""
+
+    type: Literal["closing_turn_opened"] = "closing_turn_opened"
+    iteration: int
+    """The last one before it."""
+    outcome: Outcome
+    reason: str = ""
+    detector: str = ""
+    ended_by: str = ""
+    """Id of the rule that ends the run."""
+    rule: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """One sentence, without its full stop."""
+        return f"one closing turn before the end: {self.reason.rstrip('.')}"
 
 
 class BudgetRaised(Event):

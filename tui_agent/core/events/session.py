@@ -6,7 +6,7 @@ from typing import Literal
 
 from tui_agent.core.events.base import Event
 from tui_agent.core.events.types import ParentPoint
-from tui_agent.core.names import Decision, Mode
+from tui_agent.core.names import Decision, Mode, OnEscalation
 
 
 class SessionStarted(Event):
@@ -30,6 +30,8 @@ class SessionResumed(Event):
     dropped_bytes: int = 0
     operator_present: bool | None = None
     """Whether somebody can answer from now on; None: as before."""
+    on_escalation: OnEscalation | None = None
+    """What happens where nobody can; None: as before."""
     workspace: str = ""
     """Set where the session was not recorded here: it works there from now on, and the approvals and settings before
     hold for nothing that follows. Empty: all is as before."""

@@ -9,8 +9,9 @@ and falls with every one in which all failed; `chance` estimates from recorded r
 
 | strategy | level | walk (FunnelCanary) | chance (combined) |
 | CONCLUDE | continue | confidence at the threshold, no uncertainty | – (the chance says nothing about being done) |
-| DEGRADE | degrade | stall and confidence below the lower threshold | too many uncertainties |
-| PIVOT | pivot | stall | stall, one of the last errors seen before in its shape, chance below the limit |
+| DEGRADE | degrade | stall and confidence below the lower threshold | – |
+| PIVOT | pivot | stall | too many uncertainties, or a stall, one of the last errors seen before in its shape and a
+|       |       |       | chance below the limit |
 | DEGRADE | degrade | too many uncertainties | |
 | CONTINUE | continue | else | else |
 """
@@ -172,12 +173,10 @@ class CognitiveState:
     def _strategy(self, policy: RecoveryPolicy) -> Strategy:
         """The table at the head of this file, line by line."""
         stalled = self.stall >= policy.stall_threshold
-        # Where the form has a ladder of its own, names of tools that do not exist end nothing here.
-        apart = {NO_CALL, *self.unknown_tool_lines} if policy.form != "count" else frozenset[str]()
-        crowded = sum(line not in apart for line in self.uncertainties) >= policy.uncertainty_limit
+        crowded = self._crowded(policy)
         if policy.cognition == "chance":
             if crowded:
-                return Strategy.DEGRADE
+                return Strategy.PIVOT
             unlikely = self.shown(policy) < policy.pivot_chance
             return Strategy.PIVOT if stalled and any(self.repeated) and unlikely else Strategy.CONTINUE
         if self.confidence >= policy.confidence_threshold and not self.uncertainties:
@@ -185,6 +184,11 @@ class CognitiveState:
         if stalled:
             return Strategy.DEGRADE if self.confidence < policy.degrade_threshold else Strategy.PIVOT
         return Strategy.DEGRADE if crowded else Strategy.CONTINUE
+
+    def _crowded(self, policy: RecoveryPolicy) -> bool:
+        # Where the form has a ladder of its own, names of tools that do not exist end nothing here.
+        apart = {NO_CALL, *self.unknown_tool_lines} if policy.form != "count" else frozenset[str]()
+        return sum(line not in apart for line in self.uncertainties) >= policy.uncertainty_limit
 
     def verdict(self, policy: RecoveryPolicy) -> VerdictRecord:
         """The strategy as a verdict, after an iteration that changed something."""
@@ -196,6 +200,9 @@ class CognitiveState:
             case Strategy.CONCLUDE:
                 reason = f"{value} and no open uncertainty: an answer is due"
                 return verdict(Level.CONTINUE, Rule.COGNITION_CONCLUDE, reason)
+            case Strategy.PIVOT if policy.cognition == "chance" and self._crowded(policy):
+                reason = f"{len(self.uncertainties)} open uncertainties"
+                return verdict(Level.PIVOT, Rule.COGNITION_UNCERTAIN, reason)
             case Strategy.PIVOT:
                 again = "" if policy.cognition == "walk" else ", and the same kind of error again"
                 return verdict(Level.PIVOT, Rule.COGNITION_PIVOT, f"{stalled}{again}, {value}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
+from tui_agent.core.names import OnEscalation
 from tui_agent.core.recovery import refusals, trials, verdict
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.attempts import AttemptEntry, AttemptLedger
@@ -65,6 +66,8 @@ class RecoveryState:
 
     policy: RecoveryPolicy = PRESETS["combined"]
     operator_present: bool = True
+    on_escalation: OnEscalation = "partial"
+    """What happens where an operator would be asked and nobody is there."""
     tools: tuple[str, ...] = ()
     """Tools of the run, for the note on unknown ones."""
     ring: ErrorRing = field(default_factory=ErrorRing)
@@ -108,6 +111,11 @@ class RecoveryState:
         return self.rejected is not None or self.implicit.asked is not None
 
     # --- what it says ----------------------------------------------------------------------------------------
+
+    @property
+    def goes_on(self) -> bool:
+        """Nobody can be asked, and what would be asked about is guided, withheld or done in another way."""
+        return not self.operator_present and self.on_escalation == "continue"
 
     def strongest(self) -> events.VerdictRecord:
         """The verdict that counts: the highest level, ties in the order of `verdict.DETECTORS`."""
@@ -252,12 +260,12 @@ class RecoveryState:
         if policy.trials != "off" and policy.attempts != "off":
             yield trials.trials_verdict(self.attempts, policy, operator_present=present)
         if policy.attempts != "off":
-            yield self.attempts.verdict(policy)
+            yield self.attempts.verdict(policy, goes_on=self.goes_on and policy.attempts == "block")
         yield self.form.verdict(policy, present)
         if policy.ring != "off":
             yield self.ring.verdict(policy, present)
         if policy.streak != "off":
-            yield self.streak.verdict(policy, present)
+            yield self.streak.verdict(policy, present, goes_on=self.goes_on)
         if policy.cognition != "off":
             yield self.cognition.verdict(policy)
         if policy.stuck:
@@ -285,6 +293,7 @@ def _run_started(state: RecoveryState, event: events.RunStarted) -> RecoveryStat
     return RecoveryState(
         policy=policy,
         operator_present=event.operator_present,
+        on_escalation=event.on_escalation,
         tools=event.tools,
         attempts=AttemptLedger(limit=policy.attempts_limit),
         streak=ErrorStreak(limit=policy.streak_limit),
@@ -501,7 +510,8 @@ def _notice(state: RecoveryState, event: events.Notice) -> RecoveryState:
 def _session_resumed(state: RecoveryState, event: events.SessionResumed) -> RecoveryState:
     if event.operator_present is None:
         return state
-    return evolve(state, operator_present=event.operator_present)
+    unanswered = event.on_escalation or state.on_escalation
+    return evolve(state, operator_present=event.operator_present, on_escalation=unanswered)
 
 
 def _breaker_set(state: RecoveryState, event: events.BreakerSet) -> RecoveryState:

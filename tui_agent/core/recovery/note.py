@@ -59,6 +59,15 @@ class Note(NamedTuple):
     rules: tuple[str, ...]
 
 
+def closing_note(reason: str) -> str:
+    """What the model reads before its closing turn."""
+    return (
+        f"This run ends after your next reply: {reason.rstrip('.')}. Use its calls to bring the files into the best "
+        "state that you can, and undo what is half done. In the same reply say, with finish, what is done, what is "
+        "not, and what you found."
+    )
+
+
 def tagged(note: str) -> str:
     """The note as the message that is sent."""
     return f"<{NOTE_TAG}>\n{note}\n</{NOTE_TAG}>"
@@ -241,6 +250,8 @@ def _tried(state: RecoveryState) -> Iterator[Paragraph]:
 def _failed_again(entry: AttemptEntry, state: RecoveryState) -> str:
     """Which failure of this call it was. In words: models copy a `2/3` into their next call."""
     line = f"The {ordinal_word(entry.count)} failure of this call of {entry.tool}, and the error is the same."
+    if entry.blocked and not state.operator_present:
+        return f"{line} It is not executed again until something has changed: reach the goal in another way."
     if entry.count >= entry.limit:
         return f"{line} Do not repeat it: reach the goal in another way."
     if entry.count == entry.limit - 1:
@@ -305,10 +316,9 @@ def _strongest(state: RecoveryState, answer: EscalationAnswered | None) -> Itera
             yield from _answered(state, verdict.detector, answer)
     elif verdict.level is Level.PIVOT and verdict.detector != TRIALS:
         stall = state.cognition.stall
-        text = (
-            f"{stall} steps without a success, and the same kind of error again. Leave this line of work: the next "
-            "step must differ in kind."
-        )
+        again = ", and the same kind of error again" if verdict.rule == Rule.COGNITION_PIVOT else ""
+        why = f"{stall} steps without a success{again}" if stall > 1 else verdict.reason
+        text = f"{why}. Leave this line of work: the next step must differ in kind."
         yield Paragraph(Rule.NOTE_PIVOT, text)
 
 

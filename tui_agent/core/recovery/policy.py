@@ -154,6 +154,9 @@ class RecoveryPolicy(BaseModel):
     breaker_iterations: Count = 3
     """Steps for which it is left out the first time; doubled when the probe fails."""
 
+    closing_turn: bool = True
+    """Before recovery ends a run, one more reply and its calls (`combined` alone)."""
+
     @property
     def ladder(self) -> frozenset[str]:
         """What failing calls may lead to: levels of verdicts, and `withhold` for a call that is not run again."""
@@ -173,6 +176,7 @@ _OFF: dict[str, Any] = {
     "ring": "off",
     "attempts": "off",
     "trials": "off",
+    "closing_turn": False,
     "denials_limit": 0,
     "streak": "off",
     "form": "count",

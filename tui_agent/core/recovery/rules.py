@@ -39,6 +39,7 @@ class Rule(StrEnum):
     # Failing iterations in a row
     STREAK_GUIDE = "streak.guide"
     STREAK_ASK = "streak.ask"
+    STREAK_PIVOT = "streak.pivot"
     STREAK_DEGRADE = "streak.degrade"
     STREAK_STOP = "streak.stop"
 
@@ -137,3 +138,4 @@ class Rule(StrEnum):
     RUN_INTERRUPTED = "run.interrupted"
     RUN_ERROR = "run.error"
     PARTIAL_ANSWER = "partial.answer"
+    CLOSING_TURN = "closing.turn"

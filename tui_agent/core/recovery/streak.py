@@ -2,7 +2,8 @@
 
 | counts | iterations in which nothing succeeded and something failed; not refusals |
 | resets | an iteration with a success, also one of many in a batch; the operator's answer |
-| levels | guide up to the limit · beyond it: stop (HPD), or ask where an operator is there, else a partial answer |
+| levels | guide up to the limit · beyond it: stop (HPD), or ask where an operator is there; else another way, or a
+|        | partial answer where the run is not to go on alone |
 """
 
 from __future__ import annotations
@@ -58,8 +59,10 @@ class ErrorStreak:
         """The operator's answer is new information."""
         return evolve(self, count=0, changed_last_iteration=False) if self.count else self
 
-    def verdict(self, policy: RecoveryPolicy, operator_present: bool) -> VerdictRecord:
-        """HPD says nothing below its limit; the others guide."""
+    def verdict(
+        self, policy: RecoveryPolicy, operator_present: bool, *, goes_on: bool = False
+    ) -> VerdictRecord:
+        """HPD says nothing below its limit; the others guide. `goes_on`: nobody can be asked, and the run goes on."""
         if not self.changed_last_iteration:
             return silent(STREAK)
         if self.exceeded:
@@ -68,6 +71,9 @@ class ErrorStreak:
                 return verdict(Level.STOP, Rule.STREAK_STOP, reason)
             if operator_present:
                 return verdict(Level.ESCALATE, Rule.STREAK_ASK, reason)
+            if goes_on:
+                again = self.count % (self.limit + 1) == 0
+                return verdict(Level.PIVOT if again else Level.GUIDE, Rule.STREAK_PIVOT, reason)
             return verdict(Level.DEGRADE, Rule.STREAK_DEGRADE, reason)
         if policy.streak == "stop":
             return silent(STREAK)

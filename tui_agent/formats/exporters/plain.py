@@ -85,6 +85,7 @@ def _lines(event: events.Event) -> Iterator[str]:
             | events.BreakerSet()
             | events.WaitSkipped()
             | events.BudgetRaised()
+            | events.ClosingTurnOpened()
         ):
             yield from _fault(event)
         case _:
@@ -216,6 +217,8 @@ def _fault(event: events.Event) -> Iterator[str]:
             yield f"» COHERENCE {repairs}"
         case events.WaitSkipped():
             yield "» THE WAIT WAS SKIPPED"
+        case events.ClosingTurnOpened():
+            yield f"» {event.in_words.upper()}{by_rule(event.rule)}"
         case events.BudgetRaised():
             yield f"» BUDGET {event.in_words}{by_rule(event.rule)}"
         case events.BreakerSet():

@@ -17,6 +17,7 @@ from tui_agent.core.decision.steps import Finish, Record
 from tui_agent.core.decision.tool_calls import arguments_of, as_error
 from tui_agent.core.evolve import evolve
 from tui_agent.core.fold import apply
+from tui_agent.core.names import unanswered
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
@@ -33,7 +34,7 @@ _WOULD: dict[events.Level, str] = {
 }
 
 _WITHHELD: dict[str, str] = {
-    "blocked": "would have blocked this call of {}: it waits for the operator's answer",
+    "blocked": "would have blocked this call of {}: it had failed too often, and nothing had changed",
     "withheld": "would have withheld this call of {}: its outcome was the same each time",
     "breaker": "would have left {} out of the tools here: it failed too often",
 }
@@ -87,9 +88,10 @@ class _Judge:
     """The state beside the events, as the live loop has it."""
 
     def __init__(self, policy: RecoveryPolicy, operator_present: bool | None) -> None:
-        self.policy = policy
+        # The recording goes on as it did: no turn is put into it.
+        self.policy = policy.model_copy(update={"closing_turn": False})
         self.operator_present = operator_present
-        self.settings = policy.model_dump(mode="json")
+        self.settings = self.policy.model_dump(mode="json")
         self.state = RunState()
         self.events: list[events.Event] = []
         self.mark: tuple[events.Level, str] = (events.Level.CONTINUE, "")
@@ -134,7 +136,12 @@ class _Judge:
 
     def _run(self, event: events.RunStarted) -> None:
         present = event.operator_present if self.operator_present is None else self.operator_present
-        changes = {"policy": self.policy.name, "policy_settings": self.settings, "operator_present": present}
+        changes = {
+            "policy": self.policy.name,
+            "policy_settings": self.settings,
+            "operator_present": present,
+            "on_escalation": unanswered(self.policy.name, None),
+        }
         self.mark, self.withheld = (events.Level.CONTINUE, ""), set()
         recorded = policy_of_run(event.policy, event.policy_settings)
         self.rekey = recorded.attempts_key != self.policy.attempts_key
