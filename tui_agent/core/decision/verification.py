@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def to_verify(state: RunState, answer: str) -> Remark | None:
     """What is asked about the answer; None where it ends the run. Without a step left for it nothing is asked."""
     run = state.run
-    if not state.recovery.policy.verify_claims or run.iteration >= run.max_iterations:
+    if not state.recovery.policy.verify_claims or run.iteration >= run.max_iterations or state.closing:
         return None
     # Calls of the same reply count: the tests may have run right before the answer.
     shown = state.recovery.so_far(run.iteration, state.seq, state.at).implicit
