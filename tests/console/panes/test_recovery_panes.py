@@ -786,6 +786,18 @@ async def test_the_strip_says_nothing_of_a_confidence_that_the_policy_does_not_g
     assert (await text_at(IncidentStrip, story, (120, 40))).strip() == "✓ all is well"
 
 
+async def test_all_is_not_well_where_a_rule_speaks_although_nothing_failed() -> None:
+    story = Story().run("Go.").ask_model()
+    (call,) = story.reply("", ("bash", {"command": "make"}))
+    story.succeed(call, "made").judge()
+    said = events.VerdictReached(
+        iteration=story.iteration, level=events.Level.GUIDE, detector="implicit", reason="no test ran"
+    )
+    text = await text_at(IncidentStrip, story.add(said), (120, 40))
+    assert text.startswith("→ no test ran")
+    assert "all is well" not in text
+
+
 async def test_the_trends_have_a_row_for_each_figure() -> None:
     rows = (await text_at(TrendsPane, answered(), (70, 8))).split("\n")
     assert [row.split()[0] for row in rows if row] == ["failures", "next", "tokens", "latency", "cost"]
