@@ -28,7 +28,7 @@ _PRINTS_FILES = frozenset({
 _KEEPS_ALL = frozenset({"tail", "tee", "cat", "ts", "nl"})
 """Filters that let the end of their input through, where summaries stand."""
 _ONLY_LISTS = re.compile(
-    r"^(?:--(?:help|version|collect-only|co|fixtures|markers|list\w*|setup-plan|dry-run|no-run|init|showConfig)\b|-h$|-V$)"
+    r"^(?:--(?:help|version|collect-only|co|fixtures|markers|list\w*|passWithNoTests|setup-plan|dry-run|no-run|init|showConfig)\b|-h$|-V$)"
 )
 """Options by which a test runner runs no test and is not meant to."""
 _SHOWS_CODE = re.compile(r"\$\?|PIPESTATUS|pipestatus|pipefail|errexit")
@@ -54,7 +54,7 @@ class CommandReading:
     `script`: the file that an interpreter or the shell runs. `prints_files`: the output may be others' text.
     `writes`: files that it writes by redirection. `edits`: it changes files in other ways that can be seen.
     `runs_other`: it runs a program of which nothing is known, or cannot be read. `silenced`: programs whose exit codes
-    a pipe or `||` hides, and `last`: what sets it in their place.
+    a pipe hides, and `last`: what sets it in their place.
     """
 
     checker: str = ""
@@ -118,8 +118,6 @@ class _Reader:
             return (), ""
         one = self.script.lists[0]
         end = one.pipelines[-1]
-        if "||" in one.operators and _never_fails(end):
-            return tuple(self.programs), _pipeline_words(end, "|| ")
         if len(one.pipelines) == 1 and len(end.commands) > 1:
             return tuple(self.programs[:-1]), _pipeline_words(end, "| ")
         return (), ""

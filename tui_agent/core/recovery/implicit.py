@@ -145,6 +145,8 @@ class ImplicitFailures:
             return self
         path = result.input.get("path", result.input.get("file_path"))
         if result.tool not in _WRITERS or not isinstance(path, str):
+            if self.evidence.other:
+                return self
             return evolve(self, evidence=evolve(self.evidence, other=True))
         if remark := _idle_edit(result, path, said, self.evidence):
             seen.append(remark)
@@ -270,8 +272,9 @@ def _with_command(
 
 def _hidden_failure(reading: CommandReading, counts: RanTests | None, text: str) -> str:
     """The line of the output that tells of a failure, though the exit code was 0."""
-    if counts is not None and counts.failed:
-        return counts.line
+    if counts is not None:
+        # The summary has the last word: tests that pass may print errors.
+        return counts.line if counts.failed else ""
     if (reading.script or reading.checker or reading.runs_other) and not reading.prints_files:
         return error_in(text)
     return ""
@@ -328,12 +331,18 @@ _SEE_CODE = {
 _NOTHING = re.compile(r"\s*(?:0|no|false|none|0 total)?\s*", re.IGNORECASE)
 
 
+_MAY_NOT = re.compile(r"permission denied|operation not permitted", re.IGNORECASE)
+"""What a search of a whole disk says of places that it may not enter: the rest was searched."""
+
+
 def _complaint(reading: CommandReading, text: str) -> str:
     """The complaint of a program whose exit code is hidden, where its like is all that the output holds."""
     if not reading.silenced or len(text) > _LONGEST_COMPLAINTS:
         return ""
     programs, found = {*reading.silenced}, ""
     for line in text.splitlines():
+        if _MAY_NOT.search(line):
+            continue
         if complains(line, programs):
             found = found or quoted(line)
         elif not _NOTHING.fullmatch(line):
@@ -359,6 +368,7 @@ def _cut(reading: CommandReading, text: str) -> bool:
         and not reading.only_lists
         and " -qq" not in reading.label
         and bool(text.strip())
+        and not failing_line(text)
     )
 
 
