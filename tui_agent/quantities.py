@@ -7,7 +7,7 @@ import time
 
 def seconds(value: float) -> str:
     """A duration as people read it: `20 ms`, `0.4 s`, `12 s`, `3m 05s`, `1h 02m`."""
-    value = max(0.0, value)
+    value = min(max(0.0, value), _LONGEST)
     if 0.0 < value < 0.095:
         return f"{max(1, round(value * 1000))} ms"
     if value < 9.95:
@@ -18,6 +18,10 @@ def seconds(value: float) -> str:
     if whole < 3600:
         return f"{whole // 60}m {whole % 60:02d}s"
     return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+
+
+_LONGEST = 3.6e9
+"""Seconds; what takes longer, or for ever, is shown as this."""
 
 
 def whole_seconds(value: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import resource
 import sys
 from collections import deque
 from dataclasses import dataclass
@@ -392,3 +393,99 @@ def test_a_schema_that_cannot_be_read_is_opened_and_never_raises() -> None:
         made, _ = offered_schema(schema)
         assert made is not None
         assert made["type"] == "object"
+
+
+FELL = {"endless": "it was waited for without end", "surrogates": "the answer was dropped and waited for"}
+
+
+@attacks(
+    *(
+        Attack(
+            how,
+            tried,
+            "The call fails or is cut, the run goes on, memory is bounded",
+            FELL.get(how, ""),
+            value=more,
+        )
+        for how, tried, more in (
+            ("gigantic", "A result of 100 MB in one line", {}),
+            ("blocks", "A result of 50,000 pieces of text", {}),
+            ("deep", "A result nested 100,000 deep", {}),
+            ("numbers", "Numbers of 400 digits and beyond all bounds in a result", {}),
+            ("surrogates", "Halves of surrogate pairs in a result", {}),
+            (
+                "endless",
+                "Progress without end, each within the time that a silence may last",
+                {"timeout": 150},
+            ),
+        )
+    )
+)
+@pytest.mark.usefixtures("impatient")
+async def test_a_result_of_any_size_and_form(tmp_path: Path, row: Attack) -> None:
+    script = turns(call("raw__echo"), call("list_dir"))
+    # Where this process stands beforehand; the peak of a process never falls.
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    async with session_with(tmp_path, {"raw": raw(row.name, **row.value)}, script) as live:
+        await connected(live, "raw")
+        async with asyncio.timeout(100):
+            finished = await live.run()
+        assert finished.outcome is events.Outcome.ANSWERED
+        assert results(live.events)[1].startswith("tool_succeeded")
+        assert max(len(text) for text in results(live.events)) < 100_000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000
+    await eventually(lambda: not commands_with(f"raw_server.py\0{row.name}"))
+
+
+@attack(
+    "A tool that was allowed for the session, and then has another description and other arguments",
+    "It asks again: what was allowed is not what it is now",
+    fell="it ran unasked",
+)
+async def test_a_tool_that_changes_after_it_was_approved(tmp_path: Path) -> None:
+    operator = ScriptedOperator(
+        approvals=deque([ApprovalReply("session"), *[ApprovalReply("deny", "no")] * 2])
+    )
+    script = [*turns(call("raw__echo"), call("raw__echo")), *turns(call("raw__echo", path="x"))]
+    async with session_with(
+        tmp_path, {"raw": raw("changes")}, script, operator=operator, approve="ask"
+    ) as live:
+        await connected(live, "raw")
+        await live.run()
+        await eventually(lambda: "Deletes" in str(standing(live, "raw").tools), 20)
+        await live.run("again")
+        assert len(operator.asked) > 1
+        assert all("has changed it" in asked.why for asked in operator.asked[1:])
+
+
+@attack(
+    "Tools of one server, and two servers, whose names become one; a name that is there twice",
+    "Each tool that is offered has a name of its own, under its server's; the others are left out and named",
+)
+async def test_names_that_collide(tmp_path: Path) -> None:
+    servers = {"a b": raw("collides"), "a.b": raw("collides"), "a_b": raw("")}
+    async with session_with(tmp_path, servers, turns(call("a_b__echo"))) as live:
+        await connected(live, *servers)
+        await live.run()
+        names = [tool["function"]["name"] for tool in live.model.requests[0].tools]
+        assert len(names) == len(set(names))
+        owners = [row.name for row in live.session.servers.rows() for _ in row.tools]
+        assert len(owners) == len([name for name in names if "__" in name])
+
+
+@attack(
+    "A question of a server that poses as this program and asks for a key",
+    "The card says which server asks, and shows its words without what a terminal acts on or hides",
+)
+async def test_a_question_that_phishes(tmp_path: Path) -> None:
+    operator = ScriptedOperator(consultations=deque([ServerReply("accept"), ServerReply("decline")]))
+    async with session_with(
+        tmp_path, {"raw": raw("phishes")}, turns(call("raw__echo")), operator=operator
+    ) as live:
+        await connected(live, "raw")
+        await live.run()
+        asked = operator.consulted[-1]
+        assert asked.purpose == "elicitation"
+        assert asked.server == "raw"
+        assert "\x1b" not in asked.message
+        assert "\u202e" not in asked.message

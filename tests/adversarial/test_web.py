@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import re
 import time
 import zlib
 
@@ -56,7 +57,12 @@ STALLED = "given up after 25 s"
 
 @attacks(
     *[
-        reads(f"charset_{name}", f"A page whose charset is `{name}`", in_charset(name), fell)
+        reads(
+            "charset_" + re.sub(r"\W", "_", name[:20]),
+            f"A page whose charset is `{name}`",
+            in_charset(name),
+            fell,
+        )
         for name, fell in (
             ("idna", ""),
             ("base64", ""),

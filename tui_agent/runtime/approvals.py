@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,34 @@ class Approvals:
         self.keep_everywhere = keep_everywhere
         self._in_force: tuple[tuple[object, ...], Permissions] | None = None
         """The rules in force and what they were made from."""
+        self._agreed: dict[str, str] = {}
+        """What each tool of a server was when it was first seen, or newly agreed to."""
 
     def judge(self, state: RunState, tool: Tool, arguments: Mapping[str, Any]) -> Judgement:
         """Decide on a call. Not for the event loop where `permissions.judge.looks_at_files`."""
-        return self._permissions(state).judge(tool.name, tool.effect, arguments)
+        judgement = self._permissions(state).judge(tool.name, tool.effect, arguments)
+        identity = getattr(tool, "identity", "")
+        if identity and self._agreed.setdefault(tool.name, identity) != identity:
+            return self._of_a_changed_tool(judgement, tool.name)
+        return judgement
+
+    def agree(self, tool: Tool) -> None:
+        """The operator let calls of this tool run, as the tool is now."""
+        self._agreed[tool.name] = getattr(tool, "identity", "")
+
+    def _of_a_changed_tool(self, judgement: Judgement, name: str) -> Judgement:
+        """A tool that is another one than it was asks again; what your configuration says of its name holds."""
+        why = "its server has changed it since it was allowed"
+        findings = tuple(
+            replace(one, decision=Decision.ASK, rule=None, why=why, suggestion=name)
+            if one.rule is not None and one.decision is Decision.ALLOW and one.rule not in self.configured
+            else one
+            for one in judgement.findings
+        )
+        asks = any(one.decision is Decision.ASK for one in findings)
+        return (
+            Judgement(Decision.ASK, findings) if asks and judgement.decision is Decision.ALLOW else judgement
+        )
 
     def may_read(self, state: RunState, path: str) -> bool:
         """Whether no rule keeps a file of the workspace from being read."""

@@ -179,6 +179,8 @@ class Executor:
             content = f"{who} denied this call: {reason}. It was not executed; do not repeat it unchanged."
             self._refuse(issued, reason, content)
             return False
+        if reply.decision != "once":
+            self._approvals.agree(issued.tool)
         issued.allowed_by = f"the operator ({reply.decision})"
         if reply.input is not None and reply.input != issued.arguments:
             return await self._take_edit(issued, reply.input)

@@ -157,9 +157,9 @@ class Redactor:
         """The event with its secrets masked; the same object where there are none."""
         changes: dict[str, Any] | None = None
         for name, value in event.__dict__.items():
-            if not value or type(value) in _PLAIN:
+            if not value or (type(value) in _PLAIN and _is_storable_number(value)):
                 continue
-            clean = self._clean(value, 0)
+            clean = self._clean_field(event, name, value, 0)
             if clean is not value:
                 changes = changes or {}
                 changes[name] = clean
@@ -212,11 +212,20 @@ class Redactor:
                 return value
             return tuple(items) if kind is tuple else items
         if isinstance(value, Value):
-            fields = {name: self._clean(part, depth + 1) for name, part in value.__dict__.items()}
+            fields = {
+                name: self._clean_field(value, name, part, depth + 1) for name, part in value.__dict__.items()
+            }
             if all(fields[name] is part for name, part in value.__dict__.items()):
                 return value
             return value.model_copy(update=fields)
         return value
+
+    def _clean_field(self, owner: Event | Value, name: str, value: Any, depth: int) -> Any:
+        """A field; a number that JSON cannot hold counts as one that was not said."""
+        if type(value) is not float or math.isfinite(value):
+            return self._clean(value, depth)
+        unsaid = type(owner).model_fields[name].get_default()
+        return unsaid if isinstance(unsaid, float) else None
 
     def _clean_dict(self, value: dict[Any, Any], depth: int) -> dict[Any, Any]:
         clean = {self._clean(key, depth + 1): self._clean(part, depth + 1) for key, part in value.items()}
@@ -229,6 +238,10 @@ class Redactor:
 
 def _placeholder(name: str, number: int) -> str:
     return f"[masked:{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}{f'-{number}' if number > 1 else ''}]"
+
+
+def _is_storable_number(value: float) -> bool:
+    return type(value) is not float or math.isfinite(value)
 
 
 _SHORT = 512

@@ -41,11 +41,15 @@ def overhead(state: RunState, text: str | None) -> int:
 def counted(state: RunState, prompt_tokens: int | None) -> float | None:
     """Tokens counted by the provider for one that we estimated, in the newest call; None where that says nothing."""
     called = state.called
-    if called is None or not called.tokens or not prompt_tokens:
+    if called is None or not called.tokens or prompt_tokens is None:
+        return None
+    if not 0 < prompt_tokens < _NO_PROMPT:
         return None
     ratio = prompt_tokens * called.calibration / called.tokens
     return ratio if _PLAUSIBLE[0] <= ratio <= _PLAUSIBLE[1] else None
 
 
+_NO_PROMPT = 10**12
+"""Tokens that no prompt has; a server may say any number."""
 _PLAUSIBLE = (0.4, 3.0)
 """Tokens counted for one estimated. Servers that count only what was not cached, or nothing, are outside."""

@@ -441,9 +441,11 @@ class Connection:
         A call that is cancelled is cancelled at the server too.
         """
         async with self._asked(f"the tool {tool}", effect=True) as (client, timer):
+            last = asyncio.get_running_loop().time() + _MOST_SILENCES * self.entry.call_limit
 
             async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-                self._alive(timer)
+                if asyncio.get_running_loop().time() < last:
+                    self._alive(timer)
                 show(_progress_line(progress, total, message))
 
             return await client.call_tool(tool, arguments, progress_callback=on_progress)
@@ -468,6 +470,7 @@ class Connection:
         line = self._line
         limit = self.entry.call_limit
         timer = asyncio.timeout(None if self._asking else limit)
+        began = asyncio.get_running_loop().time()
         self._timers.add(timer)
         try:
             async with timer:
@@ -475,8 +478,9 @@ class Connection:
             self._strikes = 0
         except TimeoutError:
             self._strike(line)
+            waited = max(limit, round(asyncio.get_running_loop().time() - began))
             raise ToolError(
-                f"The server {self.entry.name} gave no answer about {what} within {limit:g} s; the call was cancelled."
+                f"The server {self.entry.name} gave no answer about {what} within {waited:g} s; the call was cancelled."
                 + (" What it did until then is not known." if effect else ""),
                 transient=True,
                 unknown_effect=effect,
@@ -560,6 +564,10 @@ class Connection:
 
     def _until_retry(self) -> float:
         return self.retry_at - asyncio.get_running_loop().time()
+
+
+_MOST_SILENCES = 60
+"""How often the time for an answer may begin anew because a call says that it makes progress."""
 
 
 class _Given:

@@ -46,6 +46,13 @@ class ServerTool:
         return self.offered.checked
 
     @property
+    def identity(self) -> str:
+        """What an approval of it was about: its words, its schema and what the server says that it does."""
+        offered = self.offered
+        said = [offered.description, offered.parameters, offered.read_only, offered.destructive]
+        return json.dumps(said, sort_keys=True, default=str)
+
+    @property
     def effect(self) -> Effect:
         """Anything: a server's hint that a tool only reads is no proof."""
         return Effect.COMMAND

@@ -10,6 +10,7 @@ import asyncio
 import errno
 import logging
 import os
+import re
 import shutil
 import sys
 from collections import deque
@@ -214,7 +215,7 @@ async def _read_messages(child: processes.Child, to_session: Any, line: Line) ->
             while text := await stdout.readline():
                 await pace.wait(len(text))
                 try:
-                    message = types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+                    message = types.jsonrpc_message_adapter.validate_json(_whole(text), by_name=False)
                 except ValueError:
                     line.said(text[:1000].decode("utf-8", "replace"))
                     continue
@@ -225,6 +226,18 @@ async def _read_messages(child: processes.Child, to_session: Any, line: Line) ->
         why = "the connection was closed"
     finally:
         line.end(why)
+
+
+_SURROGATE = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+
+
+def _whole(text: bytes) -> bytes:
+    """A message with replacement characters for halves of surrogate pairs, for which it would be dropped."""
+    if b"\\ud" not in text and b"\\uD" not in text:
+        return text
+    return _SURROGATE.sub(lambda found: b"\\ufffd" if found[1] else found[0], text)
 
 
 async def _write_messages(child: processes.Child, from_session: Any, line: Line) -> None:
