@@ -249,7 +249,7 @@ _SAME_NAME = frozenset({
 def _missing_module(failure: _Failure) -> str:
     name = failure.name.strip(".")
     top, _, below = name.partition(".")
-    place = _place_of_module(failure, name.replace(".", "/")) or _place_of_module(failure, top)
+    place = _place_of_module(failure, name.replace(".", "/"))
     if place is not None and f"PYTHONPATH={place}" not in failure.command:
         return _module_is_here(failure, top, place)
     if place is not None:
