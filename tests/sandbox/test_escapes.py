@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,12 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.sandbox.choose import Trial, candidates, try_out
+from tests.sandbox.boxes import MECHANISMS, folder_at_home, needed
 from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
 from tui_agent.sandbox.walls import Walls
-
-MECHANISMS: tuple[Mechanism, ...] = ("bubblewrap", "landlock", "sandbox-exec")
-
 
 TOKENS = (
     *(".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".config/gh/hosts.yml"),
@@ -68,30 +63,17 @@ class Box:
         return self.run(f"'{Path(sys.executable).resolve()}' -I -S attack.py")
 
 
-def tried(mechanism: Mechanism, folder: Path) -> Trial:
-    if mechanism not in candidates():
-        return Trial(mechanism, "not of this operating system")
-    (folder / "trial").mkdir()
-    (folder / "scratch").mkdir()
-    return asyncio.run(try_out(mechanism, Walls.around(folder / "trial", folder / "scratch")))
-
-
-@pytest.fixture(scope="module", params=MECHANISMS)
-def mechanism(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mechanism:
-    trial = tried(request.param, tmp_path_factory.mktemp("trial"))
-    if trial.why:
-        pytest.skip(f"{trial.mechanism} does not work here: {trial.why}")
-    return trial.mechanism
+@pytest.fixture(params=MECHANISMS)
+def mechanism(request: pytest.FixtureRequest) -> Mechanism:
+    needed(request.param)
+    chosen: Mechanism = request.param
+    return chosen
 
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder that is not in the temporary one, of which commands have their own."""
-    home = Path("~").expanduser()
-    if home.is_relative_to("/tmp") or not os.access(home, os.W_OK):
-        pytest.skip("the home folder is a temporary one, or cannot be written")
-    with tempfile.TemporaryDirectory(prefix=".agent-tui-test-", dir=home) as folder:
-        yield Path(folder)
+    with folder_at_home() as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -307,6 +289,52 @@ def test_services_behind_unix_sockets_are_not_reached(box: Box) -> None:
                 path.unlink()
     assert "REACHED" not in ended.stdout
     assert ended.stdout.count("\n") == 2
+
+
+PLACES = (
+    "home/tmux.sock",
+    "workspace/server.sock",
+    "workspace/deep/server.sock",
+    "home/.cargo/agent.sock",
+    "x/y.sock",
+)
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("network", [False, True])
+def test_a_service_is_not_reached_wherever_its_socket_is(box: Box, where: str, network: bool) -> None:
+    """As a multiplexer of terminals, which types what it is told to."""
+    assert box.sandbox.walls is not None
+    path = box.home.parent / where
+    path.parent.mkdir(parents=True, exist_ok=True)
+    walls = Walls.around(box.workspace, box.sandbox.walls.scratch, network=network)
+    inside = Box(Sandbox(box.sandbox.mechanism, walls), box.workspace, box.home)
+    with socket.socket(socket.AF_UNIX) as service:
+        service.bind(str(path))
+        service.listen()
+        ended = inside.python(
+            "import os, socket\n"
+            f"for name in ({str(path)!r}, os.path.relpath({str(path)!r})):\n"
+            "    try:\n"
+            "        socket.socket(socket.AF_UNIX).connect(name)\n"
+            "        print('REACHED', name)\n"
+            "    except OSError as error:\n"
+            "        print(error)\n"
+        )
+    assert ended.stdout.count("\n") == 2, ended.stderr
+    assert "REACHED" not in ended.stdout
+
+
+def test_sockets_of_their_own_are_used_by_commands(box: Box) -> None:
+    ended = box.python(
+        "import socket\n"
+        "a, b = socket.socketpair()\n"
+        "a.send(b'x'); print(b.recv(1))\n"
+        "s = socket.socket(socket.AF_UNIX); s.bind('own.sock'); s.listen()\n"
+        "c = socket.socket(socket.AF_UNIX); c.connect('own.sock'); print('own')\n"
+    )
+    # Landlock cannot tell them from those of others.
+    assert ended.stdout == ("b'x'\nown\n" if box.sandbox.mechanism != "landlock" else "b'x'\n")
 
 
 @pytest.fixture

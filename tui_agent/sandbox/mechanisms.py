@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent import processes
+from tui_agent.sandbox.services import sockets_in_sight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,6 +96,10 @@ class Sandbox:
         )
 
 
+_OWN = tuple(map(Path, ("/run", "/var/run", "/tmp", "/var/tmp", "/dev", "/proc")))  # noqa: S108 - the sandbox's own
+"""Of which commands have their own."""
+
+
 def _bubblewrap(walls: Walls, protected: tuple[Path, ...]) -> list[str]:
     program = processes.own_program("bwrap", walls.workspace) or "/usr/bin/bwrap"
     argv = [program, "--unshare-all", "--unshare-user", "--cap-drop", "ALL"]
@@ -115,6 +120,8 @@ def _bubblewrap(walls: Walls, protected: tuple[Path, ...]) -> list[str]:
     argv += _mounts("--ro-bind", protected)
     for path in walls.hidden_within:
         argv += _hidden(path)
+    for path in sockets_in_sight(_OWN):
+        argv += [] if walls.is_out_of_sight(path) else _hidden(path)
     for path in walls.homes:
         # What is written there would be lost without a word.
         argv += ["--remount-ro", os.fspath(path)] if path != walls.home else []

@@ -108,11 +108,14 @@ class Walls:
     @cached_property
     def hidden_outside(self) -> tuple[Path, ...]:
         """What is hidden and not out of sight already, in places that may not be written."""
-        return tuple(path for path in self.hidden if not self.within(path) and not self._out_of_sight(path))
+        return tuple(path for path in self.hidden if not self.within(path) and not self.is_out_of_sight(path))
 
-    def _out_of_sight(self, path: Path) -> bool:
-        return any(path.is_relative_to(folder) for folder in self.homes) and not any(
-            path.is_relative_to(place) for place in self.shown
+    def is_out_of_sight(self, path: Path) -> bool:
+        """Whether it lies in a home folder and is not shown."""
+        return (
+            not self.within(path)
+            and any(path.is_relative_to(folder) for folder in self.homes)
+            and not any(path.is_relative_to(place) for place in self.shown)
         )
 
     @property
