@@ -10,6 +10,7 @@ from tests.runtime.session_harness import start_session
 from tui_agent.config.sections import EnvironmentSettings, SandboxSettings
 from tui_agent.core import events
 from tui_agent.sandbox import choose
+from tui_agent.store.audit import effects_of, in_words
 from tui_agent.store.errors import SessionError
 
 DONE = {"text": "done"}
@@ -84,3 +85,42 @@ async def test_auto_goes_on_without_one_and_says_so(tmp_path: Path, monkeypatch:
     await live.close()
     assert live.of(events.RunStarted)[0].sandbox == "off"
     assert (tmp_path / "workspace" / "a.txt").exists()
+
+
+async def test_what_a_command_planted_is_taken_back_and_said_to_all(tmp_path: Path) -> None:
+    live = await start_session(tmp_path, bash("git init -q; git config core.fsmonitor evil; echo x > .envrc"))
+    await live.run()
+    needs_one(live.state.run.sandbox)
+    workspace = tmp_path / "workspace"
+    (workspace / ".nvim.lua").write_text("the operator's")
+    await live.close()
+    (result,) = live.of(events.ToolSucceeded)
+    assert "The sandbox took back what a command wrote" in result.content
+    said = " ".join(notice.text for notice in live.of(events.Notice) if notice.origin == "sandbox")
+    assert ".envrc" in said
+    assert ".git/config" in said
+    assert not (workspace / ".envrc").exists()
+    assert "evil" not in (workspace / ".git" / "config").read_text()
+    assert (workspace / ".nvim.lua").read_text() == "the operator's"
+    (effect, *_) = [one for one in effects_of(live.events) if one["kind"] == "taken back"]
+    assert "took back" in in_words([effect])[-1]
+
+
+async def test_what_a_command_in_the_background_plants_is_taken_back_while_it_runs(tmp_path: Path) -> None:
+    call = {"tool": "bash", "args": {"command": "sleep 0.3; echo x > .envrc; sleep 600", "background": True}}
+    live = await start_session(tmp_path, [{"calls": [call]}, DONE])
+    await live.run()
+    needs_one(live.state.run.sandbox)
+    await live.until(lambda _: any(notice.origin == "sandbox" for notice in live.of(events.Notice)))
+    assert live.state.background.running
+    assert not (tmp_path / "workspace" / ".envrc").exists()
+    await live.close()
+
+
+async def test_what_the_file_tools_write_by_leave_of_the_operator_stays(tmp_path: Path) -> None:
+    write = {"tool": "write_file", "args": {"path": ".vscode/tasks.json", "content": "{}\n"}}
+    live = await start_session(tmp_path, [{"calls": [write]}, *bash("echo x > .vscode/tasks.json")])
+    await live.run()
+    await live.close()
+    needs_one(live.state.run.sandbox)
+    assert (tmp_path / "workspace" / ".vscode" / "tasks.json").read_text() == "{}\n"

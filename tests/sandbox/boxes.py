@@ -6,6 +6,7 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -36,7 +37,10 @@ def _trial(mechanism: Mechanism) -> Trial:
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "trial").mkdir()
         (Path(name) / "scratch").mkdir()
-        return asyncio.run(try_out(mechanism, Walls.around(Path(name) / "trial", Path(name) / "scratch")))
+        trying = try_out(mechanism, Walls.around(Path(name) / "trial", Path(name) / "scratch"))
+        # A test may have an event loop of its own.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, trying).result()
 
 
 def needed(mechanism: Mechanism) -> None:

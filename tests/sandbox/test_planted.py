@@ -124,31 +124,24 @@ def empty(request: pytest.FixtureRequest) -> Iterator[Desk]:
         yield desk_for(request.param, folder)
 
 
+def furnished(desk: Desk) -> Desk:
+    """With a repository that has a commit, one below, and a worktree."""
+    made = f"git init -q -b main . && {IDENTITY} && echo a > a.txt && git add . && git commit -qm a"
+    desk.operator("bash", "-c", made)
+    below = f"mkdir sub && cd sub && git init -q && {IDENTITY} && git commit -qm b --allow-empty"
+    desk.operator("bash", "-c", below)
+    desk.operator("git", "worktree", "add", "-q", "tree")
+    return desk
+
+
 @pytest.fixture
 def desk(empty: Desk) -> Desk:
-    """A repository with a commit, a submodule-like repository below, and a worktree in it."""
-    empty.operator(
-        "bash",
-        "-c",
-        f"git init -q -b main . && {IDENTITY} && echo a > a.txt && git add . && git commit -qm a",
-    )
-    empty.operator(
-        "bash", "-c", f"mkdir sub && cd sub && git init -q && {IDENTITY} && git commit -qm b --allow-empty"
-    )
-    empty.operator("git", "worktree", "add", "-q", "tree")
-    return empty
+    """A checkout to work in."""
+    return furnished(empty)
 
 
 PLANTS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("plants.toml").read_text("utf-8"))
-"""By name a command, and perhaps one that comes after it."""
-
-
-@pytest.mark.parametrize("name", PLANTS)
-def test_git_runs_nothing_that_a_command_planted(desk: Desk, name: str) -> None:
-    for script in PLANTS[name].values():
-        desk.command(script)
-    desk.looks_round("sub", "sub2", "tree", "deep", "deep/er", "x", "evil")
-    assert not desk.marker.exists()
+"""By name what is tried, a command, and perhaps one that comes `then`. All are attacks of `tests/adversarial`."""
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.cli.options import Parser, UsageError, add_place_options, amount, one_of, overrides
@@ -26,9 +28,9 @@ from tui_agent.terminal_text import one_line, sanitize
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from pathlib import Path
 
     from tui_agent.config.settings import Settings
+    from tui_agent.sandbox.mechanisms import Sandbox
     from tui_agent.store.mcp_trust import McpTrust
     from tui_agent.tools.mcp.connection import Question, Reply
     from tui_agent.tools.mcp.servers import Row
@@ -228,8 +230,10 @@ class _Looking:
 
     present = False
 
-    def __init__(self, trust: McpTrust) -> None:
+    def __init__(self, trust: McpTrust, settings: Settings, scratch: Path) -> None:
         self._trust = trust
+        self._settings = settings
+        self._scratch = scratch
 
     def trusted(self, entry: ServerEntry) -> bool | None:
         return self._trust.trusted(entry)
@@ -242,6 +246,14 @@ class _Looking:
         from tui_agent.tools.mcp.connection import Reply
 
         return Reply("decline")
+
+    async def sandbox(self, entry: ServerEntry) -> Sandbox:
+        """The same walls as in a session."""
+        from tui_agent.sandbox.choose import choose
+        from tui_agent.store.session import for_server, walls_of
+
+        walls = walls_of(self._settings, self._settings.workspace, self._scratch)
+        return for_server(self._settings, entry, await choose(self._settings.sandbox.mode, walls))
 
     def starting(self, entry: ServerEntry) -> None:
         """Nothing is written."""
@@ -284,8 +296,9 @@ def _show(
     if only is not None:
         entries = tuple(entry for entry in configured.entries if entry.name == only)
         configured = ConfiguredServers(entries, configured.problems)
-    host = _Looking(McpTrust(settings.state_dir, settings.workspace))
-    rows = asyncio.run(_rows(settings, configured, host, namespace.timeout, offline=namespace.offline))
+    with TemporaryDirectory(prefix="agent-tui-") as scratch:
+        host = _Looking(McpTrust(settings.state_dir, settings.workspace), settings, Path(scratch))
+        rows = asyncio.run(_rows(settings, configured, host, namespace.timeout, offline=namespace.offline))
     if namespace.json:
         document = {"servers": [_as_json(row) for row in rows], "problems": list(configured.problems)}
         sys.stdout.write(json.dumps(document) + "\n")

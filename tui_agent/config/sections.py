@@ -164,6 +164,9 @@ class SandboxSettings(BaseModel):
     """Files and folders of your home that commands may read, beside the tools in it: all else there is out of sight."""
     writable: tuple[str, ...] = ()
     """Files and folders outside the workspace that commands may write, as `~/.cache/uv`."""
+    servers: Literal["workspace", "all", "off"] = "workspace"
+    """Which MCP servers over stdio run in the walls of commands, with a network: those that a workspace names, all, or
+    none."""
 
     @model_validator(mode="before")
     @classmethod

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tui_agent import processes
 from tui_agent.sandbox.services import sockets_in_sight
+from tui_agent.sandbox.walls import TEMPORARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,6 +76,16 @@ class Sandbox:
         kept = self.protected() if protected is None else protected
         return [*_WRAPPERS[self.mechanism](self.walls, kept), *argv]
 
+    @property
+    def supervision(self) -> tuple[str, ...]:
+        """What the supervisor of a command (`tools/supervisor.py`) does beside: with a network bubblewrap's commands
+        are in the namespace that holds everybody's abstract sockets. A bwrap that is setuid could not start then.
+        """
+        if self.mechanism != "bubblewrap" or self.walls is None or not self.walls.network:
+            return ()
+        program = Path(processes.own_program("bwrap", self.walls.workspace) or "/usr/bin/bwrap")
+        return () if program.stat().st_mode & stat.S_ISUID else ("--apart",)
+
     def environment(self) -> dict[str, str]:
         """Variables that commands need inside."""
         if self.mechanism is None or self.walls is None:
@@ -96,7 +108,7 @@ class Sandbox:
         )
 
 
-_OWN = tuple(map(Path, ("/run", "/var/run", "/tmp", "/var/tmp", "/dev", "/proc")))  # noqa: S108 - the sandbox's own
+_OWN = tuple(map(Path, ("/run", "/var/run", "/dev", "/proc", *TEMPORARY)))
 """Of which commands have their own."""
 
 
@@ -109,7 +121,7 @@ def _bubblewrap(walls: Walls, protected: tuple[Path, ...]) -> list[str]:
         # Where the names of hosts are looked up.
         for place in ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"):
             argv += ["--ro-bind-try", place, place]
-    for place in ("/tmp", "/var/tmp"):  # noqa: S108 - the sandbox's own
+    for place in TEMPORARY:
         argv += ["--bind", os.fspath(walls.scratch), place]
     argv += [*_homes(walls), *_mounts("--ro-bind", walls.shown)]
     for path in walls.hidden_outside:

@@ -29,6 +29,10 @@ MOST_FOLDERS = 20_000
 """Folders of a workspace that are looked into."""
 QUICK = 2_000
 """So many are looked at before a command's result is given; of more, all but the uppermost afterwards."""
+_TICK = 20_000_000
+"""Nanoseconds in which two changes may have the same time."""
+_UNKNOWN = (-1,)
+"""A signature that is looked at again in any case."""
 _BEING_WRITTEN = 100_000_000
 """Nanoseconds."""
 _MOST_FILES, _DEEPEST, _MOST_GITS = 300, 6, 500
@@ -192,7 +196,7 @@ class Watch:
                 new = folder not in self._folders
                 if new and len(self._folders) >= MOST_FOLDERS:
                     continue
-                self._folders[folder] = signature[-1]
+                self._folders[folder] = _lasting(signature)[-1]
                 queue.extend(self._look_into(folder))
         for path in self.places.at_home:
             self._found.setdefault(path, "obeyed")
@@ -236,7 +240,7 @@ class Watch:
                 # It was renamed, or a folder above it was.
                 for path, held in list(self._held.items()):
                     if path.is_relative_to(before):
-                        self._held[git / path.relative_to(before)] = _Held((), held.form)
+                        self._held[git / path.relative_to(before)] = _Held(_UNKNOWN, held.form)
 
     def _all(self) -> Iterator[tuple[Path, Kind]]:
         """Every file that is compared, as things stand now."""
@@ -314,7 +318,7 @@ class Watch:
         root = self._root(path)
         if root is None:
             return
-        held = self._held.get(path) or _Held((), NOTHING)
+        held = self._held.get(path) or _Held(_UNKNOWN, NOTHING)
         signature = _signature(path)
         if signature == held.signature:
             return
@@ -335,9 +339,8 @@ class Watch:
             taken.append(TakenBack(str(shown), f"{_WHY[kind]}; it could not be taken back: {error.strerror}"))
             return
         taken.append(TakenBack(str(shown), _WHY[kind], kept))
-        now = form_of(root, path)
-        if now.kind != "other":
-            self._held[path] = _Held(_signature(path), now)
+        # What is there by now may be something else again.
+        self._held[path] = _Held(_UNKNOWN, wanted)
 
     def _judged(self, path: Path, kind: Kind, before: Form, form: Form) -> Form:
         """What may stand there: `form` where that is harmless."""
@@ -401,8 +404,8 @@ class Watch:
             if held is not None and held.signature == signature:
                 return
             seen = (signature, form_of(root, path))
-        self._held[path] = _Held(*seen)
-        form = seen[1]
+        signature, form = seen
+        self._held[path] = _Held(_lasting(signature), form)
         if form.kind == "file" and form.whole and kind in {"obeyed", "rules", "hook"}:
             self._known.add((path.name, _digest(form)))
 
@@ -427,6 +430,11 @@ def _signature(path: Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return status.st_mode, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _lasting(signature: tuple[int, ...]) -> tuple[int, ...]:
+    """The signature, unless the change is so new that another one may get the same time."""
+    return signature if not signature or time.time_ns() - signature[-1] > _TICK else _UNKNOWN
 
 
 def _digest(form: Form) -> bytes:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tui_agent.sandbox.homes import HOMES, SECRET_PLACES, tools_at_home
 from tui_agent.sandbox.run_later import Places
 
+TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - commands have their own in their place
 PRIVATE_HOME = ".home"
 """Within the temporary folder: what commands have in place of the home folder. With links in it its name is another."""
 
@@ -73,7 +74,7 @@ class Walls:
             path: real
             for path in wanted
             if (real := _real(os.fspath(path))).exists()
-            and any(real.is_relative_to(folder) for folder in out_of_sight)
+            and any(real.is_relative_to(folder) for folder in (*out_of_sight, *map(Path, TEMPORARY)))
             and not any(folder.is_relative_to(real) for folder in (*out_of_sight, *open_places))
         }
         return cls(

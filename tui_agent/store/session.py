@@ -12,10 +12,12 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tui_agent.config.mcp_servers import ServerEntry
 from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.config.user_file import UserFile
 from tui_agent.core import events
@@ -140,7 +142,9 @@ class Session:
             self._checkpointer,
             tuple((rule.pattern, rule.hint) for rule in settings.recovery.hints),
         )
-        self._servers = SessionServers(recorder, operator, self._tools, settings.state_dir, workspace)
+        self._servers = SessionServers(
+            recorder, operator, self._tools, settings.state_dir, workspace, self.sandbox_of_server
+        )
         caller = ModelCaller(
             recorder,
             model,
@@ -205,6 +209,10 @@ class Session:
             self._say_taken_back,
         )
 
+    async def sandbox_of_server(self, entry: ServerEntry) -> Sandbox:
+        """The walls that an MCP server runs in."""
+        return for_server(self.settings, entry, await self.sandbox())
+
     def _say_taken_back(self, taken: Sequence[TakenBack]) -> None:
         if taken:
             text = taken_back_in_words(taken)
@@ -224,8 +232,8 @@ class Session:
         return self._sandbox.result().watch if self._sandbox is not None and done else None
 
     async def _settle_sandbox(self) -> None:
-        """The last look, when nothing runs any more."""
-        if (watch := self._watch) is not None:
+        """The last look, when nothing runs any more. What changed after the last command is the operator's doing."""
+        if (watch := self._watch) is not None and watch.owed:
             self._say_taken_back(await asyncio.to_thread(watch.settle))
 
     def connect_servers(self, patience: float = SERVERS_PATIENCE) -> None:
@@ -649,6 +657,14 @@ class Session:
 
 def _failed(task: asyncio.Task[Sandbox]) -> bool:
     return task.done() and (task.cancelled() or task.exception() is not None)
+
+
+def for_server(settings: Settings, entry: ServerEntry, sandbox: Sandbox) -> Sandbox:
+    """The walls of commands, with a network, for a server that the settings want in walls."""
+    wanted = settings.sandbox.servers
+    if wanted == "off" or (wanted == "workspace" and entry.scope == "user") or sandbox.walls is None:
+        return Sandbox(why="the settings want none for it" if sandbox.walls else sandbox.why)
+    return replace(sandbox, walls=replace(sandbox.walls, network=True))
 
 
 def walls_of(settings: Settings, workspace: Path, scratch: Path) -> Walls:

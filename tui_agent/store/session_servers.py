@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -13,6 +14,7 @@ from tui_agent.config.mcp_servers import ServerEntry, load_servers
 from tui_agent.core import events
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.runtime.operator import Operator, ServerReply
+from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.store.recorder import SessionRecorder
 from tui_agent.store.redaction import worth_masking
@@ -39,12 +41,14 @@ class SessionServers:
         registry: ToolRegistry,
         state_dir: Path,
         workspace: Path,
+        sandbox: Callable[[ServerEntry], Awaitable[Sandbox]],
     ) -> None:
         self._recorder = recorder
         self._operator = operator
         self._registry = registry
         self._trust = McpTrust(state_dir, workspace)
         self._workspace = workspace
+        self._sandbox = sandbox
         self.servers: McpServers | None = None
         """None until the configuration has been read."""
         self._opening: asyncio.Task[None] | None = None
@@ -102,9 +106,14 @@ class SessionServers:
     async def ask_trust(self, entry: ServerEntry) -> bool:
         """Show the whole of what would be started; the answer is remembered unless it is put off."""
         lines = [f"{'Connect to' if entry.url else 'Run'}: {entry.shown}", *entry.details]
-        message = (
-            "\n".join(lines) + f"\n\n{entry.file.name} of this workspace names this MCP server. "
+        walls = (await self.sandbox(entry)).description
+        rights = (
             "It runs with your rights, outside of the workspace's walls."
+            if walls == "off"
+            else f"It runs in the sandbox of commands ({walls})."
+        )
+        message = (
+            "\n".join(lines) + f"\n\n{entry.file.name} of this workspace names this MCP server. {rights}"
         )
         asked = events.ServerAsked(
             id=secrets.token_hex(4), server=entry.name, purpose="trust", message=message
@@ -159,6 +168,10 @@ class SessionServers:
                 )
             )
         return reply
+
+    async def sandbox(self, entry: ServerEntry) -> Sandbox:
+        """The walls that a server runs in; none for an address."""
+        return Sandbox() if entry.url else await self._sandbox(entry)
 
     def starting(self, entry: ServerEntry) -> None:
         """Mask its secrets from now on."""

@@ -106,7 +106,7 @@ async def _run(
             child = await processes.start(
                 [
                     *(sys.executable, "-I", "-S", os.fspath(_SUPERVISOR), str(grace)),
-                    *(str(status_end.fileno()), *inside.wrap(argv)),
+                    *(str(status_end.fileno()), *sandbox.supervision, *inside.wrap(argv)),
                 ],
                 stdin=leash_end,
                 stdout=output_end,

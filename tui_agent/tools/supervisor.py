@@ -1,12 +1,12 @@
 """Runs one command and leaves nothing of it behind. Started by `shell` as a script of its own, never
 imported.
 
-`python supervisor.py GRACE STATUS_FD [--leash=FD] COMMAND...`: standard input is a leash, or FD is, and the
-command keeps the input. When its other end closes, because the call was cancelled or the program died, all is
-ended. What a command leaves running ends with it:
-on Linux every orphan becomes a child of this process (a "subreaper"), also one that made itself a daemon with
-a clean environment, so that all can be found; elsewhere the command's process group is ended. Only the
-standard library is used: it starts in a few milliseconds.
+`python supervisor.py GRACE STATUS_FD [--leash=FD] [--apart] COMMAND...`: standard input is a leash, or FD is, and the
+command keeps the input; `--apart` keeps it from abstract sockets of others, where the kernel can. When the leash's
+other end closes, because the call was cancelled or the program died, all is ended. What a command leaves running ends
+with it: on Linux every orphan becomes a child of this process (a "subreaper"), also one that made itself a daemon with
+a clean environment, so that all can be found; elsewhere the command's process group is ended. Only the standard
+library is used: it starts in a few milliseconds.
 
 Written to STATUS_FD, a line each: `pid N` when the command has started, `exit N` when it ended (128 +
 signal).
@@ -20,7 +20,11 @@ import time
 
 _SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36
-_LEASH = "--leash="
+_LEASH, _APART = "--leash=", "--apart"
+_SET_NO_NEW_PRIVS = 38
+_CREATE_RULESET, _RESTRICT_SELF = 444, 446
+_ABSTRACT_SOCKETS = 1
+"""A scope of Landlock's, from its version 6 on."""
 _KILLING = 5.0
 """Seconds for which SIGKILL is repeated; only what hangs in the kernel outlives it."""
 
@@ -31,6 +35,8 @@ def main(grace: float, status: int, command: list[str]) -> None:
     if command[0].startswith(_LEASH):
         held = int(command.pop(0).removeprefix(_LEASH))
         os.set_inheritable(held, False)
+    apart = command[0] == _APART
+    command = command[apart:]
     os.set_inheritable(status, False)
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
@@ -41,7 +47,7 @@ def main(grace: float, status: int, command: list[str]) -> None:
     linux = _prctl(_SET_CHILD_SUBREAPER, 1)
     leader = os.fork()
     if leader == 0:
-        _become(command, talks=held != 0)
+        _become(command, talks=held != 0, apart=apart)
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2) if held == 0 else (0, 1, 2):
         os.dup2(null, stream)
@@ -55,7 +61,7 @@ def main(grace: float, status: int, command: list[str]) -> None:
     _end(leader, grace, status, linux)
 
 
-def _become(command: list[str], *, talks: bool) -> None:
+def _become(command: list[str], *, talks: bool, apart: bool) -> None:
     """In the forked child: a session of its own, no input unless it `talks`, default signals; then the command."""
     try:
         os.setsid()
@@ -65,11 +71,27 @@ def _become(command: list[str], *, talks: bool) -> None:
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         if not talks:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        if apart:
+            _keep_apart()
         os.execvp(command[0], command)  # noqa: S606 - the call was approved; this is where it is run
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
     finally:
         os._exit(127)
+
+
+def _keep_apart() -> None:
+    """No abstract socket of a process that runs already, or elsewhere, can be connected to. Nothing else changes."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1) < 6:
+        return
+    attributes = ctypes.create_string_buffer(bytes(16) + _ABSTRACT_SOCKETS.to_bytes(8, sys.byteorder), 24)
+    rules = libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(24), 0)
+    if rules >= 0 and libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
+        libc.syscall(_RESTRICT_SELF, rules, 0)
+        os.close(rules)
 
 
 def _prctl(option: int, value: int) -> bool:

@@ -23,6 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tui_agent import __version__
 from tui_agent.config.mcp_servers import ServerEntry
+from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.terminal_text import one_line
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.mcp import transport
@@ -87,6 +88,9 @@ class Surroundings(Protocol):
     environ: Mapping[str, str]
     patience: Patience
     workspace_uri: str
+
+    async def sandbox(self, entry: ServerEntry) -> Sandbox:
+        """The walls that the server runs in."""
 
     def changed(self, connection: Connection) -> None:
         """Its status or lists are others now."""
@@ -237,7 +241,8 @@ class Connection:
             async with transport.http(self.entry, line) as streams:
                 yield streams
         else:
-            async with transport.stdio(self.entry, line, self._around.environ) as streams:
+            sandbox = await self._around.sandbox(self.entry)
+            async with transport.stdio(self.entry, line, self._around.environ, sandbox) as streams:
                 yield streams
 
     async def _ended_or(self, line: transport.Line, work: Awaitable[Any]) -> Any:

@@ -22,6 +22,7 @@ from tui_agent.tools.mcp.status import Prompt, Resource, Status
 from tui_agent.tools.mcp.tool import ServerTool
 
 if TYPE_CHECKING:
+    from tui_agent.sandbox.mechanisms import Sandbox
     from tui_agent.tools.mcp.connection import Connection, Patience, Question, Reply
     from tui_agent.tools.registry import ToolRegistry
 
@@ -46,6 +47,9 @@ class ServerHost(Protocol):
 
     async def ask(self, question: Question) -> Reply:
         """Put a server's question to the operator."""
+
+    async def sandbox(self, entry: ServerEntry) -> Sandbox:
+        """The walls that the server runs in."""
 
     def starting(self, entry: ServerEntry) -> None:
         """The server is about to be started: its secrets are to be masked from now on."""
@@ -128,6 +132,10 @@ class McpServers:
             return
         name = connection.entry.name
         self._tasks[f"{name} offer"] = asyncio.get_running_loop().create_task(self._offer(connection))
+
+    async def sandbox(self, entry: ServerEntry) -> Sandbox:
+        """The walls that a server runs in."""
+        return await self._host.sandbox(entry)
 
     # --- life -----------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from mcp.shared.message import SessionMessage
 
 from tui_agent import processes
 from tui_agent.config.mcp_servers import ServerEntry
+from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.terminal_text import one_line
 
 LARGEST_MESSAGE = 8_000_000
@@ -109,12 +110,14 @@ class Line:
 
 
 @asynccontextmanager
-async def stdio(entry: ServerEntry, line: Line, environ: Mapping[str, str]) -> AsyncIterator[Streams]:
+async def stdio(
+    entry: ServerEntry, line: Line, environ: Mapping[str, str], sandbox: Sandbox
+) -> AsyncIterator[Streams]:
     """Start the server and talk over its pipes. When this is left, or we die, nothing of the server runs on.
 
     Raises `OSError` where it cannot be started.
     """
-    child, leash, status = await _start(entry, environ)
+    child, leash, status = await _start(entry, environ, sandbox)
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
@@ -130,17 +133,25 @@ async def stdio(entry: ServerEntry, line: Line, environ: Mapping[str, str]) -> A
             stream.close()
 
 
-async def _start(entry: ServerEntry, environ: Mapping[str, str]) -> tuple[processes.Child, int, int]:
+async def _start(
+    entry: ServerEntry, environ: Mapping[str, str], sandbox: Sandbox
+) -> tuple[processes.Child, int, int]:
     """The server under a supervisor that ends it, and all it started, when our end of the leash closes."""
     environment = server_environment(environ, entry.env)
     _find(entry, environment)
+    argv = [entry.command, *entry.args]
+    if sandbox.mechanism is not None:
+        # The walls begin in the workspace.
+        argv = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', os.fspath(entry.cwd or Path.cwd()), *argv]
+        argv = await asyncio.to_thread(sandbox.wrap, argv)
+        environment |= sandbox.environment()
     leash_end, leash = os.pipe()
     status, status_end = os.pipe()
     try:
         child = await processes.start(
             [
                 *(sys.executable, "-I", "-S", os.fspath(_SUPERVISOR), str(_GRACE), str(status_end)),
-                *(f"--leash={leash_end}", entry.command, *entry.args),
+                *(f"--leash={leash_end}", *sandbox.supervision, *argv),
             ],
             cwd=entry.cwd,
             env=environment,
