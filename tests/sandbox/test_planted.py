@@ -362,3 +362,29 @@ def test_a_large_workspace_costs_a_bounded_time(tmp_path: Path) -> None:
     taken = watch.end(token)
     assert [one.path for one in taken] == ["3/130/.envrc"]
     assert time.perf_counter() - began < 1.0
+
+
+def test_what_is_taken_away_and_put_there_again_is_compared_with_what_was_there(tmp_path: Path) -> None:
+    watch = Watch(Walls.around(tmp_path, tmp_path / "s").places, tmp_path / "kept")
+    (tmp_path / ".envrc").write_text("mine")
+    watch.look()
+    token, _ = watch.begin()
+    (tmp_path / ".envrc").unlink()
+    assert watch.settle(live=True) == []
+    (tmp_path / ".envrc").write_text("planted")
+    assert [one.path for one in watch.end(token)] == [".envrc"]
+    assert (tmp_path / ".envrc").read_text() == "mine"
+
+
+def test_a_file_that_is_being_written_is_looked_at_again(tmp_path: Path) -> None:
+    git = tmp_path / ".git" / "worktrees" / "tree"
+    git.mkdir(parents=True)
+    watch = Watch(Walls.around(tmp_path, tmp_path / "s").places, tmp_path / "kept")
+    watch.look()
+    token, _ = watch.begin()
+    (git / "commondir").write_text("")
+    assert watch.settle(live=True) == []
+    assert watch.unsettled()
+    (git / "commondir").write_text("../..\n")
+    assert watch.end(token) == []
+    assert (git / "commondir").read_text() == "../..\n"

@@ -322,12 +322,17 @@ class Watch:
         signature = _signature(path)
         if signature == held.signature:
             return
-        if self._fresh and kind in {"obeyed", "hook"} and signature and signature[-1] > self._fresh:
+        form = form_of(root, path)
+        new = self._fresh and signature and signature[-1] > self._fresh
+        if new and (kind in {"obeyed", "hook"} or (form.kind == "file" and not form.content)):
             self._again = True
             return
-        form = form_of(root, path)
         by_others = any(path.is_relative_to(place) for place in protected)
         wanted = form if by_others else self._judged(path, kind, held.form, form)
+        if wanted == form == NOTHING:
+            # Should it come back while commands run, it is compared with what was there.
+            self._held[path] = _Held((), held.form)
+            return
         if wanted == form:
             self._accept(path, kind, (signature, form))
             return
