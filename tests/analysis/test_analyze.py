@@ -215,7 +215,7 @@ def test_progress_is_reported_after_each_file(tmp_path: Path) -> None:
     assert calls == [(1, 2), (2, 2)]
 
 
-def test_an_operator_who_is_absent_changes_asking_into_ending(tmp_path: Path) -> None:
+def test_an_operator_who_is_absent_changes_asking_into_another_way(tmp_path: Path) -> None:
     different = json.loads(recording(tmp_path, 4).read_text())
     for number, message in enumerate(different[0]["traj"]):
         for call in message.get("tool_calls", []):
@@ -225,7 +225,8 @@ def test_an_operator_who_is_absent_changes_asking_into_ending(tmp_path: Path) ->
     (present,) = _rows(analyze([path], ["combined"], present="present"))
     (absent,) = _rows(analyze([path], ["combined"], present="absent"))
     assert "escalate" in present.firsts
-    assert "degrade" in absent.firsts
+    assert "pivot" in absent.firsts
+    assert not {"escalate", "degrade", "stop"} & absent.firsts.keys()
 
 
 def test_json_and_csv_hold_what_the_text_shows(tmp_path: Path) -> None:
