@@ -166,6 +166,20 @@ BAD = FaultKind.BAD_OUTPUT
         value=Sent(lambda: many_calls(100_000), BAD),
     ),
     Attack(
+        "calls_1000000",
+        "1,000,000 tool calls in one reply",
+        "A fault that says how many are too many, in bounded memory",
+        slow=True,
+        value=Sent(lambda: many_calls(1_000_000), BAD),
+    ),
+    Attack(
+        "arguments_of_50_mb",
+        "Arguments of 50 MB in one call",
+        "A fault that says how much is too much, in bounded memory",
+        slow=True,
+        value=Sent(lambda: call_of('{"command": "' + "x" * 50_000_000 + '"}'), BAD),
+    ),
+    Attack(
         "calls_1000",
         "1,000 tool calls in one reply",
         "Taken, each by itself",

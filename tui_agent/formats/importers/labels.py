@@ -6,7 +6,6 @@ A grade is a number, 1.0 for solved. Nothing is guessed: no word about it is no 
 from __future__ import annotations
 
 import json
-import math
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,12 @@ _WHOLE_SUFFIXES = (".traj.json", ".traj", ".jsonl", ".json")
 
 def grade(value: Any) -> float | None:
     """`value` as a grade: a number, or true and false for 1.0 and 0.0; None for anything else."""
-    return float(value) if isinstance(value, bool | int | float) and math.isfinite(value) else None
+    # Beyond 2^53 it is no grade, and beyond 10^308 no number of this machine's.
+    usable = isinstance(value, bool | int | float) and abs(value) < _NO_GRADE
+    return float(value) if usable else None
+
+
+_NO_GRADE = 2**53
 
 
 def grade_in(record: Any, *path: str) -> float | None:
