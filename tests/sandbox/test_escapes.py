@@ -398,3 +398,18 @@ def test_a_command_that_fails_at_a_wall_says_so(box: Box) -> None:
     assert "ran in a sandbox" in box.sandbox.remark(ended.stderr)
     assert box.sandbox.remark("2 failed, 3 passed") == ""
     assert Sandbox().remark(ended.stderr) == ""
+
+
+def test_a_tool_in_a_folder_that_may_not_be_entered_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = tmp_path / "locked"
+    (locked / "bin").mkdir(parents=True)
+    monkeypatch.setenv("PATH", f"{locked / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYENV_ROOT", str(locked / "pyenv"))
+    locked.chmod(0)
+    try:
+        walls = Walls.around(tmp_path, tmp_path / "s", writable=(str(locked / "x"),))
+        assert locked / "x" not in walls.writable
+    finally:
+        locked.chmod(0o700)

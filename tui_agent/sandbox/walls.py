@@ -54,7 +54,7 @@ class Walls:
         home). Of the folder of one's own configuration commands read skills and instructions alone.
         """
         inside = _real(os.fspath(workspace))
-        named = tuple(dict.fromkeys(path for path in map(_real, writable) if path.exists()))
+        named = tuple(dict.fromkeys(path for path in map(_real, writable) if os.access(path, os.F_OK)))
         asked = tuple(map(_real, show))
         texts, own = ((), ()) if config_dir is None else _of_configuration(config_dir)
         ours = (*hide, *([os.fspath(state_dir)] if state_dir else ()), *map(os.fspath, own))
@@ -73,7 +73,7 @@ class Walls:
         shown = {
             path: real
             for path in wanted
-            if (real := _real(os.fspath(path))).exists()
+            if os.access(real := _real(os.fspath(path)), os.F_OK)  # which raises nothing
             and any(real.is_relative_to(folder) for folder in (*out_of_sight, *map(Path, TEMPORARY)))
             and not any(folder.is_relative_to(real) for folder in (*out_of_sight, *open_places))
         }
