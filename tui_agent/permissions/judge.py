@@ -743,7 +743,7 @@ def _without_globals(words: Sequence[Word]) -> Sequence[Word]:
 def _suggestion(command: SimpleCommand, inside: Callable[[Word], bool]) -> str:
     """The rule that would allow this command: as a known program's, or as these words alone."""
     known = known_program(command.words)
-    if known is not None:
+    if known is not None and not known[1].changes:
         rule = Rule(Decision.ALLOW, "", "", COMMAND_TOOL, f"{known[0]} *")
         if covers(rule, command, inside):
             return f"{COMMAND_TOOL}({known[0]} *)"

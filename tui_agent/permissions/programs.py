@@ -25,6 +25,8 @@ class Program:
     """One-letter options that may be joined (`-xvs`)."""
     sets: bool = True
     """Whether `NAME=value` may stand there; else only with a number, because the value may be run."""
+    changes: bool = False
+    """Whether its calls change different things, so that allowing one does not suggest to allow them all."""
 
     def takes(self, word: str) -> bool:
         """Whether this argument may be there."""
@@ -49,8 +51,8 @@ class Program:
 _READS = Program()
 
 
-def _only(options: str = "", letters: str = "", *, sets: bool = True) -> Program:
-    return Program(frozenset(options.split()), letters, sets)
+def _only(options: str = "", letters: str = "", *, sets: bool = True, changes: bool = False) -> Program:
+    return Program(frozenset(options.split()), letters, sets, changes)
 
 
 _CARGO = (
@@ -92,6 +94,7 @@ PROGRAMS: dict[str, Program] = {
         "--load-average --output-sync --print-directory --no-print-directory --trace --version --touch",
         "jksnBiqlOwvt",
         sets=False,
+        changes=True,
     ),
     # pytest: -p, -c, -o, -W, --rootdir, --pyargs and --basetemp load, configure or delete.
     "pytest": _only(
@@ -145,16 +148,19 @@ PROGRAMS: dict[str, Program] = {
         "--force --force-with-lease --tags --set-upstream --dry-run --delete --all --follow-tags --no-verify "
         "--porcelain --quiet --verbose --atomic --prune --progress",
         "fudnqv",
+        changes=True,
     ),
     "git fetch": _only(
         "--all --tags --prune --prune-tags --depth --unshallow --dry-run --force --no-tags --quiet --verbose "
         "--progress",
         "pftanqv",
+        changes=True,
     ),
     "git pull": _only(
         "--rebase --no-rebase --ff-only --ff --no-ff --all --tags --prune --autostash --depth --quiet --verbose "
         "--no-edit --no-commit",
         "rpqv",
+        changes=True,
     ),
 }  # fmt: skip
 """Programs that act only as their own name says, with what keeps them so."""
