@@ -108,8 +108,10 @@ def test_the_answer_of_a_run_is_judged_by_nobody() -> None:
 
 def test_a_text_that_the_policy_would_not_take_is_rejected_and_one_it_would_have_taken_is_marked() -> None:
     steps = [_turn("c1", "bash", "boom"), Turn(text="I give up."), _turn("c2", "bash"), Turn(text="Done.")]
-    combined = judged(_facts(*steps), "combined")
-    assert sum(isinstance(event, ReplyRejected) for event in combined) == 1
+    alone = judged(_facts(*steps), "combined", operator_present=False)
+    assert sum(isinstance(event, ReplyRejected) for event in alone) == 1
+    read = judged(_facts(*steps), "combined", operator_present=True)
+    assert not any(isinstance(event, ReplyRejected) for event in read)
     gigi = judged(_facts(*steps), "gigi")
     assert not [event for event in gigi if isinstance(event, ReplyRejected)]
     assert _marks(gigi) == ["gigi would have taken this reply as the run's answer"]

@@ -12,6 +12,7 @@ from tui_agent.core.events import (
     BreakerSet,
     BudgetRaised,
     CheckpointSaved,
+    ClosingTurnOpened,
     CoherenceRepaired,
     Compacted,
     CompactionFailed,
@@ -86,8 +87,17 @@ def start(session_id: str = "s1", workspace: str = "/w") -> SessionStarted:
     return SessionStarted(session_id=session_id, workspace=workspace)
 
 
-def run_started(run: int = 1, task: str = "Fix the tests", policy: str = "combined") -> RunStarted:
-    return RunStarted(run=run, task=task, policy=policy, model="scripted/a", system_prompt="Be useful.")
+def run_started(
+    run: int = 1, task: str = "Fix the tests", policy: str = "combined", *, operator_present: bool = True
+) -> RunStarted:
+    return RunStarted(
+        run=run,
+        task=task,
+        policy=policy,
+        model="scripted/a",
+        system_prompt="Be useful.",
+        operator_present=operator_present,
+    )
 
 
 def iteration(number: int, *, call: str = "c1", fails: str = "", path: str = "a.py") -> list[Event]:
@@ -205,6 +215,14 @@ def one_of_every_type() -> list[Event]:
         BudgetRaised(key="max_cost", limit=2.0, rule="budget.raised"),
         RulesChanged(added=("bash(make)",), removed=("bash(ls *)",)),
         OwnCommandEnded(command="make", printed="made\n", exit_code=0),
+        ClosingTurnOpened(
+            iteration=5,
+            outcome=Outcome.STOPPED,
+            reason="5 identical consecutive errors",
+            detector="ring",
+            ended_by="ring.stop",
+            rule="closing.turn",
+        ),
     ]
 
 

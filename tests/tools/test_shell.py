@@ -121,7 +121,7 @@ async def test_a_workspace_that_is_gone_is_said(box: Box) -> None:
             "GOOGLE_APPLICATION_CREDENTIALS", "DEPLOY_KEY", "SSH_PRIVATE_KEY", "AWS_ACCESS_KEY_ID",
         )),
         *((name, False) for name in (
-            "PATH", "HOME", "LANG", "TOKENIZERS_PARALLELISM", "KEYBOARD", "MONKEY", "SSH_AUTH_SOCK", "PWD", "OLDPWD",
+            "PATH", "HOME", "LANG", "TOKENIZERS_PARALLELISM", "KEYBOARD", "MONKEY", "SSH_AUTH_SOCK", "PWD",
             "XAUTHORITY", "AUTHOR", "KEYMAP", "VIRTUAL_ENV",
         )),
     ],
