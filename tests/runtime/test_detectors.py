@@ -114,3 +114,19 @@ async def test_errors_of_form_have_a_ladder_of_their_own_beside_the_streak(
     assert (finished.outcome, finished.detector) == (events.Outcome.PARTIAL, "form")
     assert live.state.recovery.streak.count == 0
     assert live.state.recovery.ring.filled == 0
+
+
+@pytest.mark.parametrize("policy", ["forge", "gigi", "funnelcanary", "hpd", "combined"])
+async def test_a_success_whose_text_speaks_of_a_failure_is_a_success(tmp_path: Path, policy: str) -> None:
+    texts = [f"The command failed with exit code {code}" for code in range(1, 7)]
+    turns = [
+        turn(("bash", {"command": f"echo '{text}'; echo 'Traceback (most recent call last):'"}))
+        for text in texts
+    ]
+    live = await start_session(tmp_path, [*turns, turn(("finish", {"answer": "done"}))], policy=policy)
+    finished = await live.run()
+    recovery = live.state.recovery
+    assert (finished.outcome, live.state.metrics.failures) == (events.Outcome.ANSWERED, 0)
+    assert (recovery.ring.filled, recovery.streak.count, dict(recovery.attempts.entries)) == (0, 0, {})
+    assert len(live.of(events.ToolSucceeded)) == len(texts) + 1
+    await live.close()

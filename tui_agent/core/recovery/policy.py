@@ -135,6 +135,8 @@ class RecoveryPolicy(BaseModel):
     """The same call with the same outcome, this often; at most `stuck_window`."""
     stuck_waits: Annotated[int, Field(ge=2)] = 30
     """The same for a call that waits: it sleeps or watches, takes a second or more, or shows a clock."""
+    stuck_paraphrases: CountFrom0 = 4
+    """Different calls that only look and show one and the same, at which the model is told; 0: never."""
     stuck_alternation: Annotated[int, Field(ge=4)] = 6
     """Calls in a row that alternate between two, with the same outcomes; at most `stuck_window`."""
     stuck_monologue: Annotated[int, Field(ge=2)] = 3

@@ -64,6 +64,7 @@ class Rule(StrEnum):
     # Stuck patterns
     STUCK_GUIDE = "stuck.guide"
     STUCK_WAITS = "stuck.waits"
+    STUCK_PARAPHRASES = "stuck.paraphrases"
     STUCK_WITHHOLD = "stuck.withhold"
     STUCK_ASK = "stuck.ask"
     STUCK_STOP = "stuck.stop"

@@ -2,10 +2,11 @@
 
 | counts | the same call with the same outcome · two calls in turn with the same outcomes · replies in a row without a
 |        | call · overflows of the window in a row; calls within a progress epoch, refusals of a blocked call included;
-|        | of a call that waits many more (`polling`) |
+|        | of a call that waits many more (`polling`) · different calls with one result (`paraphrases`) |
 | resets | a change of files, a new outcome, a new call with a new outcome, the operator's words begin an epoch, so that
 |        | re-reading after an edit, re-running tests, paging and polling are work and not loops |
-| levels | guide when seen · the call is withheld · still on: ask where an operator is there, else stop |
+| levels | guide when seen · the call is withheld · still on: ask where an operator is there, else stop; of different
+|        | calls with one result no more than guide |
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.core.events import Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.iteration import FORM_ERRORS, LOOKING_ONLY, CallResult, Iteration, Status
+from tui_agent.core.recovery.paraphrases import only_looks, says_much
 from tui_agent.core.recovery.polling import clock_moved, waits
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import same_text
 from tui_agent.core.recovery.verdict import STUCK, silent, verdict
+from tui_agent.quantities import counted_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 REPEAT = "repeat"
 ALTERNATION = "alternation"
+PARAPHRASES = "paraphrases"
 MONOLOGUE = "monologue"
 OVERFLOW = "overflow"
 
@@ -54,6 +58,8 @@ class Sighting:
     """It is polled: this call of it or one before in the row waited."""
     times: int = 1
     """Calls of it in the row, this one included."""
+    reply: int = 0
+    """The iteration in which it was made."""
 
     def same_outcome(self, other: Sighting) -> bool:
         """Ended alike, volatile parts of the text left out."""
@@ -75,11 +81,17 @@ class Pattern:
     changed_last_iteration: bool = True
     waited: bool = False
     """Its call waits for something."""
+    calls: int = 0
+    """Different calls with one result, where these are the pattern."""
 
     @property
     def exhausted(self) -> bool:
-        """It still goes on after a warning, its call withheld. Replies without a call are for the form to end."""
-        return self.name != MONOLOGUE and self.extensions >= _LAST_ROUND * max(1, len(self.keys))
+        """It still goes on after a warning, its call withheld. Replies without a call are for the form to end, and a
+        call that was not made before is never withheld.
+        """
+        return self.name not in {MONOLOGUE, PARAPHRASES} and self.extensions >= _LAST_ROUND * max(
+            1, len(self.keys)
+        )
 
     @property
     def words(self) -> str:
@@ -88,6 +100,9 @@ class Pattern:
             return f"the same call of {self.tools[0]} with the same outcome again and again"
         if self.name == ALTERNATION:
             return f"two calls ({' and '.join(self.tools)}) in turn with the same outcomes"
+        if self.name == PARAPHRASES:
+            calls = counted_in_words(self.calls, "different call")
+            return f"{calls} with one and the same result, and nothing changed in between"
         if self.name == MONOLOGUE:
             return "several messages in a row without a tool call"
         return "the prompt stays too long although the window was shrunk"
@@ -133,7 +148,7 @@ class StuckPatterns:
             ):
                 continue  # infrastructure is the breaker's; what was never executed says nothing of progress
             elif result.status in _COUNTED:
-                state = state._with_call(result, policy, changed=changed)
+                state = state._with_call(result, policy, iteration.number, changed=changed)
         return state._with_monologue(policy)
 
     def replied(self, *, with_calls: bool) -> StuckPatterns:
@@ -166,7 +181,9 @@ class StuckPatterns:
             self, patterns=tuple(evolve(pattern, changed_last_iteration=False) for pattern in self.patterns)
         )
 
-    def _with_call(self, result: CallResult, policy: RecoveryPolicy, *, changed: bool) -> StuckPatterns:
+    def _with_call(
+        self, result: CallResult, policy: RecoveryPolicy, reply: int, *, changed: bool
+    ) -> StuckPatterns:
         call = Sighting(
             result.key,
             result.tool,
@@ -176,6 +193,7 @@ class StuckPatterns:
             self.epoch,
             self.era,
             waits(result.input, result.duration),
+            reply=reply,
         )
         earlier = [other for other in self.window if other.key == call.key]
         state = self
@@ -186,7 +204,9 @@ class StuckPatterns:
         progress = state is not self
         call = evolve(call, epoch=state.epoch, era=state.era) if progress else _in_row(call, earlier)
         state = evolve(state, window=(*state.window, call)[-policy.stuck_window :])
-        if not earlier or progress:
+        if not earlier:
+            return state._paraphrased(call, policy)
+        if progress:
             return state
         if any(call.key in pattern.keys for pattern in state.patterns):
             return state._extended(call.key)
@@ -231,6 +251,19 @@ class StuckPatterns:
             if call.key != model.key or not call.same_outcome(model):
                 return None
         return Pattern(ALTERNATION, frozenset({first.key, second.key}), (first.tool, second.tool))
+
+    def _paraphrased(self, call: Sighting, policy: RecoveryPolicy) -> StuckPatterns:
+        """With a call that is new and shows what others have shown; the calls of one reply count once."""
+        enough = policy.stuck_paraphrases
+        counts = enough and call.succeeded and not call.waited and says_much(call.content)
+        if not counts or not only_looks(call.tool, call.input):
+            return self
+        replies = {call.key: call.reply}
+        for other in self.window:
+            alike = other.era == call.era and other.succeeded and other.content == call.content
+            if alike and other.reply not in replies.values() and only_looks(other.tool, other.input):
+                replies.setdefault(other.key, other.reply)
+        return self._noted(Pattern(PARAPHRASES, calls=len(replies))) if len(replies) >= enough else self
 
     def _with_monologue(self, policy: RecoveryPolicy) -> StuckPatterns:
         beyond = self.silent_replies - policy.stuck_monologue
@@ -279,6 +312,8 @@ class StuckPatterns:
             return silent(STUCK)
         if not pattern.exhausted:
             rule = Rule.STUCK_WAITS if pattern.waited else Rule.STUCK_GUIDE
+            if pattern.name == PARAPHRASES:
+                rule = Rule.STUCK_PARAPHRASES
             return verdict(Level.GUIDE, rule, f"Stuck: {pattern.words}")
         if operator_present:
             return verdict(Level.ESCALATE, Rule.STUCK_ASK, f"Still stuck: {pattern.words}")

@@ -1,0 +1,34 @@
+"""The same thing asked in other words: `cat a`, `head -100 a` and `sed -n 1,200p a` with one and the same result.
+
+Which calls only look, and which results say enough to be compared; the calls are counted in `stuck`. Test runs and
+other checkers do not count, since different tests pass with the same words, and neither do tools of unknown effect.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.core.recovery import command_reading
+from tui_agent.core.recovery.changes import command_of
+from tui_agent.core.recovery.writes import Writes, writes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LOOKING = frozenset({"read_file", "glob", "grep", "list_dir", "read_skill", "web_fetch"})
+
+_SHORTEST = 60
+"""Characters of a result, white space counted once; `False` and `No matches.` answer many questions."""
+
+
+def only_looks(tool: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call shows something and does nothing else."""
+    command = command_of(arguments)
+    if command is None:
+        return tool in _LOOKING
+    return writes(command) is Writes.NOTHING and not command_reading.read(command).checker
+
+
+def says_much(text: str) -> bool:
+    """Whether a result is long enough to answer one question only."""
+    return len(text) >= _SHORTEST and len(" ".join(text[: 100 * _SHORTEST].split())) >= _SHORTEST
