@@ -221,11 +221,13 @@ def _merged(state: RecoveryState, answer: EscalationAnswered | None) -> Iterator
     closing = _closing(state, failures)
     if closing:
         yield Paragraph(Rule.NOTE_ERROR, closing)
+    # A refusal says by itself why the call was not executed.
+    executed = {result.key for result in state.last.results if result.failure} if state.last else set()
     advice = [
         *(
             Paragraph(Rule.NOTE_ATTEMPTS, _failed_again(entry, state))
             for entry in _triggered(state)
-            if entry.count > 1 and not entry.settled
+            if entry.count > 1 and not entry.settled and entry.key in executed
         ),
         *_tried(state),
         *_remarks(state, failures),
