@@ -31,6 +31,7 @@ HINTS = [
     ),
     ("node a.js", "Error: Cannot find module 'left-pad'", "run 'npm install' first"),
     ("pip install x", "error: externally-managed-environment", "python3 -m venv .venv"),
+    ("tool", "bash: line 1: tool: command not found", "has 'tool.py': run it as 'python3 tool.py'"),
     ("lint", "bash: line 1: lint: command not found", "has 'bin/lint': run it as 'bash bin/lint'"),
     ("pytest", "bash: line 1: pytest: command not found", "python3 -m pytest"),
     ("frobnicate", "/bin/sh: 1: frobnicate: not found", "'frobnicate' is not installed here"),

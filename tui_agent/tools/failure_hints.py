@@ -378,6 +378,10 @@ def _command_not_found(failure: _Failure) -> str:
     other = next((program for program in _INSTEAD.get(name, ()) if shutil.which(program)), "")
     if other:
         return f"{quoted(name)} is not installed, but {quoted(other)} is."
+    script = failure.has(*(f"{name}.{ending}" for ending in _RUNNERS))
+    if script:
+        how = _run_as(failure, said, script)
+        return f"{quoted(name)} is no command, but the workspace has {quoted(script)}: {how}"
     return f"{quoted(name)} is not installed here: use another program for it, or check that it can be installed."
 
 
