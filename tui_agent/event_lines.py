@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.call_names import short_input
 from tui_agent.core import events
@@ -12,11 +12,15 @@ from tui_agent.core.projections.plan import UPDATE_PLAN
 from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import one_line, revealed_line
 
+if TYPE_CHECKING:
+    from tui_agent.core.recovery.iteration import Answer
+
 
 class Signs(NamedTuple):
     """What a line of each kind begins with."""
 
     ok: str
+    found: str
     failed: str
     refused: str
     asks: str
@@ -26,13 +30,17 @@ class Signs(NamedTuple):
     verdict: str
 
 
-GLYPHS = Signs("✓", "✗", "⊘", "?", "▤", "!", "⚙", "▲")
-WORDS = Signs("done:", "failed:", "not run:", "question:", "summary:", "notice:", "background:", "verdict:")
+GLYPHS = Signs("✓", "!", "✗", "⊘", "?", "▤", "!", "⚙", "▲")
+WORDS = Signs(
+    "done:", "findings:", "failed:", "not run:", "question:", "summary:", "notice:", "background:", "verdict:"
+)
 """For eyes that cannot see a glyph, and for terminals that have none."""
 
 
-def event_line(event: events.Event, signs: Signs) -> str:
-    """The line; empty for an event that needs none."""
+def event_line(event: events.Event, signs: Signs, answer: Answer = "") -> str:
+    """The line; empty for an event that needs none. `answer`: what a result says where it is no failure."""
+    if isinstance(event, events.ToolFailed):
+        return _ended(event, signs, answer)
     make = _MAKERS.get(type(event))
     return "" if make is None else make(event, signs)
 
@@ -41,6 +49,15 @@ def call_words(event: events.ToolResult | events.ToolStarted) -> str:
     """The call: its name and what it is about."""
     tool = "plan" if event.tool == UPDATE_PLAN else event.tool
     return revealed_line(f"{tool} {short_input(event.tool, event.input)}".strip(), 100)
+
+
+def ended_as(answer: Answer, signs: Signs) -> str:
+    """How the line of a result begins whose exit code is not 0."""
+    return {"no_match": signs.ok, "findings": signs.found}.get(answer, signs.failed)
+
+
+def _ended(event: events.ToolFailed, signs: Signs, answer: Answer) -> str:
+    return f"{ended_as(answer, signs)} {call_words(event)}: {one_line(event.failure.message)}"
 
 
 def _refused(event: events.ToolRefused, signs: Signs) -> str:
@@ -79,13 +96,11 @@ def _by(rule: str) -> str:
 
 _MAKERS: dict[type[events.Event], Callable[[Any, Signs], str]] = {
     events.ToolSucceeded: lambda event, signs: f"{signs.ok} {call_words(event)} ({seconds(event.duration)})",
-    events.ToolFailed: lambda event, signs: (
-        f"{signs.failed} {call_words(event)}: {one_line(event.failure.message)}"
-    ),
     events.ToolRefused: _refused,
     events.ToolCancelled: lambda event, signs: f"{signs.refused} {call_words(event)}: cancelled",
     events.ReplyRejected: lambda event, signs: (
-        f"{signs.failed} {one_line(event.failure.message)}{_by(event.rule)}"
+        f"{f'{signs.notice} {event.in_words}:' if event.unverified else signs.failed} "
+        f"{one_line(event.failure.message)}{_by(event.rule)}"
     ),
     events.ModelFaulted: _fault,
     events.EscalationRaised: lambda event, signs: f"{signs.asks} {one_line(event.question)}{_by(event.rule)}",

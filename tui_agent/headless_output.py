@@ -140,7 +140,7 @@ class _Text:
             case events.RunFinished():
                 self._rule = f" [{one_line(event.rule)}]" if event.rule else ""
             case _:
-                line = event_line(event, GLYPHS)
+                line = event_line(event, GLYPHS, state.metrics.incidents.answer(event))
                 if line:
                     self._line(line)
 

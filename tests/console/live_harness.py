@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.console.driven import DrivenConsole
 from tests.console.waiting import picture
@@ -16,8 +16,10 @@ from tui_agent.console.cards.card import Card
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.tab import Tab
+from tui_agent.core.decision.answers import escalation_answered
 from tui_agent.core.events import (
     Approval,
+    ApprovalAnswered,
     ApprovalAsked,
     BackgroundEnded,
     EscalationRaised,
@@ -31,6 +33,7 @@ from tui_agent.core.events import (
     Outcome,
     RunFinished,
     RunStarted,
+    ServerAnswered,
     ServerAsked,
     SessionStarted,
 )
@@ -39,6 +42,8 @@ from tui_agent.core.state import RunState
 from tui_agent.models.choose import NameCheck
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.tools.skills import Skills
+
+T = TypeVar("T")
 
 
 class HandSession:
@@ -205,7 +210,11 @@ class LiveSession(DrivenConsole):
                 **fields,
             }
         )
-        return self._waits(self.screen.operator.approve(asked))
+
+        def answered(reply: ApprovalReply) -> Event:
+            return ApprovalAnswered(id=asked.id, decision=reply.decision, reason=reply.reason)
+
+        return self._waits(asked, self.screen.operator.approve(asked), answered)
 
     def escalate(self, **fields: Any) -> asyncio.Task[EscalationReply]:
         """The loop needs an answer."""
@@ -219,22 +228,43 @@ class LiveSession(DrivenConsole):
                 **fields,
             }
         )
-        return self._waits(self.screen.operator.answer(raised))
+
+        def answered(reply: EscalationReply) -> Event:
+            return escalation_answered(raised, reply.choice, reply.text, reply.input, reply.by)
+
+        return self._waits(raised, self.screen.operator.answer(raised), answered)
 
     def consult(self, **fields: Any) -> asyncio.Task[ServerReply]:
         """An MCP server asks, or is to be trusted."""
         asked = ServerAsked(
             **{"id": "s1", "server": "bench", "purpose": "elicitation", "message": "Which?", **fields}
         )
-        return self._waits(self.screen.operator.consult(asked))
+
+        def answered(reply: ServerReply) -> Event:
+            return ServerAnswered(id=asked.id, server=asked.server, decision=reply.decision)
+
+        return self._waits(asked, self.screen.operator.consult(asked), answered)
 
     def gate(self, note: str | None = None) -> asyncio.Task[GateReply]:
         """The loop is about to send a request."""
         outline = RequestOutline(4, "scripted:x", 12, 3_400, 2, ("bash", "read_file"), note)
-        return self._waits(self.screen.operator.gate(outline))
+        return self._task(self.screen.operator.gate(outline))
 
-    def _waits(self, question: Any) -> asyncio.Task[Any]:
-        task = asyncio.ensure_future(question)
+    def _waits(
+        self, asked: Event, reply: Coroutine[Any, Any, T], answered: Callable[[T], Event]
+    ) -> asyncio.Task[T]:
+        """The question is recorded before it is put, and its answer when it comes."""
+        self.session.record(asked)
+
+        async def wait() -> T:
+            given = await reply
+            self.session.record(answered(given))
+            return given
+
+        return self._task(wait())
+
+    def _task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.ensure_future(work)
         self.tasks.append(task)
         return task
 

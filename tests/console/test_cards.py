@@ -447,7 +447,7 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         await console.card_takes_keys()
         assert "rule 1 of 3" in console.shown()
         await console.press("c")
-        assert "bash(make *): `make` with any options" in console.shown()
+        assert "bash(make *): `make` with the options -j" in console.shown()
         await console.press("c")
         assert "bash: every command, whatever it does" in console.shown()
         await console.press("c", "c")
@@ -648,6 +648,35 @@ def test_what_was_tried_is_the_same_calls_failures_of_this_run() -> None:
     state = fold(event.stamped(seq, 1.0) for seq, event in enumerate(events, 1))
     asked = EscalationRaised(id="1", question="?", source="attempts", tool="read_file", input={"path": "a"})
     assert [attempt.error for attempt in attempts_before(state, asked)] == ["no a (1)", "no a (3)"]
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24)])
+async def test_a_question_about_findings_shows_the_changed_files_and_what_was_found(
+    size: tuple[int, int],
+) -> None:
+    test, found = (
+        {"command": "pytest -q"},
+        "The command failed with exit code 1.\nE  assert 19.0 == 21.0\n1 failed",
+    )
+    failure = Failure(kind=FailureKind.TOOL_EXECUTION, message=found, tool="bash", input=test)
+    files = ", ".join(f"src/part_{number}.py" for number in range(5))
+    question = f"Six changes, the same failure of bash at tests/test_tax.py:11. Changed in between: {files}"
+    async with live(size) as console:
+        console.session.start()
+        console.session.record(
+            ReplyFinished(calls=(ToolCall(id="c", name="bash"),)),
+            ToolFailed(call_id="c", tool="bash", input=test, failure=failure),
+            IterationFinished(iteration=1),
+        )
+        console.escalate(source="trials", rule="trials.ask", question=question, tool="bash", input=test)
+        await console.card_takes_keys()
+        for part in (*files.split(", "), "tests/test_tax.py:11", "pytest -q", "retry once"):
+            assert part in console.shown()
+        assert [
+            tried.what for tried in attempts_before(console.session.state, console.card.question.asked)
+        ] == [  # type: ignore[union-attr]
+            "step 1"
+        ]
 
 
 async def test_a_card_that_is_fitted_before_it_was_laid_out_has_the_rows_that_it_has_later() -> None:

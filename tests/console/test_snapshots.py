@@ -180,12 +180,14 @@ async def test_cards_look_as_before(
         assert await in_every_theme(console.app, console.pilot) == snapshot(name="welcome")
         console.session.start("Make the tests green.")
         for name, put in CARDS.items():
+            before = console.session.state
             await put(console)
             await console.card_takes_keys()
             picture = await in_every_theme(console.app, console.pilot)
             assert picture == snapshot(name=name)
             console.tasks[-1].cancel()
             await asyncio.gather(console.tasks[-1], return_exceptions=True)
+            console.session.state = before
             console.session.record(ModeChanged(mode=Mode.AUTO))
             await console.until(lambda: console.card is None)
         _give_rules(console.session)

@@ -191,6 +191,26 @@ async def test_every_event_of_the_journal_can_be_asked_about(
         assert type(event).__name__ not in title
 
 
+async def test_findings_are_told_as_an_answer_and_once_more_with_nothing_changed_as_a_failure(
+    tmp_path: Path,
+) -> None:
+    check = {"calls": [{"tool": "bash", "args": {"command": "python3 -m unittest"}}]}
+    files = {
+        "test_it.py": "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.fail('no')\n"
+    }
+    live = await start_session(tmp_path, [check, check, FINISH], files=files)
+    await live.run("test it")
+    folder = live.session.folder
+    await live.close()
+    first, second = seqs(read_journal(folder).events, ToolFailed)
+    replay = Replay.open(folder)
+    told = explain(replay, first)
+    assert (told.happened, told.rule) == ("an answer by its exit code, and no failure", "failure.findings")
+    again = explain(replay, second)
+    assert again.happened == "the same findings once more with nothing changed since: counted as a failure"
+    assert again.rule == "attempts.guide"
+
+
 async def test_a_later_run_is_not_explained_by_a_verdict_on_an_earlier_one(tmp_path: Path) -> None:
     live = await start_session(tmp_path, [READ, FINISH, FINISH])
     await live.run("read it")

@@ -39,6 +39,7 @@ from tui_agent.core.events import (
     Outcome,
     ParentPoint,
     ReplyFinished,
+    ReplyRejected,
     Rewound,
     RunFinished,
     RunStarted,
@@ -298,6 +299,63 @@ def test_what_people_read_holds_no_name_of_the_code(form: Format) -> None:
         assert "REWOUND conversation and files went back to event 1\n" in text
     lines = "\n".join(event_line(event, WORDS) for event in events)
     assert [name for name in raw if "_" in name and name in lines] == []
+
+
+def _ended(command: str, printed: str) -> ToolFailed:
+    failure = Failure(kind=FailureKind.TOOL_EXECUTION, message=printed, tool="bash")
+    return ToolFailed(call_id="c", tool="bash", input={"command": command}, failure=failure, content=printed)
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "text"])
+@pytest.mark.parametrize(
+    ("policy", "command", "says"),
+    [
+        ("combined", "pytest -q", {"html": "findings", "markdown": "findings", "text": "TOOL bash FINDINGS"}),
+        ("combined", "grep x a.py", {"html": "succeeded", "markdown": "succeeded", "text": "TOOL bash ok"}),
+        (
+            "gigi",
+            "pytest -q",
+            {"html": "failed", "markdown": "failed", "text": "TOOL bash FAILED"},
+        ),
+    ],
+)
+def test_an_answer_by_its_exit_code_is_no_failure_in_an_export(
+    form: Format, policy: str, command: str, says: dict[str, str]
+) -> None:
+    printed = (
+        "exit code 1" if command.startswith("grep") else "exit code 1\nE  assert 1 == 2\n1 failed in 0.1s"
+    )
+    listed: list[Event] = [
+        SessionStarted(session_id="s", workspace="/w"),
+        RunStarted(run=1, task="t", policy=policy),
+        IterationStarted(iteration=1),
+        ReplyFinished(calls=(ToolCall(id="c", name="bash"),)),
+        _ended(command, printed),
+        IterationFinished(iteration=1),
+        RunFinished(outcome=Outcome.ANSWERED, answer="done"),
+    ]
+    events = [event.stamped(seq, float(seq)) for seq, event in enumerate(listed, 1)]
+    text = re.sub(r"<style>.*?</style>|<[^>]+>|\\", "", export_session(events, form), flags=re.DOTALL)
+    assert says[form] in text
+    timeline = text.lower().rpartition("timeline")[2]
+    assert ("assert 1 == 2" in timeline) is (policy == "gigi")
+    ended = fold(events).metrics.incidents.answer(events[4])
+    line = {"combined": "findings:", "gigi": "failed:"}[policy] if command == "pytest -q" else "done:"
+    assert event_line(events[4], WORDS, ended).startswith(f"{line} bash {command}")
+
+
+def test_a_claim_that_is_sent_back_is_told_as_no_failure() -> None:
+    failure = Failure(kind=FailureKind.UNVERIFIED_CLAIM, message="No result shows it.")
+    events = [ReplyRejected(failure=failure, rule="implicit.claim").stamped(1, 1.0)]
+    assert (
+        event_line(events[0], WORDS)
+        == "notice: sent back to be verified: No result shows it. [implicit.claim]"
+    )
+    text = export_session(events, "text")
+    assert "ANSWER SENT BACK: No result shows it." in text
+    assert "0.0 refused: No result shows it." in text
+    notice = fold(events).conversation.entries[-1]
+    assert getattr(notice, "text", "") == "Sent back to be verified: No result shows it."
 
 
 def test_the_templates_are_imported_for_a_page_only() -> None:

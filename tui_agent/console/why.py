@@ -13,10 +13,11 @@ from tui_agent.console.panes.styled_line import fit_middle
 from tui_agent.core import events
 from tui_agent.core.projections.incidents import FORM as REPLY_FORM
 from tui_agent.core.projections.incidents import MODEL
+from tui_agent.core.recovery import trials
 from tui_agent.core.recovery.iteration import FORM_ERRORS
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import call_key, failure_signature, normalise
-from tui_agent.core.recovery.verdict import ATTEMPTS, BREAKER, COGNITION, FORM, RING, STREAK, silent
+from tui_agent.core.recovery.verdict import ATTEMPTS, BREAKER, COGNITION, FORM, RING, STREAK, TRIALS, silent
 from tui_agent.headline import headline
 from tui_agent.quantities import counted
 from tui_agent.rule_book import Section, book_path, read_book
@@ -120,7 +121,8 @@ def explain(replay: Replay, seq: int, call_id: str = "") -> Why:
     verdict = _verdict(replay, seq, end)
     answered = after.metrics.incidents.answer(event)
     rule = getattr(event, "rule", "") or ("" if verdict is None else verdict.rule)
-    if answered:
+    counted_too = answered and after.recovery.attempts.count(key) > 0
+    if answered and not counted_too:
         rule = (Rule.FAILURE_NO_MATCH if answered == "no_match" else Rule.FAILURE_FINDINGS).value
     judged = after if verdict is None else replay.state_at(verdict.seq)
     last = _run_end(replay, seq)
@@ -130,6 +132,8 @@ def explain(replay: Replay, seq: int, call_id: str = "") -> Why:
         step=after.run.iteration,
         happened=(_happened(event, incident) or _told(after, seq))
         if not answered
+        else "the same findings once more with nothing changed since: counted as a failure"
+        if counted_too
         else "an answer by its exit code, and no failure",
         cause=headline(message) if message else "",
         raw=message,
@@ -185,7 +189,7 @@ def _incident(replay: Replay, event: events.Event, after: RunState, key: str) ->
             )
         case events.ToolFailed() if event.failure.kind in FORM_ERRORS:
             key = REPLY_FORM
-        case events.ReplyRejected() if event.failure.kind is not events.FailureKind.UNVERIFIED_CLAIM:
+        case events.ReplyRejected() if not event.unverified:
             key = REPLY_FORM
         case events.ModelFaulted():
             key = MODEL
@@ -283,7 +287,7 @@ def _happened(event: events.Event, incident: Incident | None) -> str:
             status = f", status {event.fault.status}" if event.fault.status else ""
             return f"the model call failed ({event.fault.kind.in_words}{status}); then: {event.then}"
         case events.ReplyRejected():
-            return "it was not taken as an answer"
+            return f"it was {event.in_words}"
         case events.RunFinished():
             return event.reason
         case events.VerdictReached():
@@ -349,6 +353,9 @@ def _counts(
     if breaker is not None:
         failures = f"{breaker.failures} of {policy.breaker_failures} failures of different calls"
         stands[BREAKER] = f"{tool}: {failures}, {breaker.phase.replace('_', '-')}"
+    trial = recovery.attempts.entries.get(key) or trials.subject(recovery.attempts)
+    if trial is not None and trial.trials:
+        stands[TRIALS] = f"{trial.tool}: {counted(trial.trials, 'change')} without effect"
     for detector, text in stands.items():
         record = said.pop(detector, None)
         if text or record is not None:

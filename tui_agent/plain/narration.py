@@ -11,7 +11,7 @@ from tui_agent.core import events
 from tui_agent.core.projections.entries import OutcomeEntry
 from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
 from tui_agent.core.state import ASK_OPERATOR
-from tui_agent.event_lines import WORDS, call_words, event_line
+from tui_agent.event_lines import WORDS, call_words, ended_as, event_line
 from tui_agent.headline import headline
 from tui_agent.quantities import counted, ordinal
 from tui_agent.terminal_text import one_line, revealed_line, sanitize
@@ -53,7 +53,7 @@ class Narration:
             case events.ToolStarted():
                 self._started(event)
             case events.ToolResult():
-                self._result(event)
+                self._result(event, state)
             case events.ModelCallStarted() | events.ReplyFinished() | events.CompactionStarted():
                 self._call(event)
             case (
@@ -139,7 +139,7 @@ class Narration:
         if before <= STREAMED_LINES < before + len(lines):
             self._paper.line("  (more lines come; they are left out here)")
 
-    def _result(self, event: events.ToolResult) -> None:
+    def _result(self, event: events.ToolResult, state: RunState) -> None:
         rest = self._output.pop(event.call_id, "")
         if rest:
             self._written(event.call_id, sanitize(rest).split("\n"))
@@ -151,16 +151,18 @@ class Narration:
                 return
             case events.ToolSucceeded() if event.tool in _SILENT:
                 return
+        answer = state.metrics.incidents.answer(event)
         match event:
             case events.ToolFailed() if "\n" in event.failure.message.strip():
-                self._say(f"{WORDS.failed} {call_words(event)}: {headline(event.failure.message)}")
+                begins = ended_as(answer, WORDS)
+                self._say(f"{begins} {call_words(event)}: {headline(event.failure.message)}")
                 if not streamed:
                     self._excerpt(event.failure.message)
             case events.ToolSucceeded() if not streamed:
                 self._say(event_line(event, WORDS))
                 self._excerpt(event.diff or event.content)
             case _:
-                self._say(event_line(event, WORDS))
+                self._say(event_line(event, WORDS, answer))
 
     def _excerpt(self, text: str) -> None:
         lines = sanitize(text).strip("\n").split("\n") if text.strip() else []

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 LOOKED_BACK = 60
 """Closed entries that are searched for what was tried: constant work however long the session is."""
 
+_OF_NO_CALL = frozenset({"model", "ask_operator", "budget"})
+"""Sources of questions that no failed call led to."""
+
 ATTEMPTS_SHOWN = 5
 LONGEST_CHOICE = 30
 """Cells of an option that still stands among the choices."""
@@ -288,8 +291,9 @@ def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
         match entry:
             case OperatorEntry(iteration=0):
                 break
-            case CallEntry(state=CallState.FAILED) if asked.source not in {"model", "ask_operator", "budget"}:
-                if not asked.tool or (entry.tool == asked.tool and entry.input == asked.input):
+            case CallEntry(state=CallState.FAILED | CallState.FOUND) if asked.source not in _OF_NO_CALL:
+                same = entry.tool == asked.tool and entry.input == asked.input
+                if same if asked.tool else entry.state is CallState.FAILED:
                     called = f"{entry.tool} {short_input(entry.tool, entry.input)}".strip()
                     what = f"step {entry.iteration}" if asked.tool else called
                     found.append(Attempt(what, entry.failure.message if entry.failure else entry.content))

@@ -6,6 +6,7 @@ from typing import Literal
 
 from tui_agent.core.events.base import Event
 from tui_agent.core.events.types import CallProblem, Carried, Failure, Fault, ToolCall
+from tui_agent.core.names import FailureKind
 from tui_agent.quantities import seconds
 
 
@@ -71,6 +72,16 @@ class ReplyRejected(Event):
     type: Literal["reply_rejected"] = "reply_rejected"
     failure: Failure
     rule: str = ""
+
+    @property
+    def unverified(self) -> bool:
+        """It is sent back to be verified, and nothing failed."""
+        return self.failure.kind is FailureKind.UNVERIFIED_CLAIM
+
+    @property
+    def in_words(self) -> str:
+        """What became of the reply."""
+        return "sent back to be verified" if self.unverified else "not taken as an answer"
 
 
 class ModelWindowLearned(Event):

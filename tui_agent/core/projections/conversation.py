@@ -288,7 +288,7 @@ def _reply_finished(conversation: Conversation, event: events.ReplyFinished, _: 
 
 
 def _reply_rejected(conversation: Conversation, event: events.ReplyRejected, _: Surroundings) -> Conversation:
-    text = f"Not taken as an answer: {event.failure.message}"
+    text = f"{event.in_words.capitalize()}: {event.failure.message}"
     return conversation._with_notice(event, "info", text, event.rule)
 
 

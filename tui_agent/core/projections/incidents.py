@@ -213,7 +213,7 @@ def _reply_failed(incidents: Incidents, event: events.Event, failure: events.Fai
 
 
 def _reply_rejected(incidents: Incidents, event: events.ReplyRejected) -> Incidents:
-    if event.failure.kind is events.FailureKind.UNVERIFIED_CLAIM:
+    if event.unverified:
         return incidents
     return _reply_failed(incidents, event, event.failure)
 

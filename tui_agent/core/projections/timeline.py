@@ -143,7 +143,7 @@ _DESCRIPTIONS: dict[type[events.Event], Describe] = {
     events.VerdictReached: _verdict,
     events.ToolFailed: lambda event: ("error", f"{event.tool}: {event.failure.message}"),
     events.ToolRefused: lambda event: ("refused", f"{event.tool} {event.in_words}: {event.reason}"),
-    events.ReplyRejected: lambda event: ("error", event.failure.message),
+    events.ReplyRejected: lambda event: ("refused" if event.unverified else "error", event.failure.message),
     events.ModelFaulted: _fault,
     events.EscalationRaised: lambda event: ("escalation", event.question),
     events.EscalationAnswered: lambda event: ("operator", event.in_words),

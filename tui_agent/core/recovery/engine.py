@@ -320,7 +320,7 @@ def _result(state: RecoveryState, event: events.ToolResult) -> RecoveryState:
 
 
 def _reply_rejected(state: RecoveryState, event: events.ReplyRejected) -> RecoveryState:
-    if event.failure.kind is events.FailureKind.UNVERIFIED_CLAIM:
+    if event.unverified:
         return evolve(state, implicit=state.implicit.sent_back(event.failure.message))
     return evolve(state, rejected=event.failure)
 

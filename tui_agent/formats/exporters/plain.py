@@ -9,14 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_agent.core import events
-from tui_agent.core.projections.metrics import Metrics
-from tui_agent.core.projections.timeline import Timeline
+from tui_agent.core.fold import apply
+from tui_agent.core.state import RunState
 from tui_agent.formats.exporters.wording import asker, by_rule, counts, without_repeats
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import escaped_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from tui_agent.core.projections.timeline import Timeline
+    from tui_agent.core.recovery.iteration import Answer
 
 _INDENT = "    "
 _TIMELINE_TEXT = 160
@@ -29,25 +32,22 @@ def to_text(recorded: Sequence[events.Event]) -> str:
     Times and durations are left out: two runs of the same course differ in nothing.
     """
     lines: list[str] = []
-    metrics = Metrics()
+    state = RunState()
     for event in recorded:
-        metrics = metrics.apply(event)
-        shown = list(_lines(event))
+        state = apply(state, event)
+        shown = list(_lines(event, state.metrics.incidents.answer(event)))
         if isinstance(event, events.RunFinished):
-            shown.append(counts(metrics))
+            shown.append(counts(state.metrics))
         if shown:
             lines.append(shown[0])
             lines.extend(f"{_INDENT}{line}".rstrip() for line in shown[1:])
-    lines.extend(_timeline(recorded))
+    lines.extend(_timeline(recorded, state.timeline))
     return "".join(f"{visible(line)}\n" for line in lines)
 
 
-def _timeline(recorded: Sequence[events.Event]) -> Iterator[str]:
-    """Verdicts, faults, questions and outcomes on one line each."""
+def _timeline(recorded: Sequence[events.Event], timeline: Timeline) -> Iterator[str]:
+    """Verdicts, faults, recoveries, questions and outcomes on one line each."""
     yield "RECOVERY TIMELINE"
-    timeline = Timeline()
-    for event in recorded:
-        timeline = timeline.apply(event)
     runs = {event.seq: event.run for event in recorded if isinstance(event, events.RunStarted)}
     run = 0
     for line in without_repeats(timeline.lines):
@@ -58,13 +58,13 @@ def _timeline(recorded: Sequence[events.Event]) -> Iterator[str]:
         yield f"{_INDENT}{run}.{line.iteration} {what}: {text}{by_rule(line.rule)}"
 
 
-def _lines(event: events.Event) -> Iterator[str]:
+def _lines(event: events.Event, answer: Answer) -> Iterator[str]:
     """An event's headline, then its body's lines; nothing for events that are not shown."""
     match event:
         case events.ReplyFinished():
             yield from _reply(event)
         case events.ToolResult():
-            yield from _result(event)
+            yield from _result(event, answer)
         case (
             events.VerdictReached()
             | events.NotePrepared()
@@ -161,17 +161,20 @@ _ENDS: dict[type[events.Event], str] = {
 }
 
 
-def _result(event: events.ToolResult) -> Iterator[str]:
-    more = ""
-    if isinstance(event, events.ToolFailed):
+def _result(event: events.ToolResult, answer: Answer) -> Iterator[str]:
+    more, end = "", _ENDS.get(type(event), "?")
+    if answer:
+        end = "FINDINGS" if answer == "findings" else "ok"
+    elif isinstance(event, events.ToolFailed):
         more = f" ({event.failure.kind.in_words})"
     elif isinstance(event, events.ToolRefused):
         more = f" ({event.in_words}{f': {event.reason}' if event.reason else ''})" + by_rule(event.rule)
-    yield f"TOOL {event.tool} {_ENDS.get(type(event), '?')}{more}"
+    yield f"TOOL {event.tool} {end}{more}"
     yield from event.content.splitlines()
     if isinstance(event, events.ToolFailed):
         shown = set(event.content.splitlines())
-        yield from (f"error: {line}" for line in event.failure.message.splitlines() if line not in shown)
+        mark = "" if answer else "error: "
+        yield from (f"{mark}{line}" for line in event.failure.message.splitlines() if line not in shown)
     if isinstance(event, events.ToolSucceeded) and event.changed:
         yield f"changed: {', '.join(map(escaped_line, event.changed))}"
 
@@ -211,7 +214,8 @@ def _fault(event: events.Event) -> Iterator[str]:
             yield f"» MODEL FAULT {fault}{by_rule(event.rule)}"
             yield from event.fault.message.splitlines()
         case events.ReplyRejected():
-            yield f"» REPLY REJECTED: {event.failure.message}{by_rule(event.rule)}"
+            said = "ANSWER SENT BACK" if event.unverified else "REPLY REJECTED"
+            yield f"» {said}: {event.failure.message}{by_rule(event.rule)}"
         case events.CoherenceRepaired():
             repairs = ", ".join(f"{kind} ×{count}" for kind, count in sorted(event.repairs.items()))
             yield f"» COHERENCE {repairs}"

@@ -153,13 +153,17 @@ class _StoryBuilder:
                 self.step += 1
                 self.failed = False
             case events.ToolFailed() | events.ReplyRejected() | events.ModelFaulted():
-                self.failed = True
+                self.failed = self.failed or self._fails(event)
             case events.VerdictReached():
                 self._verdict(event, items)
             case events.NotePrepared() if event.text:
                 items.append(NoteItem(event.seq, event.text, event.edited, event.rules))
             case events.RunFinished() if self.runs:
                 self._finished(event)
+
+    def _fails(self, event: events.ToolFailed | events.ReplyRejected | events.ModelFaulted) -> bool:
+        sent_back = isinstance(event, events.ReplyRejected) and event.unverified
+        return not sent_back and not self.state.metrics.incidents.answer(event)
 
     def _entries(self, event: events.Event, items: list[Item]) -> None:
         """Entries that closed with this event. The task opens its run and is not repeated in it."""

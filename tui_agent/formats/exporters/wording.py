@@ -81,7 +81,8 @@ def about_summary(entry: SummaryEntry) -> str:
 
 def call_state(call: CallEntry) -> str:
     """A call's end in one word, for people."""
-    return {"denied": "denied", "blocked": call.refusal or "blocked"}.get(str(call.state), str(call.state))
+    words = {"found": "findings", "blocked": call.refusal or "blocked"}
+    return words.get(str(call.state), str(call.state))
 
 
 def input_text(call: CallEntry) -> str:
