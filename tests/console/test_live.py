@@ -82,8 +82,10 @@ async def test_time_goes_on_while_the_model_starts_and_while_a_question_waits(as
         if asked:
             _ = console.ask() if asked == "approval" else console.escalate()
             await console.until(lambda: console.card is not None)
-        draw, drawn = console.screen.draw, []
-        console.screen.draw = lambda: drawn.append(draw())  # type: ignore[method-assign, func-returns-value]
+        status, drawn = console.screen.status, []
+        assert status is not None
+        show = status.show
+        status.show = lambda *now: drawn.append(show(*now))  # type: ignore[method-assign, func-returns-value]
         await console.until(lambda: len(drawn) >= 2)
 
 

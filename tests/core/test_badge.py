@@ -45,6 +45,15 @@ def test_a_question_is_asked_and_a_block_stays_one_after_it() -> None:
     assert badge_of(story.state) is Badge.BLOCKED
 
 
+def test_a_block_that_a_change_has_ended_is_none() -> None:
+    story = failing(3, "a.txt").add(QUESTION)
+    story.add(events.EscalationAnswered(id="e", choice="skip", message="Go on without it.", by="operator"))
+    story.ask_model()
+    (call,) = story.reply("", ("edit_file", {"path": "b.txt", "old": "1", "new": "2"}))
+    story.succeed(call, "Edited b.txt", changed=("b.txt",)).judge()
+    assert badge_of(story.state) is Badge.CONTINUE
+
+
 def test_an_approval_waits() -> None:
     story = Story().run("Go.")
     story.ask_model()

@@ -379,7 +379,7 @@ def _attempts(recovery: RecoveryState, key: str) -> str:
             return "no call has failed"
         call = f"{entry.tool} {short_input(entry.tool, entry.input)}".strip()
         of = f"{fit_middle(call, _CALL)}: {_of(entry.count, entry.limit, 'failures')}"
-    return f"{of}, blocked" if entry.blocked and not entry.allowed else of
+    return f"{of}, blocked" if recovery.blocks(entry) else of
 
 
 def _of(count: int, limit: int, what: str) -> str:

@@ -60,17 +60,10 @@ def badge_of(state: RunState) -> Badge:
     level = Level.CONTINUE if state.verdict is None else state.verdict.level
     if level in _BY_LEVEL:
         return _BY_LEVEL[level]
-    if _blocks(state.recovery):
+    if any(state.recovery.blocks(entry) for entry in state.recovery.attempts.entries.values()):
         return Badge.BLOCKED
     # A question that was answered, or that nobody could be asked, is what the note goes by.
     return Badge.GUIDE if level.rank > Level.CONTINUE.rank else _by_outlook(state.recovery)
-
-
-def _blocks(recovery: RecoveryState) -> bool:
-    """A call is blocked, and no further try is allowed."""
-    if recovery.policy.attempts != "block":
-        return False
-    return any(entry.blocked and not entry.allowed for entry in recovery.attempts.entries.values())
 
 
 def _by_outlook(recovery: RecoveryState) -> Badge:

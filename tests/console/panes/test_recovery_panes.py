@@ -126,8 +126,24 @@ async def test_attempts_are_listed_newest_first_with_pips_limits_and_blocks() ->
     assert rows[0].startswith("●○○ grep statistics_helpers in .")
     assert rows[0].endswith("1/3")
     assert rows[2].startswith("●●● bash python -m pytest -q tests")
-    assert rows[2].endswith("⊘ blocked")
+    assert rows[2].endswith("3/3 · may run again"), "the edit since has ended the block"
     assert rows[3].strip() == "ModuleNotFoundError: No module named 'statistics_helpers'"
+    story = Story().run("Go.")
+    for _ in range(3):
+        story.ask_model()
+        (call,) = story.reply("", ("read_file", {"path": "a.txt"}))
+        story.fail(call, "no such file").judge()
+    assert (await text_at(AttemptsPane, story, (70, 10))).split("\n")[0].endswith("⊘ blocked")
+
+
+async def test_the_same_failure_after_changes_is_shown_with_their_number() -> None:
+    story = Story().run("Go.")
+    for number in range(4):
+        story.ask_model()
+        edit, test = story.reply("", ("write_file", {"path": f"{number}.py"}), ("bash", {"command": "make"}))
+        story.succeed(edit, "written", changed=(f"{number}.py",)).fail(test, "exit code 2: broken").judge()
+    assert (await text_at(AttemptsPane, story, (70, 10))).split("\n")[0].endswith("the same after 3 changes")
+    assert (await text_at(AttemptsPane, story, (40, 10))).split("\n")[0].endswith(" 3 changes")
 
 
 async def test_attempts_of_one_tool_show_what_tells_them_apart() -> None:
@@ -238,7 +254,7 @@ async def test_where_a_number_would_not_hold_the_confidence_says_what_is_known_i
     rows = (await text_at(ConfidencePane, troubled(), (64, 12))).split("\n")
     assert rows[0].split()[:2] == ["open", "↗"]
     assert "2 of 5 steps succeeded so far" in rows[0]
-    assert rows[0].rstrip().endswith("BLOCKED")
+    assert rows[0].rstrip().endswith("GUIDE")
     assert rows[1] == "no progress 0/3 · failing 0/3 · unresolved 2/5"
     words = " ".join(rows[2:5])
     assert "strong models went on well and weak ones badly" in words

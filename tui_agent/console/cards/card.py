@@ -56,8 +56,6 @@ class Card(Vertical):
         & > .card--hint { color: $text-muted; height: auto; }
         &.-tight Choices, &.-tight Input { margin-top: 0; }
         &.-bare { border: none; border-top: round $warning; padding: 0; }
-        &.-by-keys Choices { text-opacity: 50%; }
-        &.-by-keys:focus-within Choices { text-opacity: 100%; }
     }
     """
 
@@ -84,7 +82,7 @@ class Card(Vertical):
 
     def __init__(self, question: AnyQuestion, title: str, rule: str = "") -> None:
         """`rule`: id of the rule that asks, shown behind the title."""
-        super().__init__(classes="-by-keys" if self.wants_focus else "")
+        super().__init__()
         self.question = question
         self.armed = False
         self._title = title
@@ -124,11 +122,20 @@ class Card(Vertical):
         """The keys that lead out of the card; a field that is open has keys of its own."""
         return key_line(("^C", "interrupt")) if self.has_class("-editing") else WAY_BACK
 
+    def on_mount(self) -> None:
+        """Until the focus is here, keys go to the prompt."""
+        self._focus_moved()
+
     def on_descendant_focus(self) -> None:
-        self._show_hint()
+        self._focus_moved()
 
     def on_descendant_blur(self) -> None:
+        self._focus_moved()
+
+    def _focus_moved(self) -> None:
         self._show_hint()
+        for choices in self.query(Choices):
+            choices.dim = self.wants_focus and not self.has_focus_within
 
     def on_card_body_scrolled(self) -> None:
         self._show_hint()

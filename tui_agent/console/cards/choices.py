@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from textual import events
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import reactive
 from textual.widget import Widget
 
 from tui_agent.console.chips import Place, flow, height, joined
@@ -52,6 +53,9 @@ class Choices(Widget, can_focus=True):
 
         step: int
 
+    dim: reactive[bool] = reactive(False)
+    """Its keys take nothing yet, and do not look as if they did."""
+
     def __init__(self, choices: Sequence[Choice], *, beside_text: bool = True) -> None:
         """`beside_text`: a letter that takes no choice begins a text elsewhere; else it does nothing."""
         super().__init__()
@@ -93,9 +97,9 @@ class Choices(Widget, can_focus=True):
         chips: list[Content] = []
         for number, (choice, place) in enumerate(zip(self.choices, self._places, strict=True)):
             current = number == self.chosen and self.has_focus
-            ground = "on $primary" if current else "on $surface-active"
-            words = "bold $text" if current else "$foreground"
-            key = "bold $text" if current else "bold $accent"
+            ground = "on $primary" if current else "" if self.dim else "on $surface-active"
+            words = "bold $text" if current else "$text-muted" if self.dim else "$foreground"
+            key = "bold $text" if current else "$text-muted" if self.dim else "bold $accent"
             room = place.end - place.start - cell_len(choice.key) - 1
             label = Content(f" {choice.label} " if room > 1 else " ").truncate(room, ellipsis=True)
             chips.append(

@@ -9,6 +9,7 @@ from tui_agent.console.panes.glyphs import pips
 from tui_agent.console.panes.pane import Asked, LinePane, newest_rule, not_used, nothing
 from tui_agent.console.panes.styled_line import Line, Span, fit, fit_middle, justified, pad, wrap
 from tui_agent.headline import headline
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ _MOST_RECOVERED = 20
 
 SHOWN = 200
 """Entries that are drawn; older ones are counted."""
+
+_NARROW, _WIDE = 30, 56
+"""Columns from which a word stands beside a sign, and from which it may be a sentence."""
 
 
 class AttemptsPane(LinePane):
@@ -47,21 +51,24 @@ class AttemptsPane(LinePane):
         self._recovered: dict[str, Incident] = {}
         self._open: Mapping[str, Incident] = {}
         self._fresh: tuple[str, ...] = ()
+        self._blocked: set[str] = set()
+        """Keys of the calls that would not run now."""
 
     def show(self, state: RunState, now: float) -> None:
         attempts, policy = state.recovery.attempts, state.recovery.policy
         rule = newest_rule(state, "attempts")
         self._open = state.metrics.incidents.open
         recovered, fresh = _lately_recovered(state)
-        part = (attempts, policy, rule, recovered, fresh)
-        if part == (self._attempts, self._policy, self._rule, self._recovered, self._fresh) and self._lines:
+        blocked = {entry.key for entry in attempts.entries.values() if state.recovery.blocks(entry)}
+        before = (self._attempts, self._policy, self._rule, self._recovered, self._fresh, self._blocked)
+        part = (attempts, policy, rule, recovered, fresh, blocked)
+        if part == before and self._lines:
             return
-        self._attempts, self._policy, self._rule, self._recovered, self._fresh = part
+        self._attempts, self._policy, self._rule, self._recovered, self._fresh, self._blocked = part
         self._entries = [entry for entry in attempts.newest_first() if entry.key not in recovered]
         self._telling = telling_arguments([(entry.tool, entry.input) for entry in self._entries[:SHOWN]])
-        blocked = sum(is_blocked(entry) for entry in self._entries)
         unused = not_used(policy, policy.attempts == "off")
-        self.say_below(f"⊘ {blocked} blocked" if blocked else "", unused=unused, rule=rule)
+        self.say_below(f"⊘ {len(blocked)} blocked" if blocked else "", unused=unused, rule=rule)
         self.redraw()
 
     def subject(self) -> Asked | None:
@@ -104,13 +111,11 @@ class AttemptsPane(LinePane):
     def _row(
         self, entry: AttemptEntry, telling: frozenset[str], width: int, pip_width: int, tool_width: int
     ) -> Line:
-        blocked = is_blocked(entry)
+        blocked = entry.key in self._blocked
         out_of_tries = entry.count >= entry.limit
         role = "blocked" if blocked or entry.denials else "error" if out_of_tries else "warn"
         loud = f"{role} bold" if out_of_tries or blocked else "blocked" if entry.denials else "muted"
-        status = _status(entry, blocked)
-        if width < 30:
-            status = status.removesuffix(" blocked")
+        status = _status(entry, blocked, width)
         call = short_input(entry.tool, entry.input, telling=telling)
         room = width - pip_width - tool_width - 2 - len(status) - 1
         left = (
@@ -152,17 +157,15 @@ def _lately_recovered(state: RunState) -> tuple[dict[str, Incident], tuple[str, 
     return dict(reversed(found.items())), tuple(fresh)
 
 
-def is_blocked(entry: AttemptEntry) -> bool:
-    """The call would not run now: it is blocked, and the operator has not allowed another try."""
-    return entry.blocked and not entry.allowed
-
-
-def _status(entry: AttemptEntry, blocked: bool) -> str:
+def _status(entry: AttemptEntry, blocked: bool, width: int) -> str:
     count = f"{entry.count}/{entry.limit}"
     if blocked:
-        return "⊘ blocked"
+        return "⊘ blocked" if width >= _NARROW else "⊘"
     if entry.blocked:
-        return f"{count} · 1 more try"
+        return f"{count} · {'1 more try' if entry.allowed else 'may run again'}"
+    if entry.on_trial:
+        changes = counted(entry.trials, "change")
+        return f"the same after {changes}" if width >= _WIDE else changes
     if entry.denials:
         return f"⊘ ×{entry.denials} · {count}" if entry.count else f"⊘ denied ×{entry.denials}"
     return count

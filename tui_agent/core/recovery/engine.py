@@ -163,6 +163,11 @@ class RecoveryState:
                 return Permit(False, "withheld", reason, known.content, Rule.STUCK_WITHHOLD)
         return ALLOWED
 
+    def blocks(self, entry: AttemptEntry) -> bool:
+        """Whether this call would not run now: it is blocked, no further try is allowed, and nothing has changed."""
+        barred = self.policy.attempts == "block" and entry.blocked and not entry.allowed
+        return barred and not self._changed_since(entry.mark, entry.key)
+
     def _changed_since(self, mark: int, key: str) -> bool:
         """Whether something has changed since the change numbered `mark`, in the open iteration included."""
         return self.policy.trials != "off" and bool(self._changes_now().since(mark, key))
