@@ -162,7 +162,7 @@ async def test_a_long_note_can_be_read_to_its_end_in_a_small_terminal(tmp_path: 
         (event for event in events if isinstance(event, NotePrepared)),
         key=lambda event: len(event.text or ""),
     )
-    async with card_body_over(path, longest.seq, (70, 20)) as (app, card_body, pilot):
+    async with card_body_over(path, longest.seq, (80, 20)) as (app, card_body, pilot):
         end = (longest.text or "").split()[-1]
         pane = card_body.query_one(".of-note", CardBody)
         assert pane.unseen
