@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -162,8 +163,11 @@ async def test_a_long_note_can_be_read_to_its_end_in_a_small_terminal(tmp_path: 
         (event for event in events if isinstance(event, NotePrepared)),
         key=lambda event: len(event.text or ""),
     )
-    async with card_body_over(path, longest.seq, (80, 20)) as (app, card_body, pilot):
-        end = (longest.text or "").split()[-1]
+    said, long = longest.text or "", " ".join(f"sentence {number}." for number in range(60))
+    journal = path / "events.jsonl"
+    journal.write_text(journal.read_text("utf-8").replace(json.dumps(said)[1:-1], long), "utf-8")
+    async with card_body_over(path, longest.seq, (80, 24)) as (app, card_body, pilot):
+        end = long.split()[-1]
         pane = card_body.query_one(".of-note", CardBody)
         assert pane.unseen
         await until(pilot, lambda: "PgDn read on" in picture(app))

@@ -432,11 +432,14 @@ async def test_rarer_screens_look_as_before(
         await console.until(lambda: set(THEMES) <= set(console.app.theme_names))
         _give_rules(console.session)
         for name, show in RARER.items():
+            before, asked = console.session.state, len(console.tasks)
             await show(console)
             assert await at_every_size(console.app, console.pilot) == snapshot(name=name)
             for task in console.tasks:
                 task.cancel()
             await asyncio.gather(*console.tasks, return_exceptions=True)
+            if len(console.tasks) > asked:
+                console.session.state = before
             console.app.clear_notifications()
             while console.app.screen.is_modal:
                 await console.press("escape")
