@@ -107,10 +107,12 @@ def verdicts_in_words(totals: Sequence[Summary]) -> str:
         return "\n".join(lines)
     telling = [policy for policy, gain in gains.items() if gain >= TELLS_APART]
     harmful = [policy for policy, gain in gains.items() if gain < 0]
+    most = max(totals, key=lambda total: total.interrupted.true_trips)
     conclusion = (
         f"Solved and unsolved runs are told apart by {_listed(telling)}."
         if telling
-        else "No policy tells solved from unsolved runs here: what goes wrong in them leaves few failed calls to go by."
+        else "No policy tells solved from unsolved runs here: the one that interrupts most of the unsolved ones "
+        f"reaches {_share(most.interrupted.true_trips, most.unsolved)} of them."
     )
     if harmful:
         verb = "interrupts" if len(harmful) == 1 else "interrupt"
