@@ -98,8 +98,8 @@ class Choices(Widget, can_focus=True):
         for number, (choice, place) in enumerate(zip(self.choices, self._places, strict=True)):
             current = number == self.chosen and self.has_focus
             ground = "on $primary" if current else "" if self.dim else "on $surface-active"
-            words = "bold $text" if current else "$text-muted" if self.dim else "$foreground"
-            key = "bold $text" if current else "$text-muted" if self.dim else "bold $accent"
+            words = "bold $text" if current else "$muted" if self.dim else "$foreground"
+            key = "bold $text" if current else "$muted" if self.dim else "bold $accent"
             room = place.end - place.start - cell_len(choice.key) - 1
             label = Content(f" {choice.label} " if room > 1 else " ").truncate(room, ellipsis=True)
             chips.append(
