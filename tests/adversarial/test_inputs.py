@@ -148,6 +148,7 @@ def with_value(raw: dict[str, Any], place: tuple[Any, ...], value: Any) -> dict[
     "20,000 characters, lists and tables in their place",
     "What is no event is refused; what is one is folded, written, read again, saved and listed",
     fell="NaN in a duration made a journal that could not be opened; 10^400 tokens and an endless wait ended the run",
+    slow=True,
 )
 def test_any_value_in_any_field(tmp_path: Path) -> None:
     redactor, seen = Redactor({}), 0

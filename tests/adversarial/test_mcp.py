@@ -405,6 +405,7 @@ FELL = {"endless": "it was waited for without end", "surrogates": "the answer wa
             tried,
             "The call fails or is cut, the run goes on, memory is bounded",
             FELL.get(how, ""),
+            slow=how == "endless",
             value=more,
         )
         for how, tried, more in (

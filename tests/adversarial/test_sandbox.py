@@ -24,8 +24,17 @@ MOUNTED = frozenset({
     "other_repository", "repository_by_link", "repository_renamed", "hard_link",
 })  # fmt: skip
 """What bubblewrap's mounts kept from being written before."""
+QUICK = frozenset({"commondir", "fsmonitor", "hook", "include", "nested_new", "submodule_update"})
+"""Of each kind of place one, tried each time; the others are slow ones."""
 ROWS = [
-    Attack(f"git_{name}", one["tried"], RUNS, FELL_WITHOUT_MOUNTS if name in MOUNTED else FELL, value=name)
+    Attack(
+        f"git_{name}",
+        one["tried"],
+        RUNS,
+        FELL_WITHOUT_MOUNTS if name in MOUNTED else FELL,
+        slow=name not in QUICK,
+        value=name,
+    )
     for name, one in PLANTS.items()
 ]
 

@@ -23,7 +23,12 @@ WORK = {
 }
 
 
-@pytest.mark.parametrize("program", WORK)
+QUICK = {"python3", "make", "mktemp", "git"}
+
+
+@pytest.mark.parametrize(
+    "program", [pytest.param(one, marks=() if one in QUICK else pytest.mark.slow) for one in WORK]
+)
 def test_it_works(empty: Desk, program: str) -> None:
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not here")

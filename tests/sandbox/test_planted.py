@@ -259,7 +259,14 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize("file", FILES)
+QUICK = {".envrc", ".vscode/tasks.json", ".agent-tui.toml", ".claude/settings.json", "deep/er/.mcp.json"}
+"""Tried each time; the others are slow ones."""
+SOME_QUICKLY = [
+    pytest.param(file, marks=() if file in QUICK else pytest.mark.slow, id=file) for file in FILES
+]
+
+
+@pytest.mark.parametrize("file", SOME_QUICKLY)
 def test_what_editors_shells_and_agents_take_up_is_taken_back(desk: Desk, file: str) -> None:
     ended, _ = desk.command(f"mkdir -p $(dirname {file}) && echo planted > {file}")
     assert not (desk.workspace / file).exists()
@@ -267,7 +274,7 @@ def test_what_editors_shells_and_agents_take_up_is_taken_back(desk: Desk, file: 
     assert Path(ended.taken[0].kept).read_text() == "planted\n"
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", SOME_QUICKLY)
 def test_what_was_there_is_there_again(desk: Desk, file: str) -> None:
     path = desk.workspace / file
     path.parent.mkdir(parents=True, exist_ok=True)
