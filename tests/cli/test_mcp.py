@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,15 +13,17 @@ RAW = Path(__file__).parents[1] / "mcp" / "raw_server.py"
 
 
 def test_a_server_is_added_trusted_looked_at_and_removed(cli: CommandLine) -> None:
+    # It runs in the sandbox, which sees the workspace and perhaps not where the tests are.
+    server = shutil.copy(RAW, cli.workspace)
     added = cli(
-        "mcp", "add", "raw", "--scope", "workspace", "--env", "A=b", sys.executable, "-S", str(RAW), "--x"
+        "mcp", "add", "raw", "--scope", "workspace", "--env", "A=b", sys.executable, "-S", server, "--x"
     )
     assert added.code == 0
     entry = json.loads((cli.workspace / ".mcp.json").read_text())["mcpServers"]["raw"]
-    assert entry == {"command": sys.executable, "args": ["-S", str(RAW), "--x"], "env": {"A": "b"}}
+    assert entry == {"command": sys.executable, "args": ["-S", server, "--x"], "env": {"A": "b"}}
     assert "· raw  not trusted" in cli("mcp").out
     trusted = cli("mcp", "trust", "raw")
-    assert str(RAW) in trusted.out
+    assert server in trusted.out
     assert "variable A: b" in trusted.out
     listed = json.loads(cli("mcp", "list", "--json").out)["servers"]
     assert [(row["status"], row["server"], row["tools"]) for row in listed] == [

@@ -17,12 +17,13 @@ from tui_agent.runtime.operator import ServerReply
 from tui_agent.tools.mcp.servers import Row
 
 HERE = Path(__file__).parent
+RAW_SERVER = HERE / "raw_server.py"
 ROOT = HERE.parents[1]
 
 
 def raw(how: str = "", **more: Any) -> dict[str, Any]:
     """The entry of a server that misbehaves so."""
-    return {"command": sys.executable, "args": ["-S", str(HERE / "raw_server.py"), how], **more}
+    return {"command": sys.executable, "args": ["-S", str(RAW_SERVER), how], **more}
 
 
 def sdk(notes: Path, **more: Any) -> dict[str, Any]:

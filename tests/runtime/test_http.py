@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
 from collections import deque
 from itertools import pairwise
 from pathlib import Path
@@ -13,8 +15,7 @@ import pytest
 
 from tests import openai_server as server
 from tests.kept_host import KeptHost
-from tests.mcp.harness import eventually
-from tests.mcp.harness import raw as raw_server
+from tests.mcp.harness import RAW_SERVER, eventually
 from tests.openai_server import Answer, OpenAIServer
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import assert_coherent, replayed
@@ -460,7 +461,10 @@ async def test_tools_of_a_server_go_out_with_the_request_and_its_result_comes_ba
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"raw": raw_server()}}))
+    # A checkout's server runs in the sandbox, which sees the workspace and perhaps not where the tests are.
+    script = shutil.copy(RAW_SERVER, workspace)
+    server = {"command": sys.executable, "args": ["-S", script, ""]}
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"raw": server}}))
     answers = [calls(("raw__echo", {"a": 1})), calls(("finish", {"answer": "done"}))]
     async with OpenAIServer(answers) as provider:
         settings = Settings(
