@@ -182,7 +182,16 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("start", ["", "```python\n", "| a | b |\n|---|---|\n", "- a\n"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        "",
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in ("```python\n", "| a | b |\n|---|---|\n", "- a\n")
+        ),
+    ],
+)
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_a_text_is_parsed_at_most_once_each_time_and_a_bounded_part_of_it(
     unit: str, start: str, monkeypatch: pytest.MonkeyPatch
