@@ -26,7 +26,7 @@ from tui_agent.core import events
 from tui_agent.core.state import RunState
 from tui_agent.headless import HeadlessOperator
 from tui_agent.models.protocol import Delta, ModelRequest, Reply
-from tui_agent.store.opening import open_session
+from tui_agent.session.opening import open_session
 from tui_agent.tools.registry import ToolRegistry, default_tools
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput
 from tui_agent.tools.workspace import Workspace

@@ -39,11 +39,11 @@ from tui_agent.core.state import RunState
 from tui_agent.headless import HeadlessOperator
 from tui_agent.models.protocol import Delta, ModelRequest, Reply
 from tui_agent.runtime.recorder import RecordingFailed
+from tui_agent.session.opening import open_session
+from tui_agent.session.session import Session
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal import JOURNAL_NAME, read_journal
-from tui_agent.store.opening import open_session
 from tui_agent.store.repair import repair_events
-from tui_agent.store.session import Session
 
 KILLS_A_SESSION = 8
 """So that sessions are killed, resumed and killed again."""

@@ -26,7 +26,7 @@ from tui_agent.core import events
 from tui_agent.core.request.compaction import OPENING
 from tui_agent.headless import HeadlessOperator
 from tui_agent.models.hosted import HostedModel
-from tui_agent.store.opening import open_session
+from tui_agent.session.opening import open_session
 
 CACHED_PRICE = 0.1
 """What a cached token costs of a fresh one, with the large providers."""

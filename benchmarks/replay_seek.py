@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.long_session import write_long_session
 from tui_agent.core.fold import fold
+from tui_agent.session.replay import Replay
 from tui_agent.store.journal import read_journal
-from tui_agent.store.replay import Replay
 
 T = TypeVar("T")
 

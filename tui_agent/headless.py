@@ -23,10 +23,10 @@ from tui_agent.headless_output import Outlet, presenter
 from tui_agent.models.choose import ModelByName
 from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
+from tui_agent.session.opening import open_session
+from tui_agent.session.session import Session
 from tui_agent.store.errors import SessionError
-from tui_agent.store.opening import open_session
 from tui_agent.store.retention import put_away
-from tui_agent.store.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

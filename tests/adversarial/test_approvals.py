@@ -19,7 +19,7 @@ from tui_agent.config.settings import Settings
 from tui_agent.core.events import ApprovalAsked, ToolCall
 from tui_agent.models.protocol import ModelRequest, Reply
 from tui_agent.runtime.operator import ApprovalReply
-from tui_agent.store.opening import open_session
+from tui_agent.session.opening import open_session
 from tui_agent.terminal_text import reveal
 
 

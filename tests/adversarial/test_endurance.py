@@ -20,8 +20,8 @@ from tests.tools.box import wait_until
 from tui_agent.config.settings import Settings
 from tui_agent.core.events import ToolCall
 from tui_agent.models.protocol import ModelRequest, Reply
-from tui_agent.store.opening import open_session
-from tui_agent.store.session import Session
+from tui_agent.session.opening import open_session
+from tui_agent.session.session import Session
 
 
 class Endless:

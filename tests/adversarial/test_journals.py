@@ -126,7 +126,7 @@ def test_folder_deleted(cli: CommandLine) -> None:
 async def test_clock_goes_back(tmp_path: Path) -> None:
     from tests.runtime.scripted import ScriptedOperator
     from tui_agent.config.settings import Settings
-    from tui_agent.store.opening import open_session
+    from tui_agent.session.opening import open_session
     from tui_agent.store.session_store import SessionStore
 
     times = iter([1.8e9, 1.8e9 - 86_400, -5e9, 0.0, 2.5e11, 1.8e9] * 100)

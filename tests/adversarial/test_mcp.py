@@ -22,7 +22,7 @@ from tests.scripted_model import scripted_model
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.runtime.operator import ApprovalReply, ServerReply
-from tui_agent.store.opening import open_session
+from tui_agent.session.opening import open_session
 from tui_agent.tools.mcp import connection
 from tui_agent.tools.mcp.connection import Patience
 from tui_agent.tools.mcp.offer import offered_schema

@@ -21,8 +21,8 @@ from tui_agent.core.request import compaction
 from tui_agent.core.state import RunState
 from tui_agent.models import protocol
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline
-from tui_agent.store.opening import open_session
-from tui_agent.store.session import Session
+from tui_agent.session.opening import open_session
+from tui_agent.session.session import Session
 from tui_agent.tools.dialogue import AskOperator, Finish
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.registry import ToolRegistry

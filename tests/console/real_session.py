@@ -20,8 +20,8 @@ from tui_agent.console.startup import Opened
 from tui_agent.console.tab import Tab
 from tui_agent.core.events import Approval
 from tui_agent.models.scripted import ScriptedModel
-from tui_agent.store.opening import open_session
-from tui_agent.store.session import Session
+from tui_agent.session.opening import open_session
+from tui_agent.session.session import Session
 
 
 class RealApp(ConsoleApp):

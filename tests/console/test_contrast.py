@@ -21,7 +21,7 @@ from tui_agent.console.screens.help import HelpScreen
 from tui_agent.console.screens.pick import PickScreen, Row
 from tui_agent.console.welcome import welcome
 from tui_agent.core.events import Mode, ModeChanged
-from tui_agent.store.fork_point import ForkPoint
+from tui_agent.session.fork_point import ForkPoint
 from tui_agent.store.summary import SessionRow
 
 LEAST = 4.5

@@ -39,7 +39,7 @@ from tui_agent.core.events import (
 from tui_agent.core.fold import fold
 from tui_agent.core.state import RunState
 from tui_agent.runtime.operator import EscalationReply
-from tui_agent.store.fork_point import ForkPoint, fork_point
+from tui_agent.session.fork_point import ForkPoint, fork_point
 from tui_agent.store.journal import read_journal
 
 READ = {"calls": [{"tool": "read_file", "args": {"path": "missing.py"}}]}
@@ -272,7 +272,7 @@ async def test_what_is_typed_while_the_point_is_read_goes_to_the_screen_that_ope
         assert read.wait(20)
         return fork_point(*given)
 
-    monkeypatch.setattr("tui_agent.store.fork_point.fork_point", slowly)
+    monkeypatch.setattr("tui_agent.session.fork_point.fork_point", slowly)
     at = seq_of(events, EscalationAnswered)
     app = ConsoleApp(
         ConsoleArguments(overrides={"state_dir": path.parents[1]}, replay=str(path), at_event=at)

@@ -16,8 +16,9 @@ from tui_agent.console.panes import ConversationPane
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.core.events import Event, Outcome, RunFinished
-from tui_agent.store import journal_tail, opening
-from tui_agent.store.session import Session
+from tui_agent.session import opening
+from tui_agent.session.session import Session
+from tui_agent.store import journal_tail
 
 SCENARIO = """
 task = "x"

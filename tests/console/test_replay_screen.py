@@ -46,9 +46,8 @@ from tui_agent.core.events import (
     VerdictReached,
 )
 from tui_agent.quantities import seconds
-from tui_agent.store import fork_session
+from tui_agent.session.replay import Replay, Stop
 from tui_agent.store.lines import encode
-from tui_agent.store.replay import Replay, Stop
 
 
 def recording() -> list[Event]:
@@ -293,7 +292,7 @@ async def test_a_fork_goes_over_to_a_session_of_its_own(
     async def adopt(folder: Path) -> None:
         adopting.append(folder)
 
-    monkeypatch.setattr(fork_session, "adopt_checkpoints", adopt)
+    monkeypatch.setattr("tui_agent.session.fork.adopt_checkpoints", adopt)
     before = (saved / "events.jsonl").read_bytes()
     async with replaying(saved, tmp_path / "state", at=19) as (screen, pilot):
         app = screen.app

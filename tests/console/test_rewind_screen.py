@@ -12,8 +12,8 @@ from tui_agent.console.rewind_text import preview
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.rewind import Preview, RewindList, RewindScreen
 from tui_agent.core import events
+from tui_agent.session.rewind import RewindPlan, RewindPoint
 from tui_agent.store.checkpoints import FileChange
-from tui_agent.store.rewind import RewindPlan, RewindPoint
 
 
 def write(path: str, content: str) -> dict[str, Any]:

@@ -60,9 +60,9 @@ from tui_agent.core.state import RunState
 from tui_agent.models import discovery
 from tui_agent.models.discovery import Discovery
 from tui_agent.permissions.rules import Rule, parse_rule
+from tui_agent.session.replay import Replay
+from tui_agent.session.rewind import RewindPlan, RewindPoint
 from tui_agent.store.checkpoints import FileChange
-from tui_agent.store.replay import Replay
-from tui_agent.store.rewind import RewindPlan, RewindPoint
 from tui_agent.store.summary import SessionRow
 from tui_agent.tools.skills import BadSkill, Skill, Skills
 

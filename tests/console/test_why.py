@@ -30,8 +30,8 @@ from tui_agent.core.events import (
     VerdictReached,
 )
 from tui_agent.runtime.operator import EscalationReply
+from tui_agent.session.replay import Replay
 from tui_agent.store.journal import read_journal
-from tui_agent.store.replay import Replay
 
 READ = {"calls": [{"tool": "read_file", "args": {"path": "missing.py"}}]}
 WRITE = {"calls": [{"tool": "write_file", "args": {"path": "missing.py", "content": "x = 1\n"}}]}

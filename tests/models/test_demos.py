@@ -34,8 +34,8 @@ from tui_agent.models.scenario import materialise
 from tui_agent.models.scenario_file import load_scenario, scenario_names
 from tui_agent.models.scripted import ScriptedModel
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply
-from tui_agent.store.opening import open_session
-from tui_agent.store.session import Session
+from tui_agent.session.opening import open_session
+from tui_agent.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

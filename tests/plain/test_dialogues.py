@@ -11,9 +11,9 @@ from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
 from tui_agent.plain import dialogues
 from tui_agent.plain.dialogues import Ask
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
-from tui_agent.store.fork import WhatIf
-from tui_agent.store.fork_point import ForkPoint
-from tui_agent.store.fork_session import ForkChoice
+from tui_agent.session.fork import ForkChoice
+from tui_agent.session.fork_point import ForkPoint
+from tui_agent.session.forked_journal import WhatIf
 
 COMMAND = "make all\nrm -rf build"
 HOSTILE = "make all && " + "x" * 300 + "\n\x1b[2Krm -rf build"

@@ -16,9 +16,9 @@ from tui_agent.core.events import Event, RunFinished
 from tui_agent.core.fold import fold
 from tui_agent.core.state import RunState
 from tui_agent.models.scripted import ScriptedModel
+from tui_agent.session.opening import open_session
+from tui_agent.session.session import Session
 from tui_agent.store.journal import read_journal
-from tui_agent.store.opening import open_session
-from tui_agent.store.session import Session
 from tui_agent.tools.registry import ToolRegistry
 
 LIMIT = 120.0

@@ -22,10 +22,10 @@ from tui_agent.core.names import Decision
 from tui_agent.formats.exporters import export_session
 from tui_agent.formats.importers.load import save
 from tui_agent.runtime.operator import ApprovalReply
+from tui_agent.session.opening import open_session
+from tui_agent.session.rules import SessionRules
 from tui_agent.store.journal import read_journal, sessions_folder
 from tui_agent.store.kept_rules import KeptRules
-from tui_agent.store.opening import open_session
-from tui_agent.store.session_rules import SessionRules
 
 TOUCH = {"tool": "bash", "args": {"command": "touch a.txt"}}
 DONE = {"text": "done"}

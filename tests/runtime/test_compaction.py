@@ -24,8 +24,8 @@ from tui_agent.core.request import compaction, window
 from tui_agent.core.request.coherence import validate
 from tui_agent.core.state import RunFacts, RunState
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
-from tui_agent.store.fork_session import ForkChoice, fork_session
-from tui_agent.store.opening import open_session
+from tui_agent.session.fork import ForkChoice, fork_session
+from tui_agent.session.opening import open_session
 from tui_agent.store.repair import repair_events
 
 FILES = {f"f{number}.txt": f"file {number}\n" + "word word word word\n" * 240 for number in range(10)}

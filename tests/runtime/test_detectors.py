@@ -26,7 +26,7 @@ async def run_agent(
 ) -> LiveSession:
     """A whole run under `combined` with these parameters changed, nobody present, and none to go on alone."""
     shaped = PRESETS["combined"].model_copy(update={"backoff_base": 0.0, "closing_turn": False, **policy})
-    monkeypatch.setattr("tui_agent.store.session.preset", lambda _, **__: shaped)
+    monkeypatch.setattr("tui_agent.session.session.preset", lambda _, **__: shaped)
     operator = ScriptedOperator(present=False, answers=deque([EscalationReply("partial", by="policy")]))
     live = await start_session(folder, turns, operator=operator, max_iterations=9, on_escalation="partial")
     await live.run()

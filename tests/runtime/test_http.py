@@ -30,9 +30,9 @@ from tui_agent.core.state import ASK_OPERATOR
 from tui_agent.models.choose import ModelByName
 from tui_agent.runtime.operator import ServerReply
 from tui_agent.runtime.system_prompt import system_prompt
+from tui_agent.session.opening import open_session
+from tui_agent.session.session import Session
 from tui_agent.store.journal import read_journal
-from tui_agent.store.opening import open_session
-from tui_agent.store.session import Session
 from tui_agent.tools.registry import default_tools
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -45,7 +45,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     def quick(name: str, **overrides: Any) -> object:
         return PRESETS[name].model_copy(update={"backoff_base": 0.0, **overrides})
 
-    monkeypatch.setattr("tui_agent.store.session.preset", quick)
+    monkeypatch.setattr("tui_agent.session.session.preset", quick)
 
 
 async def run_agent(

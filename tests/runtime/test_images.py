@@ -21,8 +21,8 @@ from tests.servers.responses import OpenAIResponses
 from tui_agent.core.events import SettingChanged
 from tui_agent.formats.exporters import FORMATS, export_session
 from tui_agent.models.images import refuses_images
+from tui_agent.session.fork import ForkChoice, fork_session
 from tui_agent.store.errors import SessionError
-from tui_agent.store.fork_session import ForkChoice, fork_session
 from tui_agent.store.images import LARGEST, MOST, keep_images
 from tui_agent.store.journal import JOURNAL_NAME
 

@@ -15,7 +15,7 @@ from tests.scripted_model import scripted_model
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.headless import run_headless
-from tui_agent.store import session as session_module
+from tui_agent.session import session as session_module
 
 DONE = {"text": "done"}
 

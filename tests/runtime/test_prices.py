@@ -19,7 +19,7 @@ from tui_agent.config.settings import Settings, load_settings
 from tui_agent.core import events
 from tui_agent.models.choose import ModelByName
 from tui_agent.models.usage import cost
-from tui_agent.store.opening import open_session
+from tui_agent.session.opening import open_session
 
 OF_X = '[prices."openai/x"]\nprompt = 1\ncompletion = 2'
 CALL = server.calls([("read_file", json.dumps({"path": "a.txt"}))], usage=(900_000, 50_000))

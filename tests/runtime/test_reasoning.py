@@ -21,8 +21,8 @@ from tests.servers.responses import ENCRYPTED
 from tui_agent.config.settings import Settings
 from tui_agent.core.events import Outcome
 from tui_agent.models.choose import ModelByName
-from tui_agent.store.opening import open_session
-from tui_agent.store.session import Session
+from tui_agent.session.opening import open_session
+from tui_agent.session.session import Session
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

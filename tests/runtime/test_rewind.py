@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.session_harness import LiveSession, replayed, start_session
+from tui_agent.session.rewind import Scope
 from tui_agent.store.errors import SessionError
-from tui_agent.store.rewind import Scope
 
 NOTICE = "The operator brought these files"
 """How the model learns that files are not as it left them."""

@@ -21,8 +21,8 @@ from tui_agent.core.state import Phase
 from tui_agent.models.choose import ModelByName
 from tui_agent.runtime.model_call import ModelCaller
 from tui_agent.runtime.operator import EscalationReply
-from tui_agent.store.opening import open_session
-from tui_agent.store.session import Session
+from tui_agent.session.opening import open_session
+from tui_agent.session.session import Session
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -173,7 +173,7 @@ async def test_without_checkpoints_a_command_that_may_write_counts_as_a_change(
 async def test_a_slow_look_at_the_workspace_holds_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui_agent.store.session_checkpointer.LOOK_PATIENCE", 0.0)
+    monkeypatch.setattr("tui_agent.session.checkpointer.LOOK_PATIENCE", 0.0)
     live = await run(tmp_path, [turn(TEST)] * 3 + [turn(FIX), turn(TEST)], EscalationReply("skip"))
     assert live.of(events.ToolRefused) == []
     assert live.state.run.outcome is events.Outcome.ANSWERED

@@ -18,9 +18,9 @@ from tui_agent.cli import main
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.models.protocol import Reply
+from tui_agent.session.opening import open_session
 from tui_agent.store.journal import read_journal
 from tui_agent.store.lines import encode
-from tui_agent.store.opening import open_session
 from tui_agent.store.session_index import INDEX_NAME
 from tui_agent.store.session_store import SessionStore
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.store.session_events import run_started, start, write_session
 from tui_agent.core.events import CheckpointSaved, Event, Outcome, RunFinished
+from tui_agent.session.forked_journal import fork
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import CheckpointError
-from tui_agent.store.fork import fork
 from tui_agent.store.lock import SessionLock
 from tui_agent.store.retention import adopt_checkpoints, apply_retention, empty_trash, put_away
 from tui_agent.store.session_store import SessionStore

@@ -11,10 +11,10 @@ import pytest
 from tests.store.session_events import one_of_every_type, stamp
 from tui_agent.core.events import EVENT_TYPES, SCHEMA_VERSION, Notice
 from tui_agent.core.fold import fold
+from tui_agent.session.replay import Replay
 from tui_agent.store import journal_index, lines, upgrade
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal import read_journal
-from tui_agent.store.replay import Replay
 
 JOURNALS = Path(__file__).parent / "journals"
 

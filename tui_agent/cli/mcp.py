@@ -250,7 +250,7 @@ class _Looking:
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
         """The same walls as in a session."""
         from tui_agent.sandbox.choose import choose
-        from tui_agent.store.session import for_server, walls_of
+        from tui_agent.session.session import for_server, walls_of
 
         walls = walls_of(self._settings, self._settings.workspace, self._scratch)
         return for_server(self._settings, entry, await choose(self._settings.sandbox.mode, walls))

@@ -108,9 +108,9 @@ def fork_session(store: SessionStore, namespace: argparse.Namespace) -> int:
     """Fork a session at an event; the new id goes to standard output."""
     import asyncio
 
-    from tui_agent.store.fork import WhatIf
-    from tui_agent.store.fork_session import ForkChoice
-    from tui_agent.store.fork_session import fork_session as fork
+    from tui_agent.session.fork import ForkChoice
+    from tui_agent.session.fork import fork_session as fork
+    from tui_agent.session.forked_journal import WhatIf
 
     what_if = WhatIf(namespace.policy, namespace.model, namespace.answer, namespace.note)
     parent = store.resolve(namespace.session)

@@ -15,7 +15,7 @@ def print_session(settings: Settings, wanted: str | None) -> int:
     Raises `SessionError` for what is neither a session nor a recording that can be read as one.
     """
     from tui_agent.formats.exporters import transcript_text
-    from tui_agent.store.recordings import open_recording
+    from tui_agent.session.recordings import open_recording
     from tui_agent.store.session_store import SessionStore
     from tui_agent.terminal_text import visible
 

@@ -25,7 +25,7 @@ from tui_agent.tools.skills import SkillError, split_front_matter
 from tui_agent.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from tui_agent.store.session import Session
+    from tui_agent.session.session import Session
 
 CHECKOUT_FOLDER = ".agent-tui/commands"
 PERSONAL_FOLDER = "commands"

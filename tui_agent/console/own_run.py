@@ -15,7 +15,7 @@ from tui_agent.quantities import whole_seconds
 from tui_agent.terminal_text import revealed_line, sanitize
 
 if TYPE_CHECKING:
-    from tui_agent.store.own_run import OwnRun
+    from tui_agent.session.own_run import OwnRun
 
 SHOWN = 5
 """Lines of its output."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
-    from tui_agent.store.replay import Replay, Stop
+    from tui_agent.session.replay import Replay, Stop
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
 FRAME = 1 / 25

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from tui_agent.console.tab import Tab
     from tui_agent.console.welcome import Welcome
     from tui_agent.core.state import RunState
-    from tui_agent.store.session import Session
+    from tui_agent.session.session import Session
 
 WRONG_USAGE = 2
 LEFT_BY_SIGNAL = 130

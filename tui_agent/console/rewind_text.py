@@ -10,8 +10,8 @@ from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.store.rewind import RewindPlan, RewindPoint
-    from tui_agent.store.session import Session
+    from tui_agent.session.rewind import RewindPlan, RewindPoint
+    from tui_agent.session.session import Session
 
 MARKS = {"create": ("+", "diff-add"), "change": ("~", "warn"), "delete": ("-", "diff-remove")}
 

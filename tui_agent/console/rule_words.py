@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui_agent.config.errors import ConfigError
 from tui_agent.core.names import Decision
-from tui_agent.store.session_rules import SCOPES, PlacedRule, SessionRules
+from tui_agent.session.rules import SCOPES, PlacedRule, SessionRules
 
 USAGE = "Write /permissions allow|ask|deny RULE [session|workspace|always], or /permissions remove N."
 

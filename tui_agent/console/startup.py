@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.core.state import RunState
     from tui_agent.runtime.operator import Operator
-    from tui_agent.store.recordings import Recording
-    from tui_agent.store.replay import Replay
-    from tui_agent.store.session import Session
+    from tui_agent.session.recordings import Recording
+    from tui_agent.session.replay import Replay
+    from tui_agent.session.session import Session
 
 DASHBOARD_MODULES = (
     "tui_agent.terminal_text",
@@ -45,14 +45,14 @@ MODULES = (
     "tui_agent.core.fold",
     "tui_agent.config.settings",
     "tui_agent.runtime.operator",
-    "tui_agent.store.opening",
+    "tui_agent.session.opening",
 )
 """What a session needs, in the order of their imports: keys are answered between two of them."""
 
 REPLAY_MODULES = (
     *MODULES[:6],
-    "tui_agent.store.replay",
-    "tui_agent.store.recordings",
+    "tui_agent.session.replay",
+    "tui_agent.session.recordings",
 )
 """What a replay needs."""
 
@@ -108,8 +108,8 @@ async def open_live(
     """
     await load_modules(MODULES)
     from tui_agent.config.settings import load_settings, require_model, require_workspace
+    from tui_agent.session.opening import open_session
     from tui_agent.store.journal_tail import latest
-    from tui_agent.store.opening import open_session
 
     overrides = dict(arguments.overrides)
     if arguments.step:
@@ -137,7 +137,7 @@ async def _open_demo(
     """A scenario as the model, in a workspace of its own. What the command line says outweighs the scenario."""
     from tui_agent.models.scenario import materialise
     from tui_agent.models.scenario_file import load_scenario
-    from tui_agent.store.opening import open_session
+    from tui_agent.session.opening import open_session
 
     scenario = await asyncio.to_thread(load_scenario, name)
     scratch = Path(tempfile.mkdtemp(prefix="agent-tui-demo-"))
@@ -172,8 +172,8 @@ async def open_replay(arguments: ConsoleArguments) -> Recorded:
     """A saved session or a recording of another program. Raises `ConfigError`, `SessionError`."""
     await load_modules(REPLAY_MODULES)
     from tui_agent.config.settings import load_settings
-    from tui_agent.store.recordings import open_recording
-    from tui_agent.store.replay import Replay
+    from tui_agent.session.recordings import open_recording
+    from tui_agent.session.replay import Replay
 
     settings = await asyncio.to_thread(load_settings, arguments.overrides, arguments.config)
     path = await asyncio.to_thread(_find, arguments.replay or Newest.LATEST, settings)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from tui_agent.core.projections.incidents import Incident
     from tui_agent.core.recovery.engine import RecoveryState
     from tui_agent.core.state import RunState
-    from tui_agent.store.replay import Replay
-    from tui_agent.store.session import Session
+    from tui_agent.session.replay import Replay
+    from tui_agent.session.session import Session
 
 _PATIENCE = 40
 """Looks at the journal before an event that is on the screen counts as lost: it is written in the background."""
@@ -93,7 +93,7 @@ def newest_trouble(state: RunState) -> int:
 
 async def explain_live(session: Session, seq: int, call_id: str = "") -> Why:
     """As `explain`, for a session that goes on. Raises `JournalError`; `IndexError` for an event that is not there."""
-    from tui_agent.store.replay import Replay
+    from tui_agent.session.replay import Replay
 
     replay = await asyncio.to_thread(Replay.open, session.folder, prepare=False)
     for _ in range(_PATIENCE):

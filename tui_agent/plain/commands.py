@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from tui_agent.console.panes.styled_line import Line
     from tui_agent.core.state import RunState
     from tui_agent.plain.paper import Paper
-    from tui_agent.store.rewind import RewindPoint, Scope
-    from tui_agent.store.session import Session
+    from tui_agent.session.rewind import RewindPoint, Scope
+    from tui_agent.session.session import Session
 
 Answer = TypeVar("Answer")
 
@@ -254,7 +254,7 @@ class PlainCommands:
     async def permissions(self, argument: str) -> None:
         from tui_agent.config.user_file import UserFile
         from tui_agent.console.rule_words import USAGE, change_by_words
-        from tui_agent.store.session_rules import SessionRules
+        from tui_agent.session.rules import SessionRules
 
         settings = self._session.settings
         rules = SessionRules(self._session, UserFile(settings.user_file, self._console.arguments.overrides))
@@ -429,8 +429,8 @@ class PlainCommands:
             self._say("There is no other session.")
 
     async def fork(self, _: str) -> None:
-        from tui_agent.store.fork_point import fork_point
-        from tui_agent.store.fork_session import changed_since, fork_session
+        from tui_agent.session.fork import changed_since, fork_session
+        from tui_agent.session.fork_point import fork_point
         from tui_agent.store.journal import sessions_folder
 
         parent = self._session

@@ -18,13 +18,13 @@ from tui_agent.console.cards.editor import is_plain
 from tui_agent.core.names import POLICIES
 from tui_agent.permissions.offers import rules_in_words
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
-from tui_agent.store.fork_session import DROP, ForkChoice, fork_choice
+from tui_agent.session.fork import DROP, ForkChoice, fork_choice
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
     from tui_agent.console.cards.choices import Choice
     from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
-    from tui_agent.store.fork_point import ForkPoint
+    from tui_agent.session.fork_point import ForkPoint
 
 Answer = TypeVar("Answer")
 INDENT = "  "

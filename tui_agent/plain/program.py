@@ -51,8 +51,8 @@ from tui_agent.plain.narration import Narration
 from tui_agent.plain.paper import PROMPT, Paper
 from tui_agent.runtime.model_call import without_images
 from tui_agent.runtime.operator import GateReply
+from tui_agent.session.own_run import OwnRun
 from tui_agent.store.errors import JournalError, SessionError
-from tui_agent.store.own_run import OwnRun
 from tui_agent.store.retention import put_away
 from tui_agent.store.trust_file import TrustFile
 from tui_agent.terminal_text import one_line, reveal, sanitize

@@ -1,2 +1,1 @@
-"""Sessions: the journal that keeps the events, and what is made from it: resume, replay, fork, rewind, the
-store."""
+"""What is kept on disk: journals and their index, checkpoints, saved states, masked secrets, the list of sessions."""

@@ -9,7 +9,7 @@ from tests.console.panes.stories import Story
 from tui_agent.console.panes.attempts import AttemptsPane
 from tui_agent.console.panes.pane import Asked
 from tui_agent.core.projections.entries import CallEntry, CallState
-from tui_agent.store.replay import Replay, Stop
+from tui_agent.session.replay import Replay, Stop
 
 
 def calls(story: Story) -> list[CallEntry]:

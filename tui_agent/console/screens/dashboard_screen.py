@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tui_agent.console.why import Why
     from tui_agent.core.projections.conversation import Conversation
     from tui_agent.core.state import RunState
-    from tui_agent.store.fork_session import ForkChoice
+    from tui_agent.session.fork import ForkChoice
 
 Result = TypeVar("Result")
 
@@ -310,9 +310,9 @@ class DashboardScreen(Tab):
     async def fork_after(self, parent: Path, state: RunState, seq: int | None) -> None:
         """Ask what is to go differently after event `seq` (None: the last), fork there, and open the fork."""
         from tui_agent.console.screens.fork import ForkScreen
+        from tui_agent.session.fork import changed_since, fork_session
+        from tui_agent.session.fork_point import fork_point
         from tui_agent.store.errors import SessionError
-        from tui_agent.store.fork_point import fork_point
-        from tui_agent.store.fork_session import changed_since, fork_session
         from tui_agent.store.journal import sessions_folder
 
         if self.settings is None:

@@ -21,7 +21,7 @@ from tui_agent.console.rewind_text import MARKS
 from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.core.names import POLICIES
 from tui_agent.quantities import time_of_day
-from tui_agent.store.fork_session import DROP, ForkChoice, fork_choice
+from tui_agent.session.fork import DROP, ForkChoice, fork_choice
 from tui_agent.terminal_text import one_line, sanitize_paste
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from textual import events
 
+    from tui_agent.session.fork_point import ForkPoint
     from tui_agent.store.checkpoints import FileChange
-    from tui_agent.store.fork_point import ForkPoint
 
 HINTS = (
     Hint("Enter", "fork and go over", "enter"),

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tui_agent.console.prompt import Prompt
     from tui_agent.console.queued import QueuedMessages
     from tui_agent.core.state import RunState
-    from tui_agent.store.session import Session
+    from tui_agent.session.session import Session
 
 
 SKIP_KEY = "s"

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from tui_agent.console.why import Why
     from tui_agent.core.projections.conversation import Conversation
     from tui_agent.core.state import RunState
+    from tui_agent.session.recordings import Recording
+    from tui_agent.session.replay import Stop
     from tui_agent.store.errors import JournalError
-    from tui_agent.store.recordings import Recording
-    from tui_agent.store.replay import Stop
 
 READ_WAIT = 0.05
 """Seconds after which a player that ran ahead of the reading looks again."""
@@ -157,11 +157,11 @@ class ReplayScreen(DashboardScreen):
         """Up to the position, or the step before it; None where the session's checkpoints are not on this machine."""
         from pathlib import Path
 
+        from tui_agent.session.rewind import kept_before_run
         from tui_agent.store.checkpoints import Checkpoints
         from tui_agent.store.errors import SessionError
         from tui_agent.store.journal import sessions_folder
         from tui_agent.store.provenance import is_foreign
-        from tui_agent.store.rewind import kept_before_run
 
         state, settings, player = self.state, self.settings, self.player
         if state is None or settings is None or self.recorded is None or player is None:
@@ -323,7 +323,7 @@ class ReplayScreen(DashboardScreen):
 
     def action_stop_at(self, kind: str, back: bool = False) -> None:
         """Go to the next place of a kind, or the one before."""
-        from tui_agent.store.replay import Stop
+        from tui_agent.session.replay import Stop
 
         player = self.player
         if player is None:

@@ -22,8 +22,8 @@ from tui_agent.quantities import time_of_day
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from tui_agent.store.rewind import RewindPlan, RewindPoint, Scope
-    from tui_agent.store.session import Session
+    from tui_agent.session.rewind import RewindPlan, RewindPoint, Scope
+    from tui_agent.session.session import Session
 
 HINTS = (
     Hint("Enter", "go back", "enter"),

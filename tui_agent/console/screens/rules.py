@@ -25,13 +25,13 @@ from tui_agent.core.names import Decision
 from tui_agent.permissions.offers import in_words
 from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.quantities import counted
-from tui_agent.store.session_rules import PlacedRule, SessionRules
+from tui_agent.session.rules import PlacedRule, SessionRules
 from tui_agent.terminal_text import one_line, reveal, revealed_line
 
 if TYPE_CHECKING:
     from tui_agent.config.user_file import UserFile
     from tui_agent.permissions.judge import Finding, Judgement
-    from tui_agent.store.session import Session
+    from tui_agent.session.session import Session
 
 DECISION_ROLES = {Decision.ALLOW: "ok", Decision.ASK: "warn", Decision.DENY: "error"}
 SCOPES = (

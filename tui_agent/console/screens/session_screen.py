@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from tui_agent.console.why import Why
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
-    from tui_agent.store.own_run import OwnRun
-    from tui_agent.store.session import Session
+    from tui_agent.session.own_run import OwnRun
+    from tui_agent.session.session import Session
     from tui_agent.tools.mcp.servers import Row
 
 
@@ -191,7 +191,7 @@ class SessionScreen(DashboardScreen):
     @work(group="own-command")
     async def run_own_command(self, session: Session, command: str) -> None:
         """Run the operator's own command; what it printed goes to the model with the next message."""
-        from tui_agent.store.own_run import OwnRun
+        from tui_agent.session.own_run import OwnRun
 
         if not command:
             self.say("Write !COMMAND to run a command of your own.")

@@ -14,7 +14,7 @@ from tui_agent.core.names import APPROVALS, Approval
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
-    from tui_agent.store.session import Session
+    from tui_agent.session.session import Session
 
 
 class SettingsCommands(SessionScreen):
@@ -124,7 +124,7 @@ class SettingsCommands(SessionScreen):
             await self.ask(RulesScreen(session, file))
             return
         from tui_agent.console.rule_words import change_by_words
-        from tui_agent.store.session_rules import SessionRules
+        from tui_agent.session.rules import SessionRules
         from tui_agent.terminal_text import one_line, revealed_line
 
         try:

@@ -21,6 +21,7 @@ from tui_agent.models.choose import ModelByName
 from tui_agent.models.protocol import Model
 from tui_agent.runtime.operator import Operator
 from tui_agent.sandbox.choose import choose
+from tui_agent.session.session import Session, walls_of
 from tui_agent.store import saved_state
 from tui_agent.store.errors import SessionError
 from tui_agent.store.journal import Journal, sessions_folder
@@ -29,7 +30,6 @@ from tui_agent.store.provenance import is_foreign
 from tui_agent.store.recorder import Listener, SessionRecorder
 from tui_agent.store.redaction import Redactor
 from tui_agent.store.repair import repair_events
-from tui_agent.store.session import Session, walls_of
 from tui_agent.tools.background import BackgroundCommands
 from tui_agent.tools.file_checks import FileChecks
 from tui_agent.tools.registry import ToolRegistry, default_tools

@@ -23,8 +23,8 @@ from tui_agent.core.events import (
     ToolStarted,
 )
 from tui_agent.core.fold import fold
+from tui_agent.session.forked_journal import WhatIf, fork
 from tui_agent.store.errors import SessionError
-from tui_agent.store.fork import WhatIf, fork
 from tui_agent.store.journal import JOURNAL_NAME, Journal, read_journal
 from tui_agent.store.redaction import Redactor
 from tui_agent.store.repair import repair_events

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tui_agent.store.session import Session
+    from tui_agent.session.session import Session
 
 TAIL = 4_000
 """Characters of its output that are kept while it runs."""

@@ -47,12 +47,12 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.fold import apply, fold
 from tui_agent.core.state import RunState
-from tui_agent.store import replay as replay_module
+from tui_agent.session import replay as replay_module
+from tui_agent.session.replay import Replay, Stop
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal import JOURNAL_NAME
 from tui_agent.store.journal_index import EventList
 from tui_agent.store.lines import encode
-from tui_agent.store.replay import Replay, Stop
 
 
 def whole_session() -> list[Event]:

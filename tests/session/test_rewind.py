@@ -11,11 +11,11 @@ from tui_agent.console.rewind_text import preview
 from tui_agent.core import events
 from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
+from tui_agent.session.checkpointer import SessionCheckpointer
+from tui_agent.session.rewind import Kept, RewindPoint, carry_out, kept_then, plan, plan_undo, points
 from tui_agent.store.checkpoints import Checkpoints, FileChange, Limits
 from tui_agent.store.errors import SessionError
 from tui_agent.store.journal_index import EventList
-from tui_agent.store.rewind import Kept, RewindPoint, carry_out, kept_then, plan, plan_undo, points
-from tui_agent.store.session_checkpointer import SessionCheckpointer
 from tui_agent.store.shadow_git import ShadowGit
 
 needs_git = pytest.mark.skipif(not ShadowGit.installed(), reason="git is not installed")

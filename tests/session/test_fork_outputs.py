@@ -22,7 +22,7 @@ from tui_agent.core.events import (
     ToolSucceeded,
 )
 from tui_agent.core.fold import fold
-from tui_agent.store.fork import fork
+from tui_agent.session.forked_journal import fork
 from tui_agent.store.journal import JOURNAL_NAME, read_journal
 from tui_agent.tools.workspace import Workspace
 

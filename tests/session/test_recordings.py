@@ -15,9 +15,9 @@ from tui_agent.core.events import ToolFailed, VerdictReached
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.load import load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
+from tui_agent.session.recordings import Recording, open_recording
 from tui_agent.store.errors import JournalError, SessionError
 from tui_agent.store.journal import JOURNAL_NAME
-from tui_agent.store.recordings import Recording, open_recording
 
 
 def settings(tmp_path: Path, *, config: str = "", **options: Any) -> Settings:

@@ -30,9 +30,9 @@ from tui_agent.core.events import (
 from tui_agent.core.fold import fold
 from tui_agent.core.recovery.policy import PRESETS, preset
 from tui_agent.core.state import RunState
+from tui_agent.session.fork_outputs import OUTPUT_FOLDER, Outputs, outputs_of
+from tui_agent.session.fork_point import open_parent
 from tui_agent.store.errors import SessionError, disk_error
-from tui_agent.store.fork_outputs import OUTPUT_FOLDER, Outputs, outputs_of
-from tui_agent.store.fork_point import open_parent
 from tui_agent.store.images import IMAGES_FOLDER, share_images
 from tui_agent.store.journal import JOURNAL_NAME, sync_folder
 from tui_agent.store.journal_index import JournalIndex

@@ -41,14 +41,9 @@ from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.taken_back import TakenBack, Watch
 from tui_agent.sandbox.walls import Walls
-from tui_agent.store.audit import rule_uses
-from tui_agent.store.checkpoints import Checkpoints
-from tui_agent.store.errors import SessionError
-from tui_agent.store.fork_outputs import OUTPUT_FOLDER
-from tui_agent.store.images import IMAGES_FOLDER, keep_images, may_name_images, names_images
-from tui_agent.store.kept_rules import KeptRules
-from tui_agent.store.recorder import Listener, SessionRecorder
-from tui_agent.store.rewind import (
+from tui_agent.session.checkpointer import SessionCheckpointer
+from tui_agent.session.fork_outputs import OUTPUT_FOLDER
+from tui_agent.session.rewind import (
     RewindPlan,
     RewindPoint,
     Scope,
@@ -58,8 +53,13 @@ from tui_agent.store.rewind import (
     plan_undo,
     points,
 )
-from tui_agent.store.session_checkpointer import SessionCheckpointer
-from tui_agent.store.session_servers import SessionServers
+from tui_agent.session.servers import SessionServers
+from tui_agent.store.audit import rule_uses
+from tui_agent.store.checkpoints import Checkpoints
+from tui_agent.store.errors import SessionError
+from tui_agent.store.images import IMAGES_FOLDER, keep_images, may_name_images, names_images
+from tui_agent.store.kept_rules import KeptRules
+from tui_agent.store.recorder import Listener, SessionRecorder
 from tui_agent.tools.background import BackgroundCommands
 from tui_agent.tools.errors import ToolError, in_words
 from tui_agent.tools.mcp.servers import McpServers

@@ -19,10 +19,10 @@ from typing import NamedTuple
 from tui_agent.core.events import Event, Level, VerdictReached
 from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
+from tui_agent.session.rewind import Kept, kept_then
 from tui_agent.store.errors import JournalError
 from tui_agent.store.journal_index import EventList, EventSource, JournalIndex
 from tui_agent.store.no_collection import no_collection
-from tui_agent.store.rewind import Kept, kept_then
 
 SPACING = 400
 """Events between snapshots, at least: a seek folds about this many in the worst case."""

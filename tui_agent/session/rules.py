@@ -15,7 +15,7 @@ from tui_agent.runtime.approvals import THIS_SESSION
 
 if TYPE_CHECKING:
     from tui_agent.config.user_file import UserFile
-    from tui_agent.store.session import Session
+    from tui_agent.session.session import Session
 
 SCOPES = {"session": "this session", "workspace": "this workspace", "always": "your config.toml"}
 """Where a rule can be made, and how that place is called: the journal, the state folder, the user's own file."""
