@@ -223,7 +223,7 @@ class Expect(Form):
     summary_by: str | None = None
     """The rule of the summary of this step, or of its failure; "": none was tried."""
     warned_by: str | None = None
-    """The rule that warned of a budget in this step; "": none did."""
+    """The rule that told the operator of a budget or of the form in this step; "": none did."""
     reads: tuple[str, ...] = ()
     """Parts of what the model reads in place of what was summarised."""
 

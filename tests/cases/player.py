@@ -210,12 +210,13 @@ class Player:
         calls = tuple(self._tool_call(f"{number}.{at}", call) for at, call in enumerate(reply.calls))
         self._calls = {made.id: call for made, call in zip(calls, reply.calls, strict=True)}
         self._hook = reply.hook
-        written = text_calls.read(reply.text) if self.case.tool_calls == "text" else None
-        if written is not None and written.called:
+        as_text = text_calls.writes_calls(self.state, called.model)
+        written = text_calls.read(reply.text) if as_text else None
+        if written is not None and written.problem is not None:
             key = raw_call_key(written.name, written.arguments)
             made = events.ToolCall(id=f"{number}.0", name=written.name, key=key, problem=written.problem)
             calls = (made,)
-        text, broken = reply.text, None
+        text, broken, found = reply.text, None, None
         if not calls and self.state.recovery.policy.reads_text:
             found = written_calls(text, self._tools(), cut=reply.cut)
             if found is not None:
@@ -229,6 +230,7 @@ class Player:
                 broken = broken or echo_in(text, called.note, self.state.recovery, "")
         reason = "length" if reply.cut else "tool_calls" if calls else "stop"
         spent = {"cost": reply.cost, "prompt_tokens": reply.tokens, "broken": broken}
+        spent["written"] = found is not None and not as_text
         self._feed(events.ReplyFinished(text=text, calls=calls, finish_reason=reason, **spent))
 
     def _tool_call(self, identity: str, call: Call) -> events.ToolCall:

@@ -47,7 +47,7 @@ def _found(view: View) -> dict[str, Any]:
     notes = _of(view, events.NotePrepared)
     cuts = _of(view, events.WindowCut)
     summaries = [*_of(view, events.Compacted), *_of(view, events.CompactionFailed)]
-    warnings = [notice for notice in _of(view, events.Notice) if notice.origin == "budget"]
+    warnings = [notice for notice in _of(view, events.Notice) if notice.origin in {"budget", "form"}]
     summary = state.history.summary
     joined = verdicts[-1] if verdicts else recovery.strongest() if faults else None
     records = verdicts[-1].verdicts if verdicts else recovery.last_verdicts if faults else ()

@@ -47,12 +47,25 @@ def test_identical_replies_that_break_the_form_are_guided_then_asked_about_and_a
 def test_other_replies_that_break_the_form_are_other_tries(operator: bool) -> None:
     """As where another harness rejected replies in 4 to 93 steps of runs that were solved."""
     player = Player(operator_present=operator)
-    for number in range(40):
+    for number in range(29):
         [malformed, unknown, lambda player, number: player.text(f"Well {number}.", reject=True)][number % 3](
             player, number
         )
         assert (form_rule(player), player.level, player.state.form.count) == ("form.guide", "guide", 1)
     assert player.state.ring.filled == 0
+    unknown(player, 30)
+    assert form_rule(player) == ("form.ask" if operator else "form.degrade")
+
+
+def test_a_call_that_runs_between_broken_replies_keeps_a_run_going_for_good() -> None:
+    player = Player()
+    for number in range(93):
+        unknown(player, number)
+        if number % 20 == 19:
+            player.batch(fail(str(number)))
+            player.batch(ok())
+        else:
+            assert player.level == "guide"
 
 
 def test_replies_that_were_not_kept_are_not_taken_for_identical() -> None:

@@ -24,6 +24,8 @@ from tui_agent.core.request.text_calls import as_text, read
 from tui_agent.core.request.written_calls import written_calls
 from tui_agent.tools.registry import default_tools
 
+SWITCHED = "form.text_protocol"
+
 loop_tests = pytest.mark.asyncio(loop_scope="session")
 
 
@@ -266,8 +268,52 @@ async def test_a_call_written_as_text_is_carried_out_and_said_once(host: KeptHos
         said = [entry.text for entry in entries if isinstance(entry, NoticeEntry)]
         assert len([text for text in said if "wrote its call as text" in text]) == 1
         assert server.requests[1].body["messages"][2]["tool_calls"][0]["function"]["name"] == "write_file"
-        explained = server.requests[3].body["messages"]
-        assert "'path' missing" in explained[-2]["content"]
+        # A model that wrote three calls and called none is told the form of a call in its prompt from then on.
+        (switched,) = [
+            entry for entry in entries if isinstance(entry, NoticeEntry) and entry.rule == SWITCHED
+        ]
+        assert "does not call tools as its server has it" in switched.text
+        assert all("tools" in request.body for request in server.requests[:3])
+        told = server.requests[3].body
+        assert "tools" not in told
+        assert "## read_file" in told["messages"][0]["content"]
+        assert [message["role"] for message in told["messages"]][2:] == ["assistant", "user"] * 3
+        assert "'path' missing" in told["messages"][-1]["content"]
+
+        server.say(Said("Still one."))
+        resumed = await session_at(server, host, tmp_path, resume=session.folder)
+        assert await run(resumed, "And now?") == "Still one."
+        await resumed.close()
+        assert not any("tools" in request.body for request in server.requests)
+
+
+@loop_tests
+@pytest.mark.parametrize("insisted", [True, False], ids=["native calls insisted on", "one call of the API"])
+async def test_a_model_that_can_call_tools_is_not_switched_for_what_it_writes(
+    host: KeptHost, tmp_path: Path, insisted: bool
+) -> None:
+    wrote = [
+        Said(f'{{"name": "list_dir", "arguments": {{"path": "{"./" * times}."}}}}') for times in range(4)
+    ]
+    first = Said(calls=(("list_dir", {}),))
+    script = wrote if insisted else [wrote[0], first, *wrote[1:]]
+    async with ModelServer(LlamaCpp(), *script, Said("Nothing is there.")) as server:
+        form = {"tool_calls": "native"} if insisted else {}
+        session = await session_at(server, host, tmp_path, **form)
+        assert await run(session, "What is there?") == "Nothing is there."
+        await session.close()
+        assert all("tools" in request.body for request in server.requests)
+        assert session.state.metrics.tool_successes == len(script)
+
+
+@loop_tests
+async def test_json_that_is_a_call_is_one_in_the_text_protocol_too(host: KeptHost, tmp_path: Path) -> None:
+    script = [Said('{"name": "write_file", "arguments": {"path": "a.txt", "content": "one"}}'), Said("Done.")]
+    async with ModelServer(LlamaCpp(), *script) as server:
+        session = await session_at(server, host, tmp_path, tool_calls="text")
+        assert await run(session, "Write a.txt.") == "Done."
+        await session.close()
+    assert (tmp_path / "workspace" / "a.txt").read_text() == "one"
 
 
 @loop_tests

@@ -16,6 +16,7 @@ from tui_agent.core.projections.conversation import Surroundings
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.engine import was_cut
 from tui_agent.core.recovery.model_faults import AWAY
+from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.tokens import counted
 from tui_agent.core.state import FINISH, SUMMARY_TRIES, Phase, RunFacts, RunState, SessionFacts
 
@@ -479,6 +480,8 @@ def _notice(state: RunState, event: events.Notice) -> Changes:
             return {"unpriced_noticed": True}
         case "budget":
             return {"warned": state.warned | {event.about}}
+        case "form" if event.rule == Rule.FORM_TEXT_PROTOCOL:
+            return {"text_models": state.text_models | {event.about}}
         case _:
             return {}
 

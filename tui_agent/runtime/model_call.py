@@ -240,8 +240,10 @@ class ModelCaller:
         if not request.tools and not reply.calls and writes_calls(state, step.model):
             reply = _with_written_call(reply, offer.names)
         broken, native = None, bool(request.tools)
+        written = False
         if not reply.calls and reads_text:
-            reply = self._with_calls_in_text(reply, step.model) if native else reply
+            reply = self._with_calls_in_text(reply, step.model, native=native)
+            written = native and bool(reply.calls)
             broken = None if reply.calls else self._broken(reply, step.note, native=native)
         empty = not reply.text.strip() and not reply.calls and broken is None
         if empty and not state.recovery.rejects_text(""):
@@ -266,6 +268,7 @@ class ModelCaller:
                 completion_tokens=reply.completion_tokens,
                 cost=reply.cost,
                 carried=reply.carried,
+                written=written,
                 broken=broken,
                 duration=time.monotonic() - began,
             )
@@ -276,13 +279,15 @@ class ModelCaller:
             self._recorder.record(events.Notice(severity="warning", text=text, origin="parameters"))
         return exact
 
-    def _with_calls_in_text(self, reply: Reply, model: str) -> Reply:
-        """The reply with the calls that it holds as text, where they are calls beyond doubt, or fit their tools."""
+    def _with_calls_in_text(self, reply: Reply, model: str, *, native: bool) -> Reply:
+        """The reply with the calls that it holds as text, where they are calls beyond doubt, or fit their tools.
+        `native`: it was to call tools as the API has it, so that it is said once.
+        """
         cut = reply.finish_reason == "length"
         found = written_calls(reply.text, self._tools.names, cut=cut)
         if found is None or not (found.sure or all(map(self._fits, found.calls))):
             return reply
-        if model not in self._writers:
+        if native and model not in self._writers:
             self._writers.add(model)
             text = f"{model} wrote its call as text; it is carried out like any other."
             self._recorder.record(events.Notice(text=text, origin="form", rule=Rule.FORM_TEXT_CALL))

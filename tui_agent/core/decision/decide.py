@@ -74,7 +74,22 @@ def _between_iterations(state: RunState) -> Step:
         fresh = state.recovery.last.number == state.run.iteration and not state.recovery.last.cancelled
         if fresh:
             return Record((events.NotePrepared(text=written.text, rules=written.rules),))
-    return before_iteration(state) or StartIteration(state.run.iteration + 1)
+    return _calls_as_text(state) or before_iteration(state) or StartIteration(state.run.iteration + 1)
+
+
+def _calls_as_text(state: RunState) -> Step | None:
+    """The switch to the text protocol, said once, for a model that does not manage calls of the API."""
+    called = state.called
+    if called is None or called.model in state.text_models:
+        return None
+    if not state.recovery.form.needs_text(state.recovery.policy):
+        return None
+    text = (
+        f"{called.model} does not call tools as its server has it: from now on its tools are described in the "
+        'prompt, and it writes its calls as text. tool_calls = "native" forbids that.'
+    )
+    rule = Rule.FORM_TEXT_PROTOCOL
+    return Record((events.Notice(text=text, origin="form", about=called.model, rule=rule),))
 
 
 def _verdict(state: RunState) -> events.VerdictReached:

@@ -59,6 +59,8 @@ class ReplyFinished(Event):
     duration: float = 0.0
     carried: Carried | None = None
     """What the provider wants back with this reply; None: nothing."""
+    written: bool = False
+    """Its calls stood in its text although the request offered tools."""
     broken: CallProblem | None = None
     """Why its text is no answer although no rule of the policy speaks against it; None: it may be one."""
     by: Literal["model", "operator"] = "model"

@@ -57,7 +57,7 @@ class Notice(Event):
     limit on the cost, the form of a reply, a checkpoint that could not be made, the sandbox that took back what a
     command wrote, or (only in older journals: what a command of his own printed) the operator."""
     about: str = ""
-    """The key of the budget that it warns of."""
+    """The key of the budget that it warns of; the model that writes its calls as text from now on."""
     rule: str = ""
 
 

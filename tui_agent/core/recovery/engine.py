@@ -305,6 +305,7 @@ def _run_started(state: RecoveryState, event: events.RunStarted) -> RecoveryStat
         cognition=CognitiveState(
             confidence=policy.confidence_start, next_step=state.cognition.next_step.next_run()
         ),
+        form=FormErrors(written=0 if event.tool_calls == "auto" else None),
         breakers=state.breakers.next_run(event.tools, event.effects),
         implicit=state.implicit.next_run(),
     )

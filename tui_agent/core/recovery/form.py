@@ -1,10 +1,12 @@
 """Replies that break the form: no call where one is due, malformed calls, calls of tools that do not exist.
 
-| counts | identical replies in a row of which nothing could be executed; replies in a row that the length limit cut |
-| resets | a reply with an executed call, a whole answer, the operator's answer · another broken reply: 1 |
-| levels | guide up to the limit · beyond it: ask where an operator is there · alone: a partial answer, much later |
+| counts | identical replies in a row of which nothing could be executed; replies in a row that the length limit cut;
+|        | broken replies in a row, however they differ; replies with calls as text before the first call of the API
+| resets | an executed call, a whole answer, the operator's answer · another broken reply: 1, but not the row
+| levels | guide up to the limit · beyond it: ask where an operator is there · alone: a partial answer, much later
 
 A reply that breaks the form in another way is another try; runs that were solved have recovered from dozens of them.
+A model that only writes its calls as text is switched to the text protocol (`form.text_protocol`), which is no verdict.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_agent.core.events import Level, VerdictRecord
+from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.iteration import Status
 from tui_agent.core.recovery.rules import Rule
@@ -20,40 +22,73 @@ from tui_agent.core.recovery.signature import exact_signature, failure_signature
 from tui_agent.core.recovery.verdict import FORM, silent, verdict
 
 if TYPE_CHECKING:
-    from tui_agent.core.events import ReplyFinished
+    from tui_agent.core.events import ReplyFinished, ToolCall
     from tui_agent.core.recovery.iteration import Iteration
     from tui_agent.core.recovery.policy import RecoveryPolicy
+
+CALL_AS_TEXT = (
+    'Write exactly one call, last in the reply: ```tool_call, then {"name": …, "arguments": {…}}, then ```.'
+)
+"""The form of a call in the text protocol."""
 
 
 @dataclass(frozen=True)
 class FormErrors:
-    """`count` identical replies in a row that broke the form, `cut` replies in a row that the length limit cut."""
+    """`count` identical replies in a row that broke the form, `cut` replies in a row that the length limit cut, `row`
+    broken replies in a row whatever they say.
+    """
 
     count: int = 0
     cut: int = 0
+    row: int = 0
     signature: str = ""
     """What the newest broken reply said; empty where it is not known."""
     changed_last_iteration: bool = False
     """The last reply broke the form or was cut."""
+    written: int | None = None
+    """Replies in a row with calls as text, or that cannot be read; None: the model calls tools, or is not to write."""
 
     def apply(self, iteration: Iteration, reply: ReplyFinished | None, *, cut: bool) -> FormErrors:
         """`cut`: the iteration's reply was text that the length limit ended."""
         if cut:
-            return FormErrors(self.count, self.cut + 1, self.signature, changed_last_iteration=True)
+            return evolve(self, cut=self.cut + 1, changed_last_iteration=True)
+        written = self.written if reply is None else self._written(reply)
         if iteration.broke_form:
             signature = _signature(reply, iteration)
             same = bool(signature) and signature == self.signature
-            return FormErrors(self.count + 1 if same else 1, 0, signature, changed_last_iteration=True)
+            return FormErrors(
+                self.count + 1 if same else 1,
+                row=self.row + 1,
+                signature=signature,
+                changed_last_iteration=True,
+                written=written,
+            )
         executed = any(
             result.status in {Status.SUCCEEDED, Status.FAILED, Status.WAITING} for result in iteration.results
         )
         if executed:
-            return _CLEAN if self.count or self.cut or self.changed_last_iteration else self
-        return evolve(self, changed_last_iteration=False) if self.changed_last_iteration else self
+            clean = FormErrors(written=written)
+            return clean if clean != self else self
+        if not self.changed_last_iteration and written == self.written:
+            return self
+        return evolve(self, changed_last_iteration=False, written=written)
+
+    def _written(self, reply: ReplyFinished) -> int | None:
+        """`written` after one more reply; the operator's own calls and replies without a call say nothing."""
+        if self.written is None or reply.by == "operator":
+            return self.written
+        unreadable = reply.broken is not None and reply.broken.rule == Rule.FORM_TEXT_CALL
+        if reply.written or unreadable or (reply.calls and all(map(_is_no_json, reply.calls))):
+            return self.written + 1
+        return None if reply.calls else self.written
 
     def answered(self) -> FormErrors:
         """The operator's answer is new information."""
-        return _CLEAN
+        return FormErrors(written=self.written)
+
+    def needs_text(self, policy: RecoveryPolicy) -> bool:
+        """Whether the model shows that it cannot call tools as the API has it."""
+        return policy.form == "ladder" and 0 < policy.form_text <= (self.written or 0)
 
     def verdict(self, policy: RecoveryPolicy, operator_present: bool) -> VerdictRecord:
         """Where errors of form count like others, only cut replies are judged here."""
@@ -68,16 +103,23 @@ class FormErrors:
             return silent(FORM)
         replies = "reply" if self.count == 1 else "identical replies in a row"
         reason = f"{self.count} {replies} without a call that can be executed"
-        if self.count <= policy.form_limit:
+        if self.row >= policy.form_row:
+            reason = f"{self.row} replies in a row without a call that can be executed"
+        elif self.count <= policy.form_limit:
             return verdict(Level.GUIDE, Rule.FORM_GUIDE, f"{reason} (limit {policy.form_limit})")
         if operator_present:
             return verdict(Level.ESCALATE, Rule.FORM_ASK, reason)
-        if self.count < policy.form_end:
+        if self.count < policy.form_end and self.row < policy.form_row:
             return verdict(Level.GUIDE, Rule.FORM_GUIDE, f"{reason} (the run ends at {policy.form_end})")
         return verdict(Level.DEGRADE, Rule.FORM_DEGRADE, reason)
 
 
-_CLEAN = FormErrors()
+def _is_no_json(call: ToolCall) -> bool:
+    """Whether the arguments of a call of the API were no JSON, though the reply was complete."""
+    wrong = call.problem
+    if wrong is None or wrong.rule or wrong.kind is not FailureKind.INVALID_TOOL_CALL:
+        return False
+    return not wrong.input and call.arguments.strip() not in {"", "{}", "null"}
 
 
 def _signature(reply: ReplyFinished | None, iteration: Iteration) -> str:

@@ -14,6 +14,7 @@ from tui_agent.core.events import EscalationAnswered, Failure, FailureKind, Leve
 from tui_agent.core.recovery import trials
 from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.forge_note import closing_instruction, forge_note
+from tui_agent.core.recovery.form import CALL_AS_TEXT
 from tui_agent.core.recovery.iteration import FORM_ERRORS
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.verdict import ATTEMPTS, TRIALS
@@ -275,6 +276,8 @@ def _after_the_limit(state: RecoveryState) -> str:
 def _closing(state: RecoveryState, failures: Sequence[Failure]) -> str:
     """What errors of form ask for, each once; a call that was cut says it in its result."""
     wrong = [one for one in failures if one.kind in FORM_ERRORS and one.rule != Rule.FORM_CUT]
+    if wrong and state.form.needs_text(state.policy):
+        return CALL_AS_TEXT
     said = (
         failure.message
         if failure.rule and failure.kind is FailureKind.NO_TOOL_CALL

@@ -86,6 +86,11 @@ class RecoveryPolicy(BaseModel):
     """Identical replies in a row that may break the form; the next one asks the operator, where one is there."""
     form_end: Count = 8
     """Identical broken replies in a row with which a run ends as partial where nobody can be asked."""
+    form_row: Count = 30
+    """Broken replies in a row, however they differ, at which the operator is asked and a run without one ends."""
+    form_text: CountFrom0 = 3
+    """Replies in a row with calls as text, or calls that cannot be read, before the first call that can: the model
+    writes all its calls as text from then on; 0: never."""
 
     cognition: Literal["off", "walk", "chance"] = "chance"
     """Strategies: shown only, by FunnelCanary's walk of confidence, or by the chance that the next step succeeds."""

@@ -55,6 +55,7 @@ class Rule(StrEnum):
     FORM_DEGRADE = "form.degrade"
     FORM_CUT = "form.cut"
     FORM_TEXT_CALL = "form.text_call"
+    FORM_TEXT_PROTOCOL = "form.text_protocol"
     FORM_ECHO = "form.echo"
     FORM_REPETITION = "form.repetition"
 

@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import CallProblem, FailureKind
 from tui_agent.core.projections.history import Message
+from tui_agent.core.recovery.form import CALL_AS_TEXT
 from tui_agent.core.recovery.rules import Rule
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
-
-FORM = (
-    'Write exactly one call, last in the reply: ```tool_call, then {"name": …, "arguments": {…}}, then ```.'
-)
 
 _OPENINGS = re.compile(r"```[ \t]*tool_?call\w*[ \t]*\r?\n?|<tool_call>", re.IGNORECASE)
 _JSON_FENCE = re.compile(r"```\w*[ \t]*\r?\n(\s*\{.*?\})\s*```\s*\Z", re.DOTALL)
@@ -189,7 +186,7 @@ def _broken(before: str, raw: str, why: str, name: str = "") -> TextReply:
     shown = raw if len(raw) <= _LONGEST_SHOWN else f"{raw[:_LONGEST_SHOWN]}…"
     problem = CallProblem(
         kind=FailureKind.INVALID_TOOL_CALL,
-        message=f"{why} {FORM} It was: {shown}",
+        message=f"{why} {CALL_AS_TEXT} It was: {shown}",
         rule=Rule.FORM_TEXT_CALL,
     )
     return TextReply(before, name or "tool_call", raw, problem, called=True)
