@@ -85,3 +85,30 @@ async def test_an_answer_without_any_success_says_so_beside_it(
     said = capsys.readouterr()
     assert (code, said.out) == (0, "It needs Python 3.8.\n")
     assert "agent-tui: answered: Answered without a single successful tool call." in said.err
+
+
+async def test_failing_tests_with_edits_between_do_not_end_a_run_that_nobody_watches(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the settings as they come: three times the same assertion, an edit between each two, then the fix."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "tax.py").write_text("def tax(net):\n    return net * 0.19\n")
+    (workspace / "prices.py").write_text("from tax import tax\nassert tax(10.05) == 1.91, tax(10.05)\n")
+    test = {"calls": [{"tool": "bash", "args": {"command": "python3 -B prices.py"}}]}
+    tries = [
+        {"calls": [{"tool": "bash", "args": {"command": f"sed -i 's/^def/# {number}\\ndef/' tax.py"}}]}
+        for number in range(3)
+    ]
+    fix = {
+        "calls": [
+            {"tool": "bash", "args": {"command": "sed -i 's/net \\* 0.19/round(net * 0.19, 2)/' tax.py"}}
+        ]
+    }
+    turns = [test, tries[0], test, tries[1], test, tries[2], test, fix, test, "tax() rounds now."]
+    settings = Settings(
+        model="scripted", approve="all", output="json", workspace=workspace, state_dir=tmp_path / "state"
+    )
+    code = await asyncio.wait_for(run_headless(settings, "Fix tax().", model=scripted_model(turns)), 60)
+    result = json.loads(capsys.readouterr().out)
+    assert (code, result["outcome"], result["answer"]) == (0, "answered", "tax() rounds now.")

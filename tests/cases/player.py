@@ -266,7 +266,7 @@ class Player:
             model=step.model, to_seq=plan.to_seq, groups=plan.groups, tokens=plan.tokens, rule=step.rule
         )
         self._feed(started)
-        made = compaction.compacted(self.state, started, plan, self.case.summary, cut=False)
+        made = compaction.compacted(self.state, started, plan, self.case.summary)
         self._feed(compaction.failed(self.state, made) if isinstance(made, str) else made)
 
     # --- tools ----------------------------------------------------------------------------------------------

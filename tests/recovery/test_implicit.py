@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.core.events import Failure, FailureKind, Level
-from tui_agent.core.recovery.claims import claims_tests_pass
+from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed
 from tui_agent.core.recovery.command_reading import read
 from tui_agent.core.recovery.implicit import ImplicitFailures, takes_for_success
 from tui_agent.core.recovery.iteration import CallResult, Status, close
@@ -231,11 +231,13 @@ def _applied(command: str, output: str) -> None:
         lambda size: claims_tests_pass("all the tests " * (size // 14)),
         lambda size: claims_tests_pass("tests now all still are " * (size // 24)),
         lambda size: claims_tests_pass("not a " * (size // 6)),
+        lambda size: files_claimed("a/" * (size // 2), "a/" * (size // 2)),
+        lambda size: files_claimed("a/b.c says " * (size // 11), "a/b.c " * (size // 6)),
         lambda size: takes_for_success("works " * (size // 6)),
     ],
 )
 def test_a_hostile_text_of_any_length_takes_no_time(hostile: Callable[[int], object]) -> None:
     hostile(1_000)
-    before = time.perf_counter()
+    before = time.process_time()
     hostile(400_000)
-    assert time.perf_counter() - before < 0.5
+    assert time.process_time() - before < 0.5

@@ -86,7 +86,8 @@ async def test_near_the_end_of_the_window_a_summary_replaces_whole_exchanges(tmp
 NO_SUMMARY = [
     ("the model fails", {"fault": {"kind": "server"}}, "server error"),
     ("it says nothing", {"text": "  "}, "wrote no summary"),
-    ("it writes without end", {"text": "word " * 3_000}, "too long"),
+    ("it writes without end", {"text": " ".join(map(str, range(3_000)))}, "too long"),
+    ("it says the same over and over", {"text": "The model read a file. " * 2_000}, "again and again"),
     ("it is cut", {"text": "Goal: re", "finish_reason": "length"}, "cut by the reply's length limit"),
     ("it calls a tool instead", {"calls": [{"tool": "list_dir", "args": {}}]}, "wrote no summary"),
 ]
@@ -389,7 +390,7 @@ def test_whatever_is_summarised_calls_keep_their_results_and_the_operator_is_hea
         sent = [message for one in compaction.request(state, wanted.to_seq) for message in one.messages]
         assert validate(sent)[1] == {}
         started = events.CompactionStarted(model="m", to_seq=wanted.to_seq, groups=wanted.groups, tokens=1)
-        made = compaction.compacted(state, started, wanted, f"summary {turn}", cut=False)
+        made = compaction.compacted(state, started, wanted, f"summary {turn}")
         if isinstance(made, str):
             break
         newest = state.history.groups[-1]

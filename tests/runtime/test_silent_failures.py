@@ -115,6 +115,75 @@ async def test_what_the_policy_leaves_out_is_not_asked(tmp_path: Path, settings:
     assert live.of(events.RunFinished)[0].answer == "All tests pass."
 
 
+TOLD = "The file docs/instalation.md specifies Python 3.8 or higher."
+
+
+async def asked(folder: Path, task: str, *turns: dict[str, Any] | str, **settings: Any) -> LiveSession:
+    (folder / "workspace" / "docs").mkdir(parents=True)
+    (folder / "workspace" / "docs" / "installation.md").write_text("Python 3.11\n")
+    live = await start_session(folder, turns, sandbox="off", **settings)
+    await live.run(task)
+    await live.close()
+    assert replayed(live.session) == live.state
+    return live
+
+
+@pytest.mark.parametrize("claim", [TOLD, finish(TOLD)], ids=["text", "finish"])
+async def test_an_answer_about_a_file_that_is_not_there_is_asked_about_once(
+    tmp_path: Path, claim: dict[str, Any] | str
+) -> None:
+    look = {"calls": [{"tool": "list_dir", "args": {"path": "docs"}}]}
+    task = "Which Python does docs/instalation.md ask for?"
+    live = await asked(tmp_path, task, claim, look, "There is docs/installation.md only.")
+    assert rules(live) == [Rule.IMPLICIT_CLAIM]
+    assert 'list_dir {"path": "docs"}' in live.sent(1)[-1]["content"]
+    (finished,) = live.of(events.RunFinished)
+    assert (finished.outcome, finished.answer) == ("answered", "There is docs/installation.md only.")
+    recovery = live.state.recovery
+    assert (recovery.streak.count, recovery.form.count, recovery.ring.filled) == (0, 0, 0)
+
+
+CHATS = {
+    "nothing of files": ("What is a monad?", "A monad contains a value and says how to go on with it."),
+    "a file that is there": ("What does docs/installation.md say?", "docs/installation.md says Python 3.11."),
+    "news that it is not there": (
+        "What does docs/plan.md say?",
+        "There is no docs/plan.md, so it says nothing.",
+    ),
+    "what such files usually hold": (
+        "What is docs/conf.py for?",
+        "A docs/conf.py usually contains the settings of Sphinx.",
+    ),
+    "advice": ("Where do I put docs/plan.md?", "Create docs/plan.md; it holds your plan then."),
+    "a file of no folder here": ("What is src/main.rs?", "src/main.rs contains the entry of a Rust program."),
+    "a file that nobody asked about": ("What does Sphinx need?", "docs/conf.py contains its settings."),
+    "an address": (
+        "What does https://a.example/docs/x.html say?",
+        "https://a.example/docs/x.html says hello.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("task", "answer"), CHATS.values(), ids=CHATS)
+async def test_a_question_that_needs_no_call_is_answered_in_one_step(
+    tmp_path: Path, task: str, answer: str
+) -> None:
+    live = await asked(tmp_path, task, answer)
+    assert (rules(live), live.of(events.RunFinished)[0].answer) == ([], answer)
+
+
+async def test_an_answer_about_a_missing_file_after_a_look_is_taken(tmp_path: Path) -> None:
+    look = {"calls": [{"tool": "list_dir", "args": {"path": "docs"}}]}
+    live = await asked(tmp_path, "What does docs/plan.md say?", look, "docs/plan.md says nothing.")
+    assert rules(live) == []
+
+
+async def test_without_verification_an_answer_about_a_missing_file_is_taken(tmp_path: Path) -> None:
+    off = {"recovery": {"verify_claims": False}}
+    live = await asked(tmp_path, "What does docs/instalation.md say?", TOLD, **off)
+    assert (rules(live), live.of(events.ReplyFinished)[0].missing) == ([], ())
+
+
 async def test_the_last_step_is_not_spent_on_a_question(tmp_path: Path) -> None:
     live = await played(tmp_path, EDIT, finish("All tests pass."), max_iterations=2)
     assert live.of(events.RunFinished)[0].outcome == "answered"

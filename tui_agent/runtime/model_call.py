@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from tui_agent.core import events
 from tui_agent.core.decision.model_calls import model_faulted
 from tui_agent.core.decision.steps import CallModel, Summarise
 from tui_agent.core.projections.history import History
+from tui_agent.core.recovery.claims import files_claimed
 from tui_agent.core.recovery.echo import echo_in
 from tui_agent.core.recovery.model_faults import TRANSIENT
 from tui_agent.core.recovery.repetition import REPEATED, RepetitionWatch, repetition_in, without_repetition
@@ -29,6 +31,7 @@ from tui_agent.core.request.build import BuiltRequest, build
 from tui_agent.core.request.coherence import Validator
 from tui_agent.core.request.text_calls import writes_calls
 from tui_agent.core.request.written_calls import is_unreadable, written_calls
+from tui_agent.core.state import FINISH
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
 from tui_agent.runtime.coalesce import ReplyStream
 from tui_agent.runtime.operator import RequestOutline
@@ -91,9 +94,11 @@ class ModelCaller:
         tools_ready: Callable[[], Awaitable[None]],
         server_of: Callable[[str], str],
         images: Path,
+        workspace: Path,
     ) -> None:
         """`silence_timeout` in seconds; `waits_for_prompts`: a server nearby may take longer for its
-        first word. `images`: the folder with the copies of the images that messages hold.
+        first word. `images`: the folder with the copies of the images that messages hold. `workspace`: where files that
+        an answer tells about are looked for.
         `server_of`: the host that a model's calls go to. `tools_ready` is awaited before every call: bounded, for tools
         that are still being connected to.
         """
@@ -107,6 +112,7 @@ class ModelCaller:
         self._tools_ready = tools_ready
         self._server_of = server_of
         self._images = images
+        self._workspace = workspace
         self._validator = Validator(self._with_files)
         self._offers: dict[tuple[int, frozenset[str]], _Offer] = {}
         self._left_out: set[tuple[str, tuple[str, ...]]] = set()
@@ -161,7 +167,7 @@ class ModelCaller:
         request = self._request(step.model, [system, *messages, question], size, ephemeral=1, reply_room=room)
         usage: dict[str, Any] = {"model": step.model}
         try:
-            reply = await self._whole(request)
+            reply = await self._whole(request, watched=state.recovery.policy.reads_text)
         except ModelFault as raised:
             made: events.Compacted | str = raised.fault.message
             usage["transient"] = raised.fault.kind in TRANSIENT
@@ -174,8 +180,7 @@ class ModelCaller:
                 "completion_tokens": reply.completion_tokens,
                 "cost": reply.cost,
             }
-            cut = reply.finish_reason == "length"
-            made = compaction.compacted(state, started, step.plan, reply.text, cut=cut)
+            made = compaction.compacted(state, started, step.plan, reply.text, reply.finish_reason)
         usage["duration"] = time.monotonic() - began
         if isinstance(made, str):
             failed = events.CompactionFailed(
@@ -270,6 +275,7 @@ class ModelCaller:
                 carried=reply.carried,
                 written=written,
                 broken=broken,
+                missing=self._missing_files(reply.text, exact),
                 duration=time.monotonic() - began,
             )
         )
@@ -278,6 +284,18 @@ class ModelCaller:
             text = _left_out(step.model, reply.left_out)
             self._recorder.record(events.Notice(severity="warning", text=text, origin="parameters"))
         return exact
+
+    def _missing_files(self, text: str, calls: Mapping[str, ParsedCall]) -> tuple[str, ...]:
+        """Files that an answer tells about without a call in this run, and that are not in the workspace."""
+        state = self._recorder.state
+        if not state.recovery.policy.verify_claims or state.metrics.tool_calls:
+            return ()
+        if any(call.tool.name != FINISH for call in calls.values()):
+            return ()
+        said = "\n".join((text, *(str(call.arguments.get("answer", "")) for call in calls.values())))
+        return tuple(
+            path for path in files_claimed(said, state.run.task) if _is_missing(self._workspace, path)
+        )
 
     def _with_calls_in_text(self, reply: Reply, model: str, *, native: bool) -> Reply:
         """The reply with the calls that it holds as text, where they are calls beyond doubt, or fit their tools.
@@ -368,12 +386,15 @@ class ModelCaller:
         ]
         return {**message, "images": images}
 
-    async def _whole(self, request: ModelRequest) -> Reply:
-        """The reply alone, without showing how it comes in."""
+    async def _whole(self, request: ModelRequest, *, watched: bool) -> Reply:
+        """The reply alone, without showing how it comes in. `watched` as for one that is shown."""
+        heard = _Heard()
         async with aclosing(self._model.stream(request)) as stream:
             async for piece in stream:
                 if isinstance(piece, Reply):
                     return piece
+                if watched and heard.add(piece):
+                    return heard.reply(request.model)
         raise ModelFault(_NO_END)
 
     async def _stream(self, request: ModelRequest, *, watched: bool) -> Reply:
@@ -418,6 +439,15 @@ class ModelCaller:
 def without_images(model: str, gets: Literal["gets", "got"]) -> str:
     """What becomes of images, in words for the operator."""
     return f"{model} cannot see images: it {gets} their names alone. /model chooses one that can."
+
+
+def _is_missing(workspace: Path, path: str) -> bool:
+    """Whether a folder of the workspace does not hold the file `path`."""
+    place = workspace / path
+    try:
+        return ".." not in place.parts and place.parent.is_dir() and not os.path.lexists(place)
+    except (OSError, ValueError):
+        return False
 
 
 def _left_out(model: str, names: Sequence[str]) -> str:

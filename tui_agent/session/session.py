@@ -155,6 +155,7 @@ class Session:
             silence_timeout=settings.model_timeout,
             waits_for_prompts=not settings.says("model_timeout"),
             images=folder / IMAGES_FOLDER,
+            workspace=workspace,
         )
         self._driver = Driver(recorder, caller, executor, operator, self._checkpointer)
         self._run: asyncio.Task[events.RunFinished | None] | None = None

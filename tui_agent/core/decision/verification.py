@@ -1,4 +1,4 @@
-"""Whether an answer is taken, or sent back once to be verified: it claims of tests what no result shows."""
+"""Whether an answer is taken, or sent back once to be verified: it claims what no result shows."""
 
 from __future__ import annotations
 
@@ -18,5 +18,6 @@ def to_verify(state: RunState, answer: str) -> Remark | None:
         return None
     # Calls of the same reply count: the tests may have run right before the answer.
     shown = state.recovery.so_far(run.iteration, state.seq, state.at).implicit
-    remark = shown.unproved(answer)
+    reply = state.recovery.reply
+    remark = shown.unproved(answer, () if reply is None else reply.missing)
     return None if remark is None or budgets.exceeded(state) is not None else remark

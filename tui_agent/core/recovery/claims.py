@@ -1,4 +1,4 @@
-"""What an answer claims of tests: that they pass. Pure, and bounded in time for any text.
+"""What an answer claims: that tests pass, or what a file says. Pure, and bounded in time for any text.
 
 Only a plain statement counts. Who says in the same answer that something fails, was not run or is only expected has
 claimed nothing that could be doubted.
@@ -59,6 +59,38 @@ _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _NO_FAILURES = re.compile(
     r"\b(?:no|0|zero|without(?:\ any)?)\s+(?:\w+\s+){0,2}?(?:fail\w*|errors?|regressions?)\b", re.IGNORECASE
 )
+
+_FILE = re.compile(
+    r"(?<![\w/.:~@$%{<+-])(?:\./)?((?:[\w.+-]{1,100}/){1,12}[\w.+-]{0,100}\.\w{1,10})(?![\w/(])"
+)
+"""A file in a folder of the workspace."""
+_STATES = re.compile(
+    r"\b(?:sa(?:ys|id)|specif(?:y|ies|ied)|states?|contains?|holds?|defines?|describes?|lists?|shows?|requires?|mentions?"
+    r"|documents?|explains?|declares?|recommends?|reads|according\ to)\b",
+    re.IGNORECASE,
+)
+_NO_STATEMENT = re.compile(
+    r"\b(?:not|cannot|no|never|neither|missing|unable|if|once|would|could|should|may|might|can|will|must|create|add|write|put"
+    r"|usually|typically|often|generally|normally|commonly|likely|probably|perhaps|seems?|suppose|assum\w+|examples?"
+    r"|please|let\ me|need|want)\b|n't\b|\?",
+    re.IGNORECASE,
+)
+"""What makes a sentence about a file advice, a doubt, or news that it is not there."""
+
+
+def files_claimed(answer: str, asked: str) -> tuple[str, ...]:
+    """Files in folders of the workspace that `asked` names and of which the answer states what they hold."""
+    named = set(_FILE.findall(asked[:_LONGEST]))
+    if not named:
+        return ()
+    claimed = [
+        path
+        for sentence in _SENTENCE.split(_FENCE.sub("", answer[:_LONGEST]))
+        if _STATES.search(sentence) and not _NO_STATEMENT.search(sentence)
+        for path in _FILE.findall(sentence)
+        if path in named
+    ]
+    return tuple(dict.fromkeys(claimed))
 
 
 def claims_tests_pass(answer: str) -> str:

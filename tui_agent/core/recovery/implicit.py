@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -86,7 +87,7 @@ class ImplicitFailures:
 
     def sent_back(self, text: str = "") -> ImplicitFailures:
         """The answer was not taken; `text` is what the note says of it, where no result of a call does."""
-        reason = "The answer claims of tests what no result shows"
+        reason = "The answer claims what no result shows"
         return evolve(self, asked=Remark(Rule.IMPLICIT_CLAIM, reason, text, "claim"), verified=True)
 
     def next_run(self) -> ImplicitFailures:
@@ -184,10 +185,24 @@ class ImplicitFailures:
         first = self.remarks[0]
         return verdict(Level.GUIDE, first.rule, first.reason)
 
-    def unproved(self, answer: str) -> Remark | None:
-        """What to ask about an answer that claims of tests what no result shows; None where there is nothing to ask."""
+    def unproved(self, answer: str, missing: tuple[str, ...] = ()) -> Remark | None:
+        """What to ask about an answer that claims what no result shows; None where there is nothing to ask.
+
+        `missing`: files that it tells about without a call, and that are not there.
+        """
         evidence = self.evidence
-        if self.verified or evidence.other or not (evidence.failed or evidence.changed):
+        if self.verified:
+            return None
+        if missing:
+            folder = missing[0].rpartition("/")[0]
+            text = (
+                f"Your answer tells what {missing[0]} holds, but there is no such file, and you have looked at "
+                f'nothing. Look first (list_dir {{"path": {json.dumps(folder)}}}), then answer by what is there.'
+            )
+            return Remark(
+                Rule.IMPLICIT_CLAIM, f"The answer tells of {missing[0]}, which is not there", text, "claim"
+            )
+        if evidence.other or not (evidence.failed or evidence.changed):
             return None
         claim = claims_tests_pass(answer)
         if not claim:

@@ -152,7 +152,7 @@ class RecoveryPolicy(BaseModel):
     implicit: bool = True
     """Silent failures are remarked upon: an exit code 0 over an error, a test run without a test, and the like."""
     verify_claims: bool = True
-    """An answer that claims of tests what no result shows is sent back once a run, to be verified."""
+    """An answer that claims of tests or of a file what no result shows is sent back once a run, to be verified."""
 
     breaker: bool = True
     """A tool that fails over different inputs is left out for a while."""

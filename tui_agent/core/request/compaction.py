@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from tui_agent.core.events import Compacted, CompactionFailed
 from tui_agent.core.projections.entries import CallEntry
 from tui_agent.core.projections.history import estimate_tokens
+from tui_agent.core.recovery.repetition import REPEATED
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.window import messages_in_window, tokens_in_window, tokens_of
 from tui_agent.terminal_text import escaped_line
@@ -135,14 +136,16 @@ def instruction(longest: int, wishes: str) -> str:
 
 
 def compacted(
-    state: RunState, started: CompactionStarted, wanted: Plan, text: str, *, cut: bool
+    state: RunState, started: CompactionStarted, wanted: Plan, text: str, finish_reason: str = "stop"
 ) -> Compacted | str:
-    """The event of a summary that can be used, or why `text` cannot be. `cut`: the reply's length limit ended it."""
+    """The event of a summary that can be used, or why `text` cannot be."""
     text = text.strip()
     tokens = estimate_tokens(text)
     if not text:
         return "The model wrote no summary."
-    if cut:
+    if finish_reason == REPEATED:
+        return "The summary said the same again and again and was cut."
+    if finish_reason == "length":
         return "The summary was cut by the reply's length limit."
     if tokens > wanted.longest:
         return f"The summary is too long: about {tokens:,} tokens; {wanted.longest:,} are taken."
