@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 LONGEST = 20_000
 """Characters; longer commands are scripts, and nothing is concluded from them."""
@@ -75,6 +76,7 @@ class Script:
     lists: tuple[AndOr, ...]
 
 
+@lru_cache(maxsize=16)
 def parse(command: str) -> Script:
     """The structure of `command`. Raises `UnreadableCommand`."""
     if len(command) > LONGEST:

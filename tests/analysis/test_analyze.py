@@ -267,3 +267,12 @@ def test_over_real_recordings_combined_cuts_no_solved_run() -> None:
     (total,) = summaries(analyze([TRAJECTORIES], ["combined"]))
     assert (total.runs, total.solved, total.unsolved) == (108, 43, 57)
     assert [total.levels[level].false_trips for level in ("escalate", "degrade", "stop")] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("name", samples.NAMES)
+def test_policies_side_by_side_report_what_each_reports_alone(tmp_path: Path, name: str) -> None:
+    path = samples.write(tmp_path, name)
+    together = _rows(analyze([path]))
+    assert len(together) >= len(POLICIES)
+    for policy in POLICIES:
+        assert [row for row in together if row.policy == policy] == _rows(analyze([path], [policy]))

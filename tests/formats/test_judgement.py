@@ -19,7 +19,10 @@ from tui_agent.core.events import (
     ToolFailed,
     VerdictReached,
 )
+from tui_agent.core.evolve import evolve
+from tui_agent.core.fold import apply, apply_unseen
 from tui_agent.core.recovery.policy import PRESETS
+from tui_agent.core.state import RunState
 from tui_agent.formats.importers.judgement import judged
 from tui_agent.formats.importers.load import load_transcripts
 from tui_agent.formats.importers.normalise import facts
@@ -137,3 +140,13 @@ def test_judging_again_forgets_the_judgement_before(
 def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(ValueError):
         judged(_facts(), "nonsense")
+
+
+@pytest.mark.parametrize("name", samples.NAMES)
+def test_what_is_only_judged_comes_to_the_same_state_but_for_what_a_screen_shows(
+    tmp_path: Path, name: str
+) -> None:
+    shown = unseen = RunState()
+    for event in judged(load_transcripts(samples.write(tmp_path, name))[0].events):
+        shown, unseen = apply(shown, event), apply_unseen(unseen, event)
+    assert unseen == evolve(shown, conversation=unseen.conversation, timeline=unseen.timeline)

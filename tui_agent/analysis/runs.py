@@ -125,19 +125,37 @@ class FileReport:
 
 
 class _Count:
-    """Counts one judged run, event by event."""
+    """Counts one run while it is judged, event by event."""
 
-    def __init__(self, row: RunReport) -> None:
-        self.row = row
+    def __init__(self, imported: Imported, policy: str, present: Presence) -> None:
+        from tui_agent.formats.importers.judgement import Judge
+
+        self.row = RunReport(
+            imported.report.path,
+            policy,
+            imported.index + 1,
+            imported.title,
+            imported.source,
+            reward=imported.reward,
+        )
+        self.judge = Judge(policy, self.take, None if present == "recorded" else present == "present")
         self.run = 0
         self.iteration = 0
+        self.incidents: Incidents | None = None
+        """Those of all runs, from the second on: what fails in one message of a dialogue is made good in the next."""
 
     def take(self, event: events.Event) -> None:
         handler = _HANDLERS.get(event.__dict__["type"])
         if handler is not None:
             handler(self, event)
+        if self.incidents is not None:
+            self.incidents = self.incidents.apply(event)
 
     def _run_started(self, event: events.RunStarted) -> None:
+        ended = self.judge.state.metrics
+        self._add(ended)
+        if self.incidents is None and self.run:
+            self.incidents = ended.incidents
         self.run = event.run
         self.row.model = event.model or self.row.model
 
@@ -183,19 +201,21 @@ class _Count:
                 place = (self.row.iterations, self.run, self.iteration)
                 self.row.firsts[level] = First(level, *place, record.detector, record.rule, record.reason)
 
-    def close(self, totals: Iterable[Metrics], incidents: Incidents) -> None:
-        """Put the sums of the runs' metrics beside what was counted here, and what became of the failures.
+    def _add(self, metrics: Metrics) -> None:
+        """The sums of a run that has ended."""
+        for name in METRICS:
+            setattr(self.row, name, getattr(self.row, name) + getattr(metrics, name))
 
-        A dialogue is a run for each message of its customer: what fails in one is often made good in the next.
-        """
-        row = self.row
-        for metrics in totals:
-            for name in METRICS:
-                setattr(row, name, getattr(row, name) + getattr(metrics, name))
+    def closed(self) -> RunReport:
+        """The report, once all events were taken."""
+        row, ended = self.row, self.judge.state.metrics
+        self._add(ended)
+        incidents = self.incidents or ended.incidents
         row.failures = incidents.failures
         row.recovered_same_call = incidents.recovered_same_call
         row.recovered_worked_round = incidents.recovered_worked_round
         row.unrecovered = incidents.failures - incidents.recoveries
+        return row
 
 
 METRICS = (
@@ -226,32 +246,15 @@ _HANDLERS: dict[str, Callable[[_Count, Any], None]] = {
 """By type name: the events' classes are not imported before there is something to read."""
 
 
-def report_on(imported: Imported, policy: str, present: Presence = "recorded") -> RunReport:
-    """One run under one policy. Raises `ValueError` for an unknown policy."""
-    from tui_agent.core.projections.incidents import Incidents
-    from tui_agent.core.projections.metrics import Metrics
-    from tui_agent.core.recovery.policy import preset
-    from tui_agent.formats.importers.load import judge
+def reports_on(
+    imported: Imported, policies: Sequence[str], present: Presence = "recorded"
+) -> list[RunReport]:
+    """One run under each policy. Raises `ValueError` for an unknown policy."""
+    from tui_agent.formats.importers.judgement import judge_by
 
-    operator = None if present == "recorded" else present == "present"
-    row = RunReport(
-        imported.report.path,
-        policy,
-        imported.index + 1,
-        imported.title,
-        imported.source,
-        reward=imported.reward,
-    )
-    count, metrics, totals = _Count(row), Metrics(), list[Metrics]()
-    incidents = Incidents(policy=preset(policy))
-    for event in judge(imported, policy, operator_present=operator).events:
-        if event.__dict__["type"] == "run_started":
-            totals.append(metrics)
-        count.take(event)
-        metrics = metrics.apply(event)
-        incidents = incidents.apply(event)
-    count.close([*totals, metrics], incidents)
-    return row
+    counts = [_Count(imported, policy, present) for policy in policies]
+    judge_by([count.judge for count in counts], imported.events)
+    return [count.closed() for count in counts]
 
 
 # --- many files ---------------------------------------------------------------------------------------------
@@ -267,7 +270,7 @@ def analyze_file(path: Path, policies: Sequence[str], present: Presence = "recor
         runs = load_transcripts(path)
     except TranscriptError as error:
         return FileReport(str(path), error=str(error))
-    rows = tuple(report_on(run, policy, present) for run in runs for policy in policies)
+    rows = tuple(row for run in runs for row in reports_on(run, policies, present))
     return FileReport(str(path), rows, patterns_of(runs), runs[0].report.empty)
 
 

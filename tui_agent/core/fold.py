@@ -14,11 +14,14 @@ from tui_agent.core.evolve import evolve
 from tui_agent.core.names import Decision
 from tui_agent.core.projections.conversation import Surroundings
 from tui_agent.core.projections.history import estimate_tokens
+from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.recovery.engine import was_cut
 from tui_agent.core.recovery.model_faults import AWAY
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.tokens import counted
 from tui_agent.core.state import FINISH, SUMMARY_TRIES, Phase, RunFacts, RunState, SessionFacts
+
+Changes = dict[str, Any]
 
 
 def apply(state: RunState, event: events.Event) -> RunState:
@@ -28,24 +31,37 @@ def apply(state: RunState, event: events.Event) -> RunState:
         conversation = state.conversation.apply(event)
         return evolve(state, seq=event.seq, at=event.at, conversation=conversation)
     attempt = _attempt(state, event) if kind in _OF_A_CALL else 1
-    metrics = state.metrics.apply(event)
+    changes = _changes(state, event)
+    metrics: Metrics = changes["metrics"]
     answer = metrics.incidents.answer(event)
     before, after = state.metrics.incidents.recovered, metrics.incidents.recovered
     recovered = after.tail(len(before)) if len(after) > len(before) else ()
-    changes: dict[str, Any] = {
+    around = Surroundings(attempt, recovered, metrics, answer)
+    changes["conversation"] = state.conversation.apply(event, around)
+    changes["timeline"] = state.timeline.apply(event, recovered, bool(answer), metrics.began(event.at))
+    return evolve(state, **changes)
+
+
+def apply_unseen(state: RunState, event: events.Event) -> RunState:
+    """The same without conversation and timeline, which nothing is decided by: for runs that are only judged."""
+    if type(event) in _PIECES:
+        return evolve(state, seq=event.seq, at=event.at)
+    return evolve(state, **_changes(state, event))
+
+
+def _changes(state: RunState, event: events.Event) -> Changes:
+    changes: Changes = {
         "seq": event.seq,
         "at": event.at,
-        "conversation": state.conversation.apply(event, Surroundings(attempt, recovered, metrics, answer)),
         "history": state.history.apply(event),
         "recovery": state.recovery.apply(event),
-        "metrics": metrics,
-        "timeline": state.timeline.apply(event, recovered, bool(answer), metrics.began(event.at)),
+        "metrics": state.metrics.apply(event),
         "background": state.background.apply(event),
     }
-    handler = _HANDLERS.get(kind)
+    handler = _HANDLERS.get(type(event))
     if handler is not None:
-        changes.update(handler(state, event))
-    return evolve(state, **changes)
+        changes |= handler(state, event)
+    return changes
 
 
 _PIECES = frozenset({events.ReplyDelta, events.ToolProgress})
@@ -79,9 +95,6 @@ def fold(recorded: Iterable[events.Event], state: RunState | None = None) -> Run
     for event in recorded:
         state = apply(state, event)
     return state
-
-
-Changes = dict[str, Any]
 
 
 def _session_started(_: RunState, event: events.SessionStarted) -> Changes:

@@ -310,6 +310,7 @@ def clears_nothing(failed: Subject, error: str) -> bool:
     return failed.clears and _MISSING.search(_head(error)) is not None
 
 
+@lru_cache(maxsize=64)
 def missing_program(error: str) -> bool:
     """Whether the program that was called does not exist."""
     return _NO_PROGRAM.search(_head(error)) is not None

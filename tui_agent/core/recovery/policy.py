@@ -6,6 +6,8 @@ constants of their own. A policy is data: it travels in `RunStarted`, so that a 
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args
 
@@ -273,9 +275,16 @@ def policy_of_run(name: str, settings: dict[str, Any]) -> RecoveryPolicy:
 
     Settings that this version does not know (a journal of a newer one) fall back to the preset.
     """
-    base = PRESETS.get(name, PRESETS["combined"])
     if not settings:
-        return base
+        return PRESETS.get(name, PRESETS["combined"])
+    return _of_run(name, json.dumps(settings, default=str))
+
+
+@lru_cache(maxsize=16)
+def _of_run(name: str, settings_text: str) -> RecoveryPolicy:
+    """Each run of a dialogue names the same again."""
+    base = PRESETS.get(name, PRESETS["combined"])
+    settings: dict[str, Any] = json.loads(settings_text)
     known = {
         key: _VERSION_1[key].get(value, value) if key in _VERSION_1 else value
         for key, value in settings.items()

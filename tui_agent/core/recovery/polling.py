@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tui_agent.core.events import FailureKind
@@ -58,9 +59,14 @@ def told_to_wait(arguments: Mapping[str, Any]) -> bool:
     """Whether its arguments say that it waits: a command that sleeps, or a time to wait."""
     command = arguments.get("command", arguments.get("cmd"))
     if isinstance(command, str):
-        return _WAITS.search(command[:_LONGEST]) is not None
+        return _says_so(command[:_LONGEST])
     wait = arguments.get("wait")
     return isinstance(wait, int | float) and wait >= LONG
+
+
+@lru_cache(maxsize=32)
+def _says_so(command: str) -> bool:
+    return _WAITS.search(command) is not None
 
 
 def clock_moved(one: str, other: str) -> bool:

@@ -3,6 +3,8 @@
 Facts stay as recorded; verdicts and notes are those that `decide` demands, exactly where the live loop asks it. Nobody
 was asked and nothing was stopped, so no question and no outcome is invented: what would have happened is in the
 verdict, a notice marks it, and the detectors go on with what the recording says came next.
+
+Several policies judge side by side, event by event: what was read from a command or an error is still known then.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ from tui_agent.core.decision.decide import decide
 from tui_agent.core.decision.steps import Finish, Record
 from tui_agent.core.decision.tool_calls import arguments_of, as_error
 from tui_agent.core.evolve import evolve
-from tui_agent.core.fold import apply
+from tui_agent.core.fold import apply_unseen
 from tui_agent.core.names import unanswered
 from tui_agent.core.recovery.policy import RecoveryPolicy, policy_of_run, preset
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from pydantic import JsonValue
 
@@ -52,13 +54,21 @@ def judged(
     another policy. `operator_present` overrides what the recording says (an operator present is asked, where
     otherwise the run would end). Raises `ValueError` for an unknown policy.
     """
-    judge = _Judge(preset(policy) if isinstance(policy, str) else policy, operator_present)
+    made: list[events.Event] = []
+    judge_by([Judge(policy, made.append, operator_present)], facts)
+    return made
+
+
+def judge_by(judges: Sequence[Judge], facts: Iterable[events.Event]) -> None:
+    """Have each of the judges judge the whole run."""
     listed = [event for event in facts if not _is_judgement(event)]
     for place, event in enumerate(listed):
-        if isinstance(event, events.ReplyFinished):
-            judge.inputs = _inputs(listed, place + 1)
-        judge.take(event, listed[place + 1] if place + 1 < len(listed) else None)
-    return judge.events
+        inputs = _inputs(listed, place + 1) if isinstance(event, events.ReplyFinished) else None
+        following = listed[place + 1] if place + 1 < len(listed) else None
+        for judge in judges:
+            if inputs is not None:
+                judge.inputs = inputs
+            judge.take(event, following)
 
 
 def _inputs(listed: list[events.Event], first: int) -> dict[str, dict[str, JsonValue]]:
@@ -84,16 +94,23 @@ def _is_judgement(event: events.Event) -> bool:
     return False
 
 
-class _Judge:
-    """The state beside the events, as the live loop has it."""
+class Judge:
+    """One policy over one run: the state beside the events, as the live loop has it."""
 
-    def __init__(self, policy: RecoveryPolicy, operator_present: bool | None) -> None:
+    def __init__(
+        self,
+        policy: str | RecoveryPolicy,
+        report: Callable[[events.Event], None],
+        operator_present: bool | None = None,
+    ) -> None:
+        """`report` gets each event. Raises `ValueError` for an unknown policy; the rest as in `judged`."""
+        policy = preset(policy) if isinstance(policy, str) else policy
         # The recording goes on as it did: no turn is put into it.
         self.policy = policy.model_copy(update={"closing_turn": False})
         self.operator_present = operator_present
         self.settings = self.policy.model_dump(mode="json")
         self.state = RunState()
-        self.events: list[events.Event] = []
+        self.report = report
         self.mark: tuple[events.Level, str] = (events.Level.CONTINUE, "")
         self.withheld: set[str] = set()
         self.rekey = False
@@ -101,14 +118,14 @@ class _Judge:
 
     def put(self, event: events.Event) -> None:
         """Number the event, keep it and fold it."""
-        seq = len(self.events) + 1
+        seq = self.state.seq + 1
         event = event if event.seq == seq else event.stamped(seq, event.at)
-        self.events.append(event)
-        self.state = apply(self.state, event)
+        self.report(event)
+        self.state = apply_unseen(self.state, event)
 
     def make(self, event: events.Event) -> None:
         """A new event at this moment."""
-        self.put(event.stamped(len(self.events) + 1, self.state.at))
+        self.put(event.stamped(self.state.seq + 1, self.state.at))
 
     def remark(self, text: str, severity: str = "warning") -> None:
         """A mark that the policy would have acted otherwise than the run."""
