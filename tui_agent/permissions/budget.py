@@ -11,14 +11,21 @@ SECONDS = 0.05
 """Processor time of one judgement, so that a busy machine asks no more often than an idle one."""
 _LONGEST = 1.0
 """Seconds that may pass meanwhile, as where a disk is slow."""
-_MARGIN = 0.01
-"""Seconds for the step that is under way when the time is found to be over."""
+MARGIN = 0.01
+"""Seconds for the step that is under way when the time is found to be over,"""
+MARGIN_OF_THE_GRAMMAR = 0.025
+"""and where that is the repair of what is no bash: its steps grow with the text, to 21 ms at the longest."""
 _UNWATCHED = 32
 """Small steps between two looks at the clock, which cost more than such a step."""
 
 
 class TooMuchToJudge(Exception):
     """A judgement would take too long. The message says why, as the end of "it could not be judged: …"."""
+
+
+def too_long() -> TooMuchToJudge:
+    """For when the time is over."""
+    return TooMuchToJudge(f"it takes more than {SECONDS * 1000:.0f} ms of the processor")
 
 
 @dataclass
@@ -47,11 +54,11 @@ class Budget:
     def look(self) -> None:
         """Look at the clock. Raises `TooMuchToJudge`."""
         if self.over():
-            raise TooMuchToJudge(f"it takes more than {SECONDS * 1000:.0f} ms of the processor")
+            raise too_long()
 
-    def over(self) -> bool:
-        """Whether the time is over."""
+    def over(self, margin: float = MARGIN) -> bool:
+        """Whether the time is over, but for the `margin` in seconds."""
         passed = time.perf_counter() - self._began
         # The processor's clock costs forty times the other, and is never ahead of it.
-        most = SECONDS - _MARGIN
+        most = SECONDS - margin
         return passed > most and (passed > _LONGEST or time.thread_time() - self._used > most)

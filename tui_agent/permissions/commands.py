@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from tui_agent.permissions.budget import Budget, TooMuchToJudge
+from tui_agent.permissions.budget import MARGIN_OF_THE_GRAMMAR, Budget, TooMuchToJudge, too_long
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Tree
@@ -131,12 +131,11 @@ def _parse(source: bytes, budget: Budget) -> Tree:
     parser = tree_sitter.Parser(_language())
     try:
         return parser.parse(
-            lambda start, _: source[start : start + 4_096], progress_callback=lambda *_: budget.over()
+            lambda start, _: source[start : start + 4_096],
+            progress_callback=lambda *_: budget.over(MARGIN_OF_THE_GRAMMAR),
         )
-    except ValueError:
-        # What the parser says where it was halted.
-        budget.look()
-        raise
+    except ValueError:  # what the parser says where it was halted
+        raise too_long() from None
 
 
 _UNUSUAL = re.compile(r"[^ -~\n\t]")
@@ -153,6 +152,7 @@ _EXPANDS_IN_QUOTES = re.compile(r"[$`\"]")
 _PLAIN_EXPANSION = re.compile(r"\$\{#?[A-Za-z_]\w*(?:(?::?-|##?|%%?)[^$`\\'\"{}]*)?\}|\$\{[0-9@#?*]\}")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*(?:\[.*\])?\+?=", re.DOTALL)
 _DELIMITER = re.compile(r"""(['"]?)(\w+)\1""")
+_BRACES = re.compile(r"(?<!\\)[{}]")
 _COMPARES_NUMBERS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 _PASSED = frozenset({
@@ -241,7 +241,7 @@ class _Reader:
 
     def _leaf(self, node: Node) -> None:
         """Check that the shell sees no more in a token than the grammar does."""
-        text = _text(node)
+        text = self._text(node)
         plain = _ESCAPED.sub("", text)
         match node.type:
             case "word" | "number" | "variable_name":
@@ -264,18 +264,18 @@ class _Reader:
         for child in node.children:
             match child.type:
                 case "variable_assignment":
-                    assignments.append(_text(child))
+                    assignments.append(self._text(child))
                     self._value(child, depth)
                 case "file_redirect" | "herestring_redirect" | "heredoc_redirect":
                     self.visit(child, depth + 1)
                 case _:
                     self.visit(child, depth + 1)
-                    words.append(_word(child))
+                    words.append(self._word(child))
         if words and words[0].kind != "literal":
             self.doubt(f"it is not known which program {words[0].text!r} is")
         elif (
             words
-            and words[0].text == _text(node.children[len(assignments)])
+            and words[0].text == self._text(node.children[len(assignments)])
             and _ASSIGNS.match(words[0].text)
         ):
             self.lose("its syntax could not be read")
@@ -283,7 +283,7 @@ class _Reader:
 
     def _add(self, words: list[Word], assignments: list[str], node: Node) -> None:
         self.budget.read(len(words) + len(assignments))
-        self.commands.append(SimpleCommand(tuple(words), tuple(assignments), _text(node)))
+        self.commands.append(SimpleCommand(tuple(words), tuple(assignments), self._text(node)))
 
     def _command_name(self, node: Node, depth: int) -> None:
         self._children(node, depth)
@@ -294,16 +294,16 @@ class _Reader:
         assigned: list[str] = []
         for child in node.children:
             if child.type == "variable_assignment":
-                assigned.append(_text(child))
+                assigned.append(self._text(child))
                 self._value(child, depth)
             else:
                 if child.is_named:
                     self.visit(child, depth + 1)
-                words.append(_word(child))
+                words.append(self._word(child))
         self._add([*words, *map(Word, assigned)], [], node)
 
     def _assignment(self, node: Node, depth: int) -> None:
-        self.assignments.append(_text(node))
+        self.assignments.append(self._text(node))
         self._value(node, depth)
 
     def _value(self, node: Node, depth: int) -> None:
@@ -324,7 +324,7 @@ class _Reader:
             if operator not in {">&-", "<&-"}:
                 self.lose("its syntax could not be read")
             return
-        target = _word(destination)
+        target = self._word(destination)
         if operator in {">&", "<&"} and re.fullmatch(r"\d*-?", target.text):
             return
         if operator not in _WRITING and operator not in {"<", "<&"}:
@@ -335,13 +335,13 @@ class _Reader:
         """Its text is data; only an unquoted one is expanded. What stands behind `<<X` in its line is more command."""
         parts = {child.type: child for child in node.children}
         start, end = parts.get("heredoc_start"), parts.get("heredoc_end")
-        delimiter = _DELIMITER.fullmatch(_text(start)) if start is not None else None
-        body = _text(parts["heredoc_body"]) if "heredoc_body" in parts else ""
+        delimiter = _DELIMITER.fullmatch(self._text(start)) if start is not None else None
+        body = self._text(parts["heredoc_body"]) if "heredoc_body" in parts else ""
         row = node.start_point[0]
         ends = (
             delimiter is not None
             and end is not None
-            and _text(end) == delimiter[2]
+            and self._text(end) == delimiter[2]
             and delimiter[2] not in {line.strip("\t") for line in body.split("\n")}
         )
         if not ends or delimiter is None or row in self._heredoc_rows:
@@ -356,28 +356,61 @@ class _Reader:
                 self.visit(child, depth + 1)
 
     def _expansion(self, node: Node, depth: int) -> None:
-        if not _PLAIN_EXPANSION.fullmatch(_text(node)):
-            self.doubt(f"it expands {_text(node)[:60]}")
+        if not _PLAIN_EXPANSION.fullmatch(self._text(node)):
+            self.doubt(f"it expands {self._text(node)[:60]}")
         for child in node.children:
             if child.type in {"command_substitution", "process_substitution", "string", "concatenation"}:
                 self.visit(child, depth + 1)
 
     def _test(self, node: Node, depth: int) -> None:
         self._children(node, depth)
-        texts = _text(node).split()
+        texts = self._text(node).split()
         if "-v" in texts or (texts and texts[0] == "[[" and _COMPARES_NUMBERS.intersection(texts)):
             self.doubt("it tests a variable in a way that may run a command")
 
     def _arithmetic(self, node: Node, depth: int) -> None:
-        if not re.fullmatch(r"\$\(\([\d\s+*/%<>=()-]*\)\)", _text(node)):
+        if not re.fullmatch(r"\$\(\([\d\s+*/%<>=()-]*\)\)", self._text(node)):
             self.doubt("it calculates, and a variable in a calculation may run a command")
             self._children(node, depth)
 
     def _loop(self, node: Node, depth: int) -> None:
         name = node.child_by_field_name("variable")
         if name is not None:
-            self.assignments.append(f"{_text(name)}=")
+            self.assignments.append(f"{self._text(name)}=")
         self._children(node, depth)
+
+    def _text(self, node: Node) -> str:
+        # `node.text` would call back for each node, as the source was handed to the parser piece by piece.
+        return self.source[node.start_byte : node.end_byte].decode()
+
+    def _word(self, node: Node) -> Word:
+        """The value of a word, where it has one before the shell runs."""
+        self.budget.step(4)
+        while node.type == "command_name" and node.child_count == 1:
+            node = node.children[0]
+        source = self._text(node)
+        match node.type:
+            case "word" | "number":
+                return _bare(source)
+            case "raw_string":
+                return Word(source[1:-1])
+            case "string" if all(child.type in {'"', "string_content"} for child in node.children):
+                return Word(re.sub(r'\\([$`"\\\n])', lambda found: found[1].replace("\n", ""), source[1:-1]))
+            case "concatenation":
+                parts = []
+                for child in node.children:
+                    if child.type == "word" and _BRACES.search(self._text(child)):
+                        return Word(source, "unknown")
+                    parts.append(self._word(child))
+                kinds = {part.kind for part in parts}
+                kind: WordKind = "unknown" if "unknown" in kinds else "glob" if "glob" in kinds else "literal"
+                return Word(source if kind == "unknown" else "".join(part.text for part in parts), kind)
+            case _ if not node.is_named:
+                return Word(source)
+            case "variable_name":
+                return Word(source)
+            case _:
+                return Word(source, "unknown")
 
 
 _HANDLERS = {
@@ -394,37 +427,6 @@ _HANDLERS = {
     "arithmetic_expansion": _Reader._arithmetic,
     "for_statement": _Reader._loop,
 }
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode()
-
-
-def _word(node: Node) -> Word:
-    """The value of a word, where it has one before the shell runs."""
-    while node.type == "command_name" and node.child_count == 1:
-        node = node.children[0]
-    source = _text(node)
-    match node.type:
-        case "word" | "number":
-            return _bare(source)
-        case "raw_string":
-            return Word(source[1:-1])
-        case "string" if all(child.type in {'"', "string_content"} for child in node.children):
-            return Word(re.sub(r'\\([$`"\\\n])', lambda found: found[1].replace("\n", ""), source[1:-1]))
-        case "concatenation":
-            if re.search(r"(?<!\\)[{}]", "".join(_text(one) for one in node.children if one.type == "word")):
-                return Word(source, "unknown")
-            parts = [_word(child) for child in node.children]
-            kinds = {part.kind for part in parts}
-            kind: WordKind = "unknown" if "unknown" in kinds else "glob" if "glob" in kinds else "literal"
-            return Word(source if kind == "unknown" else "".join(part.text for part in parts), kind)
-        case _ if not node.is_named:
-            return Word(source)
-        case "variable_name":
-            return Word(source)
-        case _:
-            return Word(source, "unknown")
 
 
 def _bare(source: str) -> Word:
