@@ -14,7 +14,9 @@ from tests.tools.box import Box
 from tui_agent.core.names import Approval, Decision
 from tui_agent.permissions.judge import Judgement, Permissions
 from tui_agent.permissions.offers import offers
+from tui_agent.permissions.programs import PROGRAMS
 from tui_agent.permissions.rules import parse_rule
+from tui_agent.permissions.runners import RUNNERS
 
 MOST_SECONDS = 0.15
 """Of the processor, for one judgement: three times what is promised, so that no slow machine fails the test."""
@@ -59,6 +61,7 @@ def stalls(name: str, tried: str, command: str, fell: str = "") -> Attack:
     stalls("folders", "`cd a; ` 3,000 times", "cd a; " * 3000, "memory for 2^3000 folders"),
     stalls("folders_apart", "`cd` to 2,000 folders", "".join(f"cd d{n}; " for n in range(2000)), "the same"),
     stalls("brackets", "`[a` 9,000 times", "[a" * 9000, "seconds with path rules"),
+    stalls("brackets_in_a_word", "`[a` 1,245 times in one argument", "cat " + "[a" * 1245, "58 ms"),
     stalls("braces", "`{,` 9,000 times in one word", "echo x" + "{," * 9000, "cubic time"),
     stalls("stars", "A path of 1,000 `*/`", "cat " + "*/" * 1000, "a RecursionError"),
     stalls("stars_in_a_name", "9,000 stars in one name", "cat " + "*a" * 9000),
@@ -436,12 +439,12 @@ async def test_folders_of_the_operators_shell(
     assert "elsewhere" not in output.content
 
 
-RUNNERS = [
+BY_SUBCOMMAND = [
     "git rebase -x evil main", "git submodule foreach evil", "git bisect run evil", "git grep -O evil",
     "git difftool -x evil", "git clone -u evil x", "git config alias.x !evil",
     "git filter-branch --tree-filter evil", "git -c alias.x=!evil x", "tar xf a", "split a", "rsync a b",
     "valgrind ls", "fakeroot ls", "ld-linux-x86-64.so.2 ls", "/lib64/ld-linux-x86-64.so.2 ls", "mise exec -- ls",
-    "mise x ls", "pipx run x", "dotenv run ls", "find . -name x", "awk x", "gawk x", "sed p a", "vim x", "vi x",
+    "mise x ls", "pipx run x", "dotenv run ls", "awk x", "gawk x", "sed p a", "vim x", "vi x",
     "man x",
     "less x", "more x", "ssh host x", "scp a b", "sftp a", "zip a b", "gdb x", "lldb x",
     "strace ls", "ltrace ls",
@@ -467,20 +470,36 @@ RUNNERS = [
 ]  # fmt: skip
 
 
-@attack(
-    f"What a card offers for {len(RUNNERS)} programs that run, or let run later, what their arguments say",
-    "Exactly these words, or every command: no prefix that covers other arguments of such a program",
-    fell="git rebase, submodule and bisect, tar, split, rsync, valgrind, fakeroot, mise, pipx, … were offered by name",
-)
-def test_rules_that_a_card_offers() -> None:
-    wide = {
+RUN_BY_NAME = sorted(RUNNERS)
+
+
+def widened(*commands: str) -> set[str]:
+    """Those for which a card offers a rule with any arguments."""
+    return {
         command
-        for command in RUNNERS
+        for command in commands
         for texts in offers("bash", {"command": command})
         for text in texts
         if text.endswith(" *)")
     }
-    assert not wide
+
+
+@attack(
+    f"What a card offers for {len(RUN_BY_NAME)} programs that run, or let run later, what their arguments say, "
+    "and for subcommands of theirs; also with a version, a variant or a target in their names",
+    "Exactly these words, or every command: no prefix that covers other arguments of such a program",
+    fell="git rebase, submodule and bisect, tar, split, rsync, valgrind, mise, pipx, … were offered by name; then, "
+    "against their manuals, gmake, sdiff, py.test, ssh-agent, ssh-keygen, ldd, prove, eslint, gh, systemctl, magick, …",
+)
+def test_rules_that_a_card_offers() -> None:
+    assert not RUNNERS.keys() & PROGRAMS.keys()
+    assert not widened(*BY_SUBCOMMAND)
+    assert not widened(
+        *(f"{name} x" for name in RUN_BY_NAME), *(f"/usr/bin/{name} x" for name in RUN_BY_NAME)
+    )
+    assert not widened("gcc-12 x", "x86_64-linux-gnu-g++-12 x", "vim.tiny x", "nc.openbsd x", "pip3.11 install",
+                       "git init --template=x", "/usr/lib/git-core/git-rebase x", "fdfind x")  # fmt: skip
+    assert widened("jq . a", "./check a", "git commit -m x") == {"jq . a", "./check a", "git commit -m x"}
 
 
 @attack(
@@ -507,6 +526,11 @@ def test_options_of_known_programs(tmp_path: Path) -> None:
         ("git show", "git show --ext-diff"),
         ("git stash", "git stash show --output=.git/hooks/pre-commit"),
         ("cargo fmt", "cargo run"),
+        ("git merge main", "git merge -s evil main"),
+        ("git revert HEAD", "git revert --strategy=evil HEAD"),
+        ("find . -name x", "find . -exec evil {} +"),
+        ("find . -name x", "find . -delete"),
+        ("find . -name x", "find . -fprintf setup.py x"),
     ):
         for texts in offers("bash", {"command": asked}):
             if texts != ("bash",):

@@ -18,7 +18,7 @@ WIDE = [
     ("cd src && cargo fmt", {"cargo fmt *"}),
     *[
         (command, set())
-        for command in ("python3.11 -c x", "sudo make", "xargs make", "npm run build", "uv run x", "find . -delete",
+        for command in ("python3.11 -c x", "sudo make", "xargs make", "npm run build", "uv run x", "fd x",
                         "/usr/bin/perl x", "A=1 make", "make > log", "$X y", "export PATH=.", "env make", "sh x")
     ],
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 from tui_agent.core.names import Decision
 from tui_agent.permissions.commands import SimpleCommand, read_command
 from tui_agent.permissions.judge import COMMAND_TOOL, host_of
-from tui_agent.permissions.programs import PROGRAMS, changes_the_shell, is_neutral, runs_what_it_is_given
+from tui_agent.permissions.programs import PROGRAMS, changes_the_shell, is_neutral
 from tui_agent.permissions.rules import (
     EXACTLY,
     READS,
@@ -21,6 +21,7 @@ from tui_agent.permissions.rules import (
     literal_pattern,
     parse_rule,
 )
+from tui_agent.permissions.runners import runs_what_it_is_given
 
 _SUBCOMMAND = re.compile(r"[a-z][\w:-]*")
 

@@ -148,6 +148,7 @@ class Paths:
         elif not _MAGIC.search(part):
             yield from self._one(folder, part)
         else:
+            self._budget.step(len(part))
             matches = _part_pattern(part).match
             try:
                 with os.scandir(folder) as entries:
@@ -177,10 +178,14 @@ def _expanded(path: str) -> str:
     return os.path.expanduser(path) if path.startswith("~") else path  # noqa: PTH111 - of any user
 
 
+_LONGEST_PART = 500
+"""Characters of a part whose expression is made in 7 ms at most; of one of 2,500 it takes 150."""
+
+
 @lru_cache(maxsize=256)
 def _part_pattern(part: str) -> re.Pattern[str]:
     """The names that one part of a wildcard stands for; more than those where bash's own patterns say less."""
-    if re.search(r"[+@!?*]\(|\[[\^:=.]|\[\[", part):
+    if len(part) > _LONGEST_PART or re.search(r"[+@!?*]\(|\[[\^:=.]|\[\[", part):
         return re.compile("")
     return re.compile(fnmatch.translate(part), re.DOTALL)
 

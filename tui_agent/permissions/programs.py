@@ -88,6 +88,12 @@ PROGRAMS: dict[str, Program] = {
         "--zero-terminated --merge --debug --parallel --buffer-size",
         "bdfghiMnRrVkstuzmcCS",
     ),
+    # find: -exec and -ok run, -delete deletes, -fprint and its kind write.
+    "find": _only(
+        "-name -iname -path -ipath -wholename -regex -iregex -regextype -type -size -empty -newer -mtime -mmin -atime "
+        "-amin -ctime -cmin -perm -user -group -links -inum -samefile -executable -readable -writable -maxdepth "
+        "-mindepth -depth -xdev -prune -quit -print -print0 -printf -ls -not -and -or -a -o -true -false -daystart"
+    ),
     # make: --eval, -E and variables run what they hold, -f and -I name files, -C a folder.
     "make": _only(
         "--jobs --keep-going --silent --quiet --dry-run --just-print --always-make --ignore-errors --question "
@@ -142,6 +148,16 @@ PROGRAMS: dict[str, Program] = {
         "--stat --oneline --name-only --name-status --no-color --patch --no-patch --format --pretty --unified "
         "--no-ext-diff --no-textconv",
         "psU",
+    ),
+    # git merge, cherry-pick, revert: a strategy is a program that is named.
+    "git merge": _only(
+        "--ff --no-ff --ff-only --squash --no-commit --no-edit --abort --continue --quit --quiet --verbose --stat",
+        "qv",
+        changes=True,
+    ),
+    **dict.fromkeys(
+        ("git cherry-pick", "git revert"),
+        _only("--no-commit --no-edit --abort --continue --skip --quit --signoff --mainline", "nxsm", changes=True),
     ),
     # git push, fetch, pull: --receive-pack, --upload-pack and --exec run, here where the place is a folder.
     "git push": _only(
@@ -268,7 +284,7 @@ _RUNS_AFTER = {
         frozenset({"run", "exec", "x"}),
     ),
     "find": frozenset({"-exec", "-execdir", "-ok", "-okdir"}),
-    "fd": frozenset({"-x", "-X", "--exec", "--exec-batch"}),
+    **dict.fromkeys(("fd", "fdfind"), frozenset({"-x", "-X", "--exec", "--exec-batch"})),
 }  # fmt: skip
 """Programs that run what stands behind one of these words."""
 
@@ -280,60 +296,14 @@ _INTERPRETERS = re.compile(
 )
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+def interprets(name: str) -> bool:
+    """Whether a program of that name is an interpreter, or has one for its arguments."""
+    return name in SHELLS or _INTERPRETERS.fullmatch(name) is not None
 
 
-_PLAIN_SUBCOMMANDS = {
-    "git": _names(
-        "add commit branch checkout switch restore reset rm mv stash tag merge cherry-pick revert blame describe "
-        "rev-parse rev-list ls-files ls-tree shortlog merge-base cat-file clean apply name-rev notes show-ref "
-        "for-each-ref count-objects fsck gc init worktree"
-    ),
-    "cargo": _names("fmt"),
-}
-"""Subcommands that run nothing of their arguments, of programs of which others do."""
-_RUN_WHAT_THEY_ARE_GIVEN = _names(
-    # Options that run: tar --to-command, split --filter, rsync -e, zip -TT, man -P, less +!, scp -S, install
-    # --strip-program, tcpdump -z, wget --use-askpass, gcc -wrapper, ssh -o ProxyCommand, nano -s, …
-    "tar gtar bsdtar split csplit rsync zip man less more most scp sftp install tcpdump wget gcc g++ cc c++ clang "
-    "clang++ ld rustc nano pico openssl gpg gpg2 ctags nmap nc ncat netcat socat mount ip cpio ar patch "
-    # Those that run a command, or a file, which stands behind them.
-    "valgrind fakeroot ltrace perf gdb lldb rr heaptrack hyperfine mise asdf rbenv pyenv nodenv rustup volta fnm "
-    "pipx dotenv tox nox direnv nix nix-env micromamba mamba pixi op doppler aws-vault chronic ts run-parts capsh "
-    "prlimit runcon linux32 linux64 wine ccache sccache distcc bear sshpass torsocks faketime cpulimit "
-    "logsave dbus-launch xterm tmux screen crontab ansible ansible-playbook vagrant adb heroku coverage xdg-open open "
-    # Builders and runners whose arguments say, set or load what is run.
-    "cmake ctest ninja meson bazel buck scons ant mvn gradle gradlew just task rake gulp grunt invoke inv doit "
-    "pre-commit lerna nx turbo sbt mix lein stack cabal zig "
-    # Package managers, which run what the packages that they are given hold.
-    "pip pip3 gem brew apt apt-get dpkg rpm dnf yum pacman apk snap flatpak go cargo corepack composer "
-    # Consoles of services, which have a command of theirs for a shell.
-    "psql sqlite3 mysql mariadb redis-cli mongo mongosh ftp lftp telnet docker-compose helm terraform"
-)
-"""Programs, beyond those that are known as wrappers, which run what stands in their arguments, or what it names."""
-_LOADERS = re.compile(r"ld-[\w.-]*\.so[\w.]*|ld\.so|qemu-\w+")
-
-
-def runs_what_it_is_given(command: SimpleCommand, prefix: int) -> bool:
-    """Whether what follows the first `prefix` words may be a program in itself, so that no rule should cover it all."""
-    known = known_program(command.words[:prefix])
-    if known is not None and len(known[0].split()) == prefix:
-        return False
-    name = base_name(command.program).casefold()
-    plain = _PLAIN_SUBCOMMANDS.get(name)
-    if plain is not None:
-        return prefix < _SUBCOMMAND or command.words[1].text not in plain
-    unversioned = re.sub(r"-?[\d.]+$", "", name)
-    return (
-        bool({name, unversioned} & (_OPAQUE | _RUN_WHAT_THEY_ARE_GIVEN | _RUNS_AFTER.keys()))
-        or _INTERPRETERS.fullmatch(name) is not None
-        or _LOADERS.fullmatch(name) is not None
-    )
-
-
-_SUBCOMMAND = 2
-"""Words up to which a program with subcommands is named."""
+def runs_another(name: str) -> bool:
+    """Whether a program of that name may run one that stands in its arguments."""
+    return name in _OPAQUE or name in _RUNS_AFTER
 
 
 def runs_its_input(command: SimpleCommand) -> bool:
@@ -341,8 +311,7 @@ def runs_its_input(command: SimpleCommand) -> bool:
     name = base_name(command.program)
     if name in {"xargs", "parallel"}:
         return True
-    interprets = name in SHELLS or _INTERPRETERS.fullmatch(name.casefold()) is not None
-    return interprets and all(word.text.startswith("-") for word in command.words[1:])
+    return interprets(name.casefold()) and all(word.text.startswith("-") for word in command.words[1:])
 
 
 def base_name(program: str) -> str:
