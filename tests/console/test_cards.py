@@ -827,6 +827,13 @@ def test_what_was_tried_is_shown_by_the_line_that_says_what_is_wrong_and_the_las
     ]
 
 
+def test_an_indent_gives_way_before_the_name_at_a_lines_end_is_wrapped() -> None:
+    error = "ModuleNotFoundError: No module named 'shop.prices'"
+    body = CardBody(list(tried([Attempt("step 1", f"exit code 1\n{error}")])))
+    for width in (len(error), len(error) + 2, len(error) + 4, len(error) + 9):
+        assert text_of(body.draw(width, 0)[2]).rstrip() == " " * min(4, width - len(error)) + error
+
+
 @pytest.mark.parametrize("end", ["", "\nmore" * 30])
 def test_rules_drawn_across_an_error_take_no_further_rows_of_a_card(end: str) -> None:
     banner = f"{'=' * 38} FAILURES {'=' * 38}"

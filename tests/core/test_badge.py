@@ -62,6 +62,13 @@ def test_an_approval_waits() -> None:
     assert badge_of(story.add(asked).state) is Badge.WAITING
 
 
+def test_a_model_call_that_waits_for_its_next_try_is_a_retry() -> None:
+    story = Story().run("Go.").ask_model()
+    fault = events.Fault(kind=events.FaultKind.RATE_LIMIT, message="too many")
+    story.add(events.ModelFaulted(fault=fault, action="retry", delay=2.0, rule="model.retry"))
+    assert badge_of(story.state) is Badge.RETRY
+
+
 @pytest.mark.parametrize(
     ("level", "badge"),
     [

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tui_agent.console.cards.escalation import Attempt
 from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
 from tui_agent.plain import dialogues
 from tui_agent.plain.dialogues import Ask
@@ -126,6 +127,18 @@ def test_the_reason_can_be_asked_for_before_the_answer() -> None:
     dialogue = dialogues.escalation(raised, ())
     choices = [line.split("  ")[0] for line in next(dialogue).lines if line.endswith("why?")]
     assert dialogue.send(choices[0]).why == 12
+
+
+def test_an_error_that_stands_above_is_not_read_out_again_with_the_question() -> None:
+    error = "The command failed with exit code 1.\nTraceback:\n  line 3\nKeyError: 'price'"
+    raised = EscalationRaised(
+        id="e", question="Help?", source="attempts", tool="bash", input={"command": "a"}
+    )
+    dialogue = dialogues.escalation(raised, [Attempt("step 1", error)])
+    asked = [line.strip() for line in next(dialogue).lines]
+    assert "KeyError: 'price'" in asked
+    assert "line 3" not in asked
+    assert "line 3" in [line.strip() for line in dialogue.send("?").lines]
 
 
 def test_a_server_is_answered_field_by_field() -> None:

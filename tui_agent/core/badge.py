@@ -1,7 +1,7 @@
 """The badge: where a run stands, in one word, by the strongest thing that is said of it.
 
-It is shown beside the outlook for the next step and in the strip. A question, a block or a poor outlook is never called
-CONTINUE; cognition's own strategy counts only where nothing stronger is said.
+It is shown beside the outlook for the next step and in the strip. A question, a block, a model call that is tried
+again or a poor outlook is never called CONTINUE; cognition's own strategy counts only where nothing stronger is said.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from tui_agent.core.events import Level, Outcome
+from tui_agent.core.state import Phase
 
 if TYPE_CHECKING:
     from tui_agent.core.recovery.engine import RecoveryState
@@ -21,6 +22,7 @@ class Badge(StrEnum):
 
     ASK = "ASK"
     WAITING = "WAITING"
+    RETRY = "RETRY"
     STOP = "STOP"
     DEGRADE = "DEGRADE"
     PIVOT = "PIVOT"
@@ -57,6 +59,8 @@ def badge_of(state: RunState) -> Badge:
         return Badge.ASK
     if state.approvals or state.server_questions:
         return Badge.WAITING
+    if state.phase is Phase.BACKOFF:
+        return Badge.RETRY
     level = Level.CONTINUE if state.verdict is None else state.verdict.level
     if level in _BY_LEVEL:
         return _BY_LEVEL[level]

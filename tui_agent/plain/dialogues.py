@@ -180,14 +180,15 @@ def escalation(
     head = f"Question: {escalation_card.title_of(asked.source).lower()}{rule}."
     numbered = [f"{number}  {one_line(choice.label, 400)}" for number, choice in enumerate(choices, 1)]
     how = "A number or its words choose; any other text is your answer, and =5 is the answer 5."
-    question = [head, *indented(shown(escalation_card.subject(asked, attempts))), *numbered]
-    ask = Ask((*question, how))
+    # What the last call wrote stands right above; "?" reads the whole of it again.
+    subject = escalation_card.subject(asked, attempts, whole=False)
+    ask = Ask((head, *indented(shown(subject)), *numbered, how))
     while True:
         line = (yield ask).strip()
         by_words = (place for place, one in enumerate(choices, 1) if one.label.casefold() == line.casefold())
         number = int(line) if line.isdecimal() and len(line) < 4 else next(by_words, 0)
         if line == "?":
-            ask = Ask((*question, how))
+            ask = Ask((head, *indented(shown(escalation_card.subject(asked, attempts))), *numbered, how))
         elif not line or (
             line.isdecimal() and not 1 <= number <= len(choices) and asked.source != "ask_operator"
         ):

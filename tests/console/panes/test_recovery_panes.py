@@ -197,6 +197,39 @@ async def test_an_answer_stands_in_the_conversation_in_words(answer: dict[str, A
     assert shown in [row.strip() for row in rows]
 
 
+async def test_a_guess_that_another_call_made_good_does_not_come_back_when_its_recovery_has_faded() -> None:
+    story = Story().run("Go.")
+    for path in ("shop/carts.py", "shop/cart.py", *(f"other/{number}.py" for number in range(6))):
+        story.ask_model()
+        (call,) = story.reply("", ("read_file", {"path": path}))
+        hint = "There is no file 'shop/carts.py' in the workspace. Did you mean 'shop/cart.py'?"
+        (story.fail(call, hint) if path == "shop/carts.py" else story.succeed(call, "text")).judge()
+    assert [entry.count for entry in story.state.recovery.attempts.newest_first()] == [1]
+    assert "no call has failed" in await text_at(AttemptsPane, story, (70, 8))
+
+
+async def test_a_guess_that_was_never_needed_again_leaves_with_the_end_of_the_run() -> None:
+    story = Story().run("Go.")
+    story.ask_model()
+    (call,) = story.reply("", ("read_file", {"path": "docs/guess.md"}))
+    story.fail(call, "There is no file 'docs/guess.md' in the workspace.").judge()
+    for number in range(8):
+        story.ask_model()
+        (call,) = story.reply("", ("read_file", {"path": f"{number}.py"}))
+        story.succeed(call, "text").judge()
+    async with Stage(AttemptsPane).run_test(size=(70, 8)) as pilot:
+        app: Any = pilot.app
+        app.show(story.state, story.now)
+        await pilot.pause()
+        pane = app.query_one(AttemptsPane)
+        assert "●○○" in text_of_pane(pane)
+        story.add(events.RunFinished(outcome=events.Outcome.ANSWERED, answer="Done."))
+        assert not story.state.metrics.incidents.open
+        app.show(story.state, story.now)
+        await pilot.pause()
+        assert "●○○" not in text_of_pane(pane)
+
+
 async def test_denials_are_counted_apart_from_failures() -> None:
     story = Story().run("Go.")
     story.ask_model()

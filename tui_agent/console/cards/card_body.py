@@ -226,8 +226,12 @@ def _laid_out(passages: Sequence[Passage], width: int) -> Iterable[Line]:
         room = max(8, width - indent - before)
         ground = role[at:] if (at := role.find("on:")) >= 0 else ""
         for line in text.split("\n"):
-            source = squeezed(line, room) if short else line
-            for piece in _at_spaces(source, room) if verbatim else wrap(source, room):
+            source, at = squeezed(line, room) if short else line, indent
+            if not verbatim and room < cell_len(source) <= room + indent:
+                # An indent gives way before a line that would fit without it is wrapped.
+                at = room + indent - cell_len(source)
+            span = room + indent - at
+            for piece in _at_spaces(source, span) if verbatim else wrap(source, span):
                 margins = (Span(number.rjust(margin) + " ", role if ground else "muted"),) if before else ()
-                yield (*margins, Span(" " * indent + piece, role), Span("", ground))
+                yield (*margins, Span(" " * at + piece, role), Span("", ground))
                 number = ""

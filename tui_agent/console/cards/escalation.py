@@ -231,8 +231,8 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
     return [retry, skip, *ends]
 
 
-def subject(asked: EscalationRaised, attempts: Sequence[Attempt]) -> Iterable[Passage]:
-    """The question; the call; the attempts, the last one with its whole error."""
+def subject(asked: EscalationRaised, attempts: Sequence[Attempt], *, whole: bool = True) -> Iterable[Passage]:
+    """The question; the call; the attempts, the last one with its whole error where it is to be `whole`."""
     yield Passage(asked.question, "bold")
     if asked.tool and asked.source != "ask_operator":
         yield GAP
@@ -248,7 +248,7 @@ def subject(asked: EscalationRaised, attempts: Sequence[Attempt]) -> Iterable[Pa
             yield Passage(option, number=str(place))
     if attempts:
         yield GAP
-        yield from tried(attempts)
+        yield from tried(attempts, whole=whole)
 
 
 def _long(options: Sequence[str]) -> bool:
@@ -256,12 +256,12 @@ def _long(options: Sequence[str]) -> bool:
     return any(cell_len(option) > LONGEST_CHOICE for option in options)
 
 
-def tried(attempts: Sequence[Attempt]) -> Iterable[Passage]:
-    """The attempts with the line that says what is wrong, once for those in a row that failed in the same way; the last
-    with its whole error.
+def tried(attempts: Sequence[Attempt], *, whole: bool = True) -> Iterable[Passage]:
+    """The attempts with the line that says what is wrong, once for those in a row that failed in the same way; where it
+    is to be `whole`, the last with all of its error.
     """
     yield Passage("Tried:", "muted")
-    number, last = 0, len(attempts)
+    number, last = 0, len(attempts) if whole else -1
     for _, group in groupby(attempts, key=lambda attempt: normalise(attempt.error)):
         alike = list(group)
         first, number = number + 1, number + len(alike)

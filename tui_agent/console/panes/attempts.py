@@ -57,15 +57,22 @@ class AttemptsPane(LinePane):
     def show(self, state: RunState, now: float) -> None:
         attempts, policy = state.recovery.attempts, state.recovery.policy
         rule = newest_rule(state, "attempts")
-        self._open = state.metrics.incidents.open
+        opened, self._open = self._open, state.metrics.incidents.open
         recovered, fresh = _lately_recovered(state)
         blocked = {entry.key for entry in attempts.entries.values() if state.recovery.blocks(entry)}
         before = (self._attempts, self._policy, self._rule, self._recovered, self._fresh, self._blocked)
         part = (attempts, policy, rule, recovered, fresh, blocked)
-        if part == before and self._lines:
+        if part == before and opened.keys() == self._open.keys() and self._lines:
             return
         self._attempts, self._policy, self._rule, self._recovered, self._fresh, self._blocked = part
-        self._entries = [entry for entry in attempts.newest_first() if entry.key not in recovered]
+        # Where a policy never clears an entry, its count matters after the trouble is over too.
+        lasting = policy.attempts_reset == "never"
+        self._entries = [
+            entry
+            for entry in attempts.newest_first()
+            if entry.key not in recovered
+            and (lasting or entry.key in self._open or entry.key in blocked or entry.denials)
+        ]
         self._telling = telling_arguments([(entry.tool, entry.input) for entry in self._entries[:SHOWN]])
         unused = not_used(policy, policy.attempts == "off")
         self.say_below(f"⊘ {len(blocked)} blocked" if blocked else "", unused=unused, rule=rule)

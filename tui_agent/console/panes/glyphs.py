@@ -71,6 +71,7 @@ BADGES: dict[str, str] = {
     "BLOCKED": "blocked",
     "ASK": "operator",
     "WAITING": "operator",
+    "RETRY": "warn",
     "DEGRADE": "error",
     "STOP": "error",
     "CONCLUDE": "ok",
