@@ -21,6 +21,7 @@ from tui_agent.secret_names import named_like_a_secret
 if TYPE_CHECKING:
     from collections.abc import Collection, Coroutine, Mapping, Sequence
 
+_SUPERVISOR = Path(__file__).with_name("tools") / "supervisor.py"
 PIPE, DEVNULL = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
 _STREAM_LIMIT = 1 << 16
 _PIECE = 1 << 18
@@ -44,6 +45,14 @@ def own_program(name: str, workspace: Path | None = None) -> str | None:
         if found and (root == os.sep or not Path(os.path.realpath(folder)).is_relative_to(root)):
             return found
     return None
+
+
+def supervised(grace: float, status: int, gate: Sequence[str] = (), leash: int | None = None) -> list[str]:
+    """The beginning of a command line, of what runs one command and leaves nothing of it behind. What it takes is said
+    in `tools/supervisor.py`.
+    """
+    beginning = [sys.executable, "-I", "-S", os.fspath(_SUPERVISOR), str(grace), str(status), *gate]
+    return beginning if leash is None else [*beginning, f"--leash={leash}"]
 
 
 async def uncancelled(work: Coroutine[Any, Any, T]) -> T:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from tui_agent.processes import supervised as supervisor
 from tui_agent.sandbox.choose import Trial, candidates, try_out
-from tui_agent.sandbox.mechanisms import Mechanism
+from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
 from tui_agent.sandbox.walls import Walls
 
 MECHANISMS: tuple[Mechanism, ...] = ("bubblewrap", "landlock", "sandbox-exec")
@@ -41,6 +44,30 @@ def _trial(mechanism: Mechanism) -> Trial:
         # A test may have an event loop of its own.
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(asyncio.run, trying).result()
+
+
+def supervised(
+    sandbox: Sandbox, argv: list[str], *, cwd: Path, env: dict[str, str], grace: float = 0.5
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in walls, under a supervisor as always, and wait for its end."""
+    (leash_end, leash), (status, status_end) = os.pipe(), os.pipe()
+    try:
+        done = subprocess.run(
+            [*supervisor(grace, status_end, sandbox.gate, leash_end), *sandbox.wrap(argv)],
+            cwd=cwd,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            pass_fds=(leash_end, status_end),
+        )
+        code = re.search(rb"^exit (\d+)$", os.read(status, 1000), re.MULTILINE)
+    finally:
+        for end in (leash_end, leash, status, status_end):
+            os.close(end)
+    done.returncode = -1 if code is None else int(code[1])
+    return done
 
 
 def needed(mechanism: Mechanism) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.boxes import MECHANISMS, folder_at_home, needed
+from tests.sandbox.boxes import MECHANISMS, folder_at_home, needed, supervised
 from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
 from tui_agent.sandbox.walls import Walls
 
@@ -52,9 +52,8 @@ class Box:
             **self.sandbox.environment(),
             **variables,
         }
-        argv = self.sandbox.wrap([shutil.which("bash") or "sh", "-c", script])
-        return subprocess.run(
-            argv, cwd=self.workspace, env=environment, capture_output=True, text=True, timeout=60, check=False
+        return supervised(
+            self.sandbox, [shutil.which("bash") or "sh", "-c", script], cwd=self.workspace, env=environment
         )
 
     def python(self, code: str) -> subprocess.CompletedProcess[str]:
@@ -256,7 +255,7 @@ def test_no_network_is_reached(box: Box, listening: int) -> None:
 
 def test_the_network_is_there_where_it_is_allowed(box: Box, listening: int) -> None:
     assert box.sandbox.walls is not None
-    walls = Walls.around(box.workspace, box.sandbox.walls.scratch, network=True)
+    walls = Walls.around(box.workspace, box.sandbox.walls.scratch, network=True, loopback=(listening,))
     open_box = Box(Sandbox(box.sandbox.mechanism, walls), box.workspace, box.home)
     ended = open_box.python(
         f"import socket\nsocket.create_connection(('127.0.0.1', {listening}), 5)\nprint('there')"
@@ -333,8 +332,7 @@ def test_sockets_of_their_own_are_used_by_commands(box: Box) -> None:
         "s = socket.socket(socket.AF_UNIX); s.bind('own.sock'); s.listen()\n"
         "c = socket.socket(socket.AF_UNIX); c.connect('own.sock'); print('own')\n"
     )
-    # Landlock cannot tell them from those of others.
-    assert ended.stdout == ("b'x'\nown\n" if box.sandbox.mechanism != "landlock" else "b'x'\n")
+    assert ended.stdout == "b'x'\nown\n"
 
 
 @pytest.fixture

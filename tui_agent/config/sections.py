@@ -158,6 +158,9 @@ class SandboxSettings(BaseModel):
     """auto: what works here; off: no walls; require: nothing starts without them."""
     network: bool = False
     """Whether commands reach the network."""
+    loopback: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = ()
+    """Ports of services of this machine that commands with a network reach, as `5432`. Of others, none but what
+    commands listen on themselves."""
     hide: tuple[str, ...] = ()
     """Files and folders that commands cannot read, beside the usual places of keys and passwords."""
     show: tuple[str, ...] = ()

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TRIAL_TIMEOUT = 10.0
 """Seconds in which a trial must have ended."""
+_LEAVING = 1.0
+"""Seconds for what a trial leaves behind to go."""
 _TRIAL = '(: > "$1") 2>/dev/null; cd "$0" && [ -w . ] && echo inside'
 """Tries to make a file outside, which is looked for afterwards, and whether the workspace can be written."""
 
@@ -46,13 +48,20 @@ async def try_out(mechanism: Mechanism, walls: Walls) -> Trial:
     if program is not None and processes.own_program(program, walls.workspace) is None:
         return Trial(mechanism, f"{program} is not installed")
     outside = walls.scratch.with_name(f"{walls.scratch.name}-outside")
-    argv = Sandbox(mechanism, walls).wrap(
-        ["/bin/sh", "-c", _TRIAL, os.fspath(walls.workspace), os.fspath(outside)]
-    )
+    sandbox = Sandbox(mechanism, walls)
+    argv = sandbox.wrap(["/bin/sh", "-c", _TRIAL, os.fspath(walls.workspace), os.fspath(outside)])
+    leash_end, leash = os.pipe()
+    status = os.open(os.devnull, os.O_WRONLY)
     try:
-        child = await processes.start(argv, stdin=processes.DEVNULL)
+        child = await processes.start(
+            [*processes.supervised(0.0, status, sandbox.gate, leash_end), *argv], pass_fds=(leash_end, status)
+        )
     except OSError as error:
+        os.close(leash)
         return Trial(mechanism, f"it cannot be started ({error})")
+    finally:
+        os.close(leash_end)
+        os.close(status)
     out = errors = b""
     try:
         async with asyncio.timeout(TRIAL_TIMEOUT):
@@ -60,15 +69,16 @@ async def try_out(mechanism: Mechanism, walls: Walls) -> Trial:
     except TimeoutError:
         return Trial(mechanism, f"it did not answer within {TRIAL_TIMEOUT:g} s")
     finally:
-        await child.end()
+        os.close(leash)
+        await child.end(_LEAVING)
     reached = outside.exists()
     with suppress(OSError):
         outside.unlink()
     if reached:
         return Trial(mechanism, "a file outside could be written")
-    if child.code != 0 or out.strip() != b"inside":
+    if out.strip() != b"inside":
         said = errors.decode("utf-8", "replace").strip().splitlines()
-        return Trial(mechanism, said[-1] if said else f"exit code {child.code}")
+        return Trial(mechanism, said[-1] if said else "a command in it does nothing")
     return Trial(mechanism)
 
 

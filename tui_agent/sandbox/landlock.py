@@ -1,4 +1,4 @@
-"""Locks itself in by Landlock and seccomp, then becomes the command. Started as a script of its own, never imported.
+"""Locks itself in by Landlock, then becomes the command. Started as a script of its own, never imported.
 
 `python landlock.py RULES COMMAND...`; RULES is JSON: `write` lists what may be written, `hidden` what may not even
 be read, `read` what of that may be read all the same, `network` says whether there is one. Exit code 125 where the
@@ -13,7 +13,7 @@ import sys
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _RULE_PATH_BENEATH = 1
-_SET_NO_NEW_PRIVS, _SET_SECCOMP, _MODE_FILTER, _DROP_CAPABILITY = 38, 22, 2, 24
+_SET_NO_NEW_PRIVS, _DROP_CAPABILITY = 38, 24
 _KEPT_CAPABILITIES = (0, 1, 3, 4)
 """What root needs to work on the files of others: chown, dac_override, fowner, fsetid."""
 _CAPABILITIES = 64
@@ -93,7 +93,6 @@ def _lock(write: list[str], read: list[str], hidden: list[str], network: bool) -
     if _LIBC.syscall(_RESTRICT_SELF, ruleset, 0) != 0:
         raise _Impossible(f"the rules cannot be taken on ({os.strerror(ctypes.get_errno())})")
     os.close(ruleset)
-    _without_sockets(network)
 
 
 def _inside(path: str, folder: str) -> bool:
@@ -133,49 +132,6 @@ def _allow(ruleset: int, path: str, access: int, rights: int) -> None:
             raise _Impossible(f"no rule can be made for {path} ({os.strerror(ctypes.get_errno())})")
     finally:
         os.close(place)
-
-
-# Landlock knows TCP alone. Sockets of other kinds (UDP, and Unix sockets of services that act for others) are
-# refused where they are made; with a network those that lead to services of this machine and of its host.
-
-_ARCHITECTURES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198), "riscv64": (0xC00000F3, 198)}
-_IO_URING_SETUP = 425
-_UNIX, _NETLINK, _VSOCK = 1, 16, 40
-_EPERM, _ENETUNREACH, _EACCES = 1, 101, 13
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
-
-
-def _without_sockets(network: bool) -> None:
-    machine = os.uname().machine
-    if machine not in _ARCHITECTURES:
-        raise _Impossible(f"the network cannot be shut on {machine}")
-    architecture, socket = _ARCHITECTURES[machine]
-    others = _ALLOW if network else _ERRNO | _ENETUNREACH
-    program = [
-        (_LOAD, 0, 0, 4),
-        (_EQUAL, 1, 0, architecture),
-        (_RETURN, 0, 0, _ERRNO | _EPERM),
-        (_LOAD, 0, 0, 0),
-        # System calls of another table (x32) are none of a usual program.
-        (_AT_LEAST, 9, 0, 0x40000000),
-        (_EQUAL, 8, 0, _IO_URING_SETUP),
-        (_EQUAL, 0, 6, socket),
-        (_LOAD, 0, 0, 16),
-        (_EQUAL, 6, 0, _UNIX),
-        (_EQUAL, 5, 0, _VSOCK),
-        (_EQUAL, 2, 0, _NETLINK),
-        (_EQUAL, 1, 0, 0xFFFFFFFF),
-        (_RETURN, 0, 0, others),
-        (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, _ERRNO | _EPERM),
-        (_RETURN, 0, 0, _ERRNO | _EACCES),
-    ]
-    code = b"".join(struct.pack("<HBBI", *step) for step in program)
-    kept = ctypes.create_string_buffer(code, len(code))
-    filter_ = struct.pack("<HxxxxxxQ", len(program), ctypes.addressof(kept))
-    if _LIBC.prctl(_SET_SECCOMP, _MODE_FILTER, filter_, 0, 0) != 0:
-        raise _Impossible(f"the network cannot be shut ({os.strerror(ctypes.get_errno())})")
 
 
 if __name__ == "__main__":

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent import processes
-from tui_agent.sandbox.services import sockets_in_sight
+from tui_agent.sandbox.gate import OWN, REFUSED, SHARED
 from tui_agent.sandbox.walls import TEMPORARY
 
 if TYPE_CHECKING:
@@ -77,14 +76,13 @@ class Sandbox:
         return [*_WRAPPERS[self.mechanism](self.walls, kept), *argv]
 
     @property
-    def supervision(self) -> tuple[str, ...]:
-        """What the supervisor of a command (`tools/supervisor.py`) does beside: with a network bubblewrap's commands
-        are in the namespace that holds everybody's abstract sockets. A bwrap that is setuid could not start then.
-        """
-        if self.mechanism != "bubblewrap" or self.walls is None or not self.walls.network:
+    def gate(self) -> tuple[str, ...]:
+        """The gate for sockets that the supervisor of a command holds (`processes.supervised`)."""
+        if self.walls is None or self.mechanism not in {"bubblewrap", "landlock"}:
             return ()
-        program = Path(processes.own_program("bwrap", self.walls.workspace) or "/usr/bin/bwrap")
-        return () if program.stat().st_mode & stat.S_ISUID else ("--apart",)
+        if self.walls.network:
+            return (f"--gate={SHARED}:{','.join(map(str, self.walls.loopback))}",)
+        return (f"--gate={OWN if self.mechanism == 'bubblewrap' else REFUSED}",)
 
     def environment(self) -> dict[str, str]:
         """Variables that commands need inside."""
@@ -104,12 +102,8 @@ class Sandbox:
         return (
             f"This command ran in a sandbox ({self.mechanism}): it can write only the workspace and its temporary "
             f"folder, reads no keys of the user{network}. If that is why it failed, it will fail again unchanged; do "
-            "without, or say what the operator would have to allow (`network` or `writable` in [sandbox])."
+            "without, or say what the operator would have to allow (`network`, `loopback` or `writable` in [sandbox])."
         )
-
-
-_OWN = tuple(map(Path, ("/run", "/var/run", "/dev", "/proc", *TEMPORARY)))
-"""Of which commands have their own."""
 
 
 def _bubblewrap(walls: Walls, protected: tuple[Path, ...]) -> list[str]:
@@ -132,8 +126,6 @@ def _bubblewrap(walls: Walls, protected: tuple[Path, ...]) -> list[str]:
     argv += _mounts("--ro-bind", protected)
     for path in walls.hidden_within:
         argv += _hidden(path)
-    for path in sockets_in_sight(_OWN):
-        argv += [] if walls.is_out_of_sight(path) else _hidden(path)
     for path in walls.homes:
         # What is written there would be lost without a word.
         argv += ["--remount-ro", os.fspath(path)] if path != walls.home else []

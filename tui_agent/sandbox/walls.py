@@ -24,6 +24,8 @@ class Walls:
     scratch: Path
     """What commands see as their temporary folder; it lasts as long as the session."""
     network: bool = False
+    loopback: tuple[int, ...] = ()
+    """Ports of this machine that commands with a network connect to."""
     hidden: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     """Beside the workspace and the temporary folder."""
@@ -44,6 +46,7 @@ class Walls:
         scratch: Path,
         *,
         network: bool = False,
+        loopback: tuple[int, ...] = (),
         hide: tuple[str, ...] = (),
         show: tuple[str, ...] = (),
         writable: tuple[str, ...] = (),
@@ -81,6 +84,7 @@ class Walls:
             inside,
             _real(os.fspath(scratch)),
             network,
+            loopback,
             tuple(path for path in hidden if os.path.lexists(path) and path not in {*open_places, *asked}),
             named,
             out_of_sight,

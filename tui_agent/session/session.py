@@ -675,6 +675,7 @@ def walls_of(settings: Settings, workspace: Path, scratch: Path) -> Walls:
         workspace,
         scratch,
         network=chosen.network,
+        loopback=chosen.loopback,
         hide=chosen.hide,
         show=chosen.show,
         writable=chosen.writable,

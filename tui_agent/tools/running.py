@@ -15,7 +15,6 @@ import os
 import re
 import secrets
 import select
-import sys
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -44,7 +43,6 @@ _MUCH = 256_000
 _PIECE_THEN, _PAUSE_THEN = 2_000, 1.0
 _MARK = "_AGENT_TUI_CALL"
 """A variable by which all that a command started is known, should its supervisor be killed."""
-_SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 
 class Sink(Protocol):
@@ -104,10 +102,7 @@ async def _run(
         mark = secrets.token_hex(8)
         try:
             child = await processes.start(
-                [
-                    *(sys.executable, "-I", "-S", os.fspath(_SUPERVISOR), str(grace)),
-                    *(str(status_end.fileno()), *sandbox.supervision, *inside.wrap(argv)),
-                ],
+                [*processes.supervised(grace, status_end.fileno(), sandbox.gate), *inside.wrap(argv)],
                 stdin=leash_end,
                 stdout=output_end,
                 stderr=output_end,

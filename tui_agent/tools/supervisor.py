@@ -1,12 +1,12 @@
 """Runs one command and leaves nothing of it behind. Started by `shell` as a script of its own, never
 imported.
 
-`python supervisor.py GRACE STATUS_FD [--leash=FD] [--apart] COMMAND...`: standard input is a leash, or FD is, and the
-command keeps the input; `--apart` keeps it from abstract sockets of others, where the kernel can. When the leash's
-other end closes, because the call was cancelled or the program died, all is ended. What a command leaves running ends
-with it: on Linux every orphan becomes a child of this process (a "subreaper"), also one that made itself a daemon with
-a clean environment, so that all can be found; elsewhere the command's process group is ended. Only the standard
-library is used: it starts in a few milliseconds.
+`python supervisor.py GRACE STATUS_FD [--gate=NETWORK[:PORT,...]] [--leash=FD] COMMAND...`: standard input is a
+leash, or FD is, and the command keeps the input; with a gate its sockets are kept in (`sandbox/gate.py`). When the
+leash's other end closes, because the call was cancelled or the program died, all is ended. What a command leaves
+running ends with it: on Linux every orphan becomes a child of this process (a "subreaper"), also one that made itself a
+daemon with a clean environment, so that all can be found; elsewhere the command's process group is ended. Only the
+standard library is used: it starts in a few milliseconds.
 
 Written to STATUS_FD, a line each: `pid N` when the command has started, `exit N` when it ended (128 +
 signal).
@@ -18,25 +18,26 @@ import signal
 import sys
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tui_agent.sandbox.gate import Gate
+
 _SET_PDEATHSIG = 1
 _SET_CHILD_SUBREAPER = 36
-_LEASH, _APART = "--leash=", "--apart"
-_SET_NO_NEW_PRIVS = 38
-_CREATE_RULESET, _RESTRICT_SELF = 444, 446
-_ABSTRACT_SOCKETS = 1
-"""A scope of Landlock's, from its version 6 on."""
+_GATE, _LEASH = "--gate=", "--leash="
+_CANNOT = 125
 _KILLING = 5.0
 """Seconds for which SIGKILL is repeated; only what hangs in the kernel outlives it."""
 
 
 def main(grace: float, status: int, command: list[str]) -> None:
     """Run `command` until it ends or the leash is let go; then end all that is left."""
-    held = 0
+    held, gate = 0, None
+    if command[0].startswith(_GATE):
+        gate = _gate(command.pop(0).removeprefix(_GATE))
     if command[0].startswith(_LEASH):
         held = int(command.pop(0).removeprefix(_LEASH))
         os.set_inheritable(held, False)
-    apart = command[0] == _APART
-    command = command[apart:]
     os.set_inheritable(status, False)
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
@@ -47,7 +48,9 @@ def main(grace: float, status: int, command: list[str]) -> None:
     linux = _prctl(_SET_CHILD_SUBREAPER, 1)
     leader = os.fork()
     if leader == 0:
-        _become(command, talks=held != 0, apart=apart)
+        _become(command, talks=held != 0, gate=gate)
+    if gate is not None:
+        gate.serve(leader)
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (1, 2) if held == 0 else (0, 1, 2):
         os.dup2(null, stream)
@@ -61,7 +64,13 @@ def main(grace: float, status: int, command: list[str]) -> None:
     _end(leader, grace, status, linux)
 
 
-def _become(command: list[str], *, talks: bool, apart: bool) -> None:
+def _gate(text: str) -> "Gate":
+    sys.path.append(f"{os.path.dirname(os.path.dirname(__file__))}/sandbox")
+    made: Gate = __import__("gate").Gate(text)
+    return made
+
+
+def _become(command: list[str], *, talks: bool, gate: "Gate | None") -> None:
     """In the forked child: a session of its own, no input unless it `talks`, default signals; then the command."""
     try:
         os.setsid()
@@ -71,27 +80,16 @@ def _become(command: list[str], *, talks: bool, apart: bool) -> None:
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         if not talks:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        if apart:
-            _keep_apart()
+        if gate is not None:
+            why = gate.shut()
+            if why:
+                os.write(2, f"sandbox: {why}\n".encode())
+                os._exit(_CANNOT)
         os.execvp(command[0], command)  # noqa: S606 - the call was approved; this is where it is run
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
     finally:
         os._exit(127)
-
-
-def _keep_apart() -> None:
-    """No abstract socket of a process that runs already, or elsewhere, can be connected to. Nothing else changes."""
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1) < 6:
-        return
-    attributes = ctypes.create_string_buffer(bytes(16) + _ABSTRACT_SOCKETS.to_bytes(8, sys.byteorder), 24)
-    rules = libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(24), 0)
-    if rules >= 0 and libc.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
-        libc.syscall(_RESTRICT_SELF, rules, 0)
-        os.close(rules)
 
 
 def _prctl(option: int, value: int) -> bool:

@@ -12,7 +12,6 @@ import logging
 import os
 import re
 import shutil
-import sys
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -40,7 +39,6 @@ _LEAVING = 1.0
 _GRACE = 0.5
 """Seconds between SIGTERM and SIGKILL."""
 _SWEEPING = 6.0
-_SUPERVISOR = Path(__file__).parents[1] / "supervisor.py"
 _SAFE = frozenset({
     "HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP",
     "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
@@ -149,10 +147,7 @@ async def _start(
     status, status_end = os.pipe()
     try:
         child = await processes.start(
-            [
-                *(sys.executable, "-I", "-S", os.fspath(_SUPERVISOR), str(_GRACE), str(status_end)),
-                *(f"--leash={leash_end}", *sandbox.supervision, *argv),
-            ],
+            [*processes.supervised(_GRACE, status_end, sandbox.gate, leash_end), *argv],
             cwd=entry.cwd,
             env=environment,
             pass_fds=(leash_end, status_end),

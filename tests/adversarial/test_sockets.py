@@ -1,0 +1,370 @@
+"""Attacks by sandboxed commands on what is behind sockets: services that act for whoever connects."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+
+from tests.adversarial.attack import Attack, attacks
+from tests.sandbox.boxes import MECHANISMS, folder_at_home, needed
+from tests.sandbox.test_planted import Desk, desk_for
+from tui_agent.sandbox.mechanisms import Mechanism
+
+NOT_REACHED = "The service hears nothing"
+LATE = "a socket that came to be after the command had begun, or was no file that is covered, was reached"
+SHARED = "with a network, the loopback was the machine's"
+BEGINNING = """
+import ctypes, mmap, os, socket, struct, subprocess, sys, threading, time
+unix, port = sys.argv[1], int(sys.argv[2])
+open('begun', 'w').close()
+while not os.path.exists(unix + '.datagrams'):
+    time.sleep(0.005)
+libc = ctypes.CDLL(None, use_errno=True)
+def tried(address, family=socket.AF_UNIX, kind=socket.SOCK_STREAM, own=None):
+    try:
+        own = own or socket.socket(family, kind)
+        own.connect(address)
+        own.send(b'TAKEN')
+    except OSError as error:
+        print(error)
+def own_service():
+    own = socket.socket(socket.AF_UNIX); own.bind('own.sock'); own.listen(200)
+    return own
+def until(seconds=1.5):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield
+def address_of(path):
+    return struct.pack('=H', 1) + path.encode() + b'\\0'
+def inet(port, host='127.0.0.1'):
+    return struct.pack('=H', 2) + port.to_bytes(2, 'big') + socket.inet_aton(host) + bytes(8)
+"""
+"""What each attack begins with: the path of a service's socket, which comes to be when the command has begun, and the
+port of one on the loopback."""
+
+
+def tries(
+    name: str,
+    tried: str,
+    code: str,
+    fell: str = "",
+    *,
+    network: bool = False,
+    slow: bool = True,
+    holds: str = NOT_REACHED,
+) -> Attack:
+    return Attack(name, tried, holds, fell, slow, value=(code, network))
+
+
+RACES = "an address that is good when it is looked at, and another one when it is used"
+ROWS = [
+    tries("by_its_path", "A service that began to listen after the command", "tried(unix)", LATE, slow=False),
+    tries(
+        "by_a_relative_path",
+        "The same, from the folder it is in",
+        "os.chdir(os.path.dirname(unix)); tried('s')",
+        LATE,
+    ),
+    tries("by_a_link", "A link to it in the workspace", "os.symlink(unix, 'l'); tried('l')", LATE),
+    tries(
+        "by_a_hard_link",
+        "Another name for it in the workspace, by link and by renaming",
+        "for way in (os.link, os.rename):\n"
+        "    try: way(unix, 'h'); tried('h')\n"
+        "    except OSError as error: print(error)",
+        LATE,
+    ),
+    tries(
+        "by_a_mount",
+        "Its folder mounted into the workspace, in namespaces of one's own",
+        "os.mkdir('m'); open('connect.py', 'w').write('import socket; s = socket.socket(1); s.connect(chr(109) + "
+        "chr(47) + chr(115)); s.send(bytes(1))')\n"
+        "print(subprocess.run(['unshare', '-Urm', 'sh', '-c', 'mount --bind $1 m; mount -o remount,rw,bind m; ls m;"
+        "' + sys.executable + ' connect.py', 'sh', os.path.dirname(unix)], capture_output=True, text=True))",
+        LATE,
+    ),
+    tries(
+        "by_a_handle",
+        "Through `/proc/self/fd` and a handle that only names it",
+        "handle = os.open(unix, os.O_PATH); tried(f'/proc/self/fd/{handle}'); tried(f'/proc/{os.getpid()}/root{unix}')",
+        LATE,
+    ),
+    tries(
+        "in_sequence", "A socket of another kind (SOCK_SEQPACKET)", "tried(unix, kind=socket.SOCK_SEQPACKET)"
+    ),
+    tries(
+        "datagram_of_a_pair",
+        "A datagram with an address of its own, from one of a pair of sockets",
+        "a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.sendto(b'TAKEN', unix + '.datagrams')",
+        "reached under both mechanisms: only sockets of their own making were refused",
+        slow=False,
+    ),
+    tries(
+        "datagram",
+        "The same from a socket, connected and not, also a raw one",
+        "for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):\n"
+        "    try: socket.socket(socket.AF_UNIX, kind).sendto(b'TAKEN', unix + '.datagrams')\n"
+        "    except OSError as error: print(error)\n"
+        "    tried(unix + '.datagrams', kind=kind)",
+        LATE,
+    ),
+    tries(
+        "address_swapped",
+        f"{RACES}: in memory, by another thread",
+        "own_service(); good, bad = address_of('own.sock'), address_of(unix)\n"
+        "place = ctypes.create_string_buffer(128)\n"
+        "def swap():\n"
+        "    for _ in until():\n"
+        "        place[:len(good)] = good; place[:len(bad)] = bad\n"
+        "threading.Thread(target=swap).start()\n"
+        "for _ in until():\n"
+        "    one = socket.socket(socket.AF_UNIX); libc.connect(one.fileno(), place, len(bad))\n"
+        "    try: one.send(b'TAKEN')\n"
+        "    except OSError: pass\n"
+        "    one.close()",
+        slow=False,
+    ),
+    tries(
+        "link_swapped",
+        f"{RACES}: a link, in the workspace",
+        "own_service()\n"
+        "def swap():\n"
+        "    for _ in until():\n"
+        "        for target in ('own.sock', unix):\n"
+        "            os.symlink(target, 'new'); os.rename('new', 'l')\n"
+        "os.symlink('own.sock', 'l'); threading.Thread(target=swap).start()\n"
+        "for _ in until():\n"
+        "    one = socket.socket(socket.AF_UNIX)\n"
+        "    try: one.connect('l'); one.send(b'TAKEN')\n"
+        "    except OSError: pass\n"
+        "    one.close()",
+    ),
+    tries(
+        "handle_swapped",
+        "A handle that is another socket when it is connected",
+        "one = socket.socket(); two = socket.socket(socket.AF_UNIX); at = os.dup(one.fileno())\n"
+        "def swap():\n"
+        "    for _ in until():\n"
+        "        os.dup2(two.fileno(), at); os.dup2(one.fileno(), at)\n"
+        "threading.Thread(target=swap).start(); bad = address_of(unix)\n"
+        "for _ in until():\n"
+        "    libc.connect(at, bad, len(bad))\n"
+        "try: two.send(b'TAKEN')\n"
+        "except OSError as error: print(error)",
+    ),
+    tries(
+        "flood",
+        "300 connections that wait, and then one to the service",
+        "own = socket.socket(socket.AF_UNIX); own.bind('own.sock'); own.listen(0)\n"
+        "for _ in range(300):\n"
+        "    one = socket.socket(socket.AF_UNIX)\n"
+        "    threading.Thread(target=lambda one=one: one.connect('own.sock'), daemon=True).start()\n"
+        "tried(unix); print('ended'); sys.stdout.flush(); os._exit(0)",
+        LATE,
+    ),
+    tries(
+        "ring",
+        "A ring of calls that no filter sees (io_uring)",
+        "print(libc.syscall(425, 8, ctypes.create_string_buffer(120)), os.strerror(ctypes.get_errno()))\n"
+        "assert ctypes.get_errno() == 1; tried(unix)",
+        "it could be made under bubblewrap",
+    ),
+    tries(
+        "calls_of_32_bits",
+        "The calls of a program of 32 bits, which another table numbers",
+        "code = mmap.mmap(-1, 4096, prot=7)\n"
+        "if os.uname().machine == 'x86_64':\n"
+        "    code.write(bytes.fromhex('53 b86701 0000 bb01000000 b901000000 31d2 cd80 5b c3'))\n"
+        "    call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))\n"
+        "    got = call(); print(got); assert got < 0\n"
+        "tried(unix)",
+        "under bubblewrap they were let through",
+    ),
+    tries(
+        "other_families",
+        "Sockets of other families: of virtual machines, of packets, of the kernel's ciphers",
+        "for family in (40, 17, 38, 9, 31, 43, 44):\n"
+        "    try: socket.socket(family, socket.SOCK_STREAM); raise SystemExit('made')\n"
+        "    except OSError as error: print(error)",
+        "under bubblewrap those of virtual machines could be made",
+    ),
+    tries(
+        "keys_of_the_kernel",
+        "Keys that the kernel keeps for the user's sessions",
+        "for number in {'x86_64': (248, 249, 250)}.get(os.uname().machine, (217, 218, 219)):\n"
+        "    libc.syscall(number, 0, -3, 0, 0, 0); assert ctypes.get_errno() == 1",
+        "they could be asked for",
+        holds="The kernel refuses",
+    ),
+    tries(
+        "loopback",
+        "With a network: a port of this machine's loopback",
+        "tried(('127.0.0.1', port), socket.AF_INET)",
+        SHARED,
+        network=True,
+        slow=False,
+    ),
+    tries(
+        "loopback_by_other_names",
+        "The same by other spellings of the address, also by the machine's own",
+        "for host in ('127.1.2.3', '0.0.0.0', '', 'localhost', sys.argv[3]): tried((host, port), socket.AF_INET)\n"
+        "for host in ('127.0.0.1', '0.0.0.0', sys.argv[3]): tried(('::ffff:' + host, port), socket.AF_INET6)",
+        SHARED,
+        network=True,
+    ),
+    tries(
+        "loopback_swapped",
+        f"The same by {RACES}",
+        "own = socket.create_server(('127.0.0.1', 0), backlog=500)\n"
+        "good, bad = inet(own.getsockname()[1]), inet(port)\n"
+        "place = ctypes.create_string_buffer(128)\n"
+        "def swap():\n"
+        "    for _ in until():\n"
+        "        place[:16] = good; place[:16] = bad\n"
+        "threading.Thread(target=swap).start()\n"
+        "for _ in until():\n"
+        "    one = socket.socket(); one.setblocking(False); libc.connect(one.fileno(), place, 16)\n"
+        "    try: one.send(b'TAKEN')\n"
+        "    except OSError: pass\n"
+        "    one.close()",
+        SHARED,
+        network=True,
+    ),
+    tries(
+        "loopback_without_connecting",
+        "The same by data that is sent to an address (TCP Fast Open), on a new socket and on one that was connected",
+        "own = socket.create_server(('127.0.0.1', 0)); used = socket.create_connection(own.getsockname())\n"
+        "libc.connect(used.fileno(), bytes(16), 16)\n"
+        "for one in (socket.socket(), used):\n"
+        "    to = ('127.0.0.1', port)\n"
+        "    for send in (lambda: one.sendto(b'TAKEN', 0x20000000, to), lambda: one.sendto(b'TAKEN', to),\n"
+        "                 lambda: one.sendmsg([b'TAKEN'], [], 0x20000000, to)):\n"
+        "        try: send()\n"
+        "        except OSError as error: print(error)",
+        SHARED,
+        network=True,
+        slow=False,
+    ),
+    tries(
+        "loopback_beside_ones_own",
+        "The same port on another address, where the command listens itself",
+        "own = socket.socket(); own.setsockopt(1, 2, 1); own.setsockopt(1, 15, 1)\n"
+        "for host in ('127.0.0.2', '0.0.0.0'):\n"
+        "    try: own.bind((host, port)); own.listen(); break\n"
+        "    except OSError as error: print(error)\n"
+        "tried(('127.0.0.1', port), socket.AF_INET)",
+        SHARED,
+        network=True,
+    ),
+    tries(
+        "loopback_by_other_protocols",
+        "The same by other protocols that carry streams",
+        "for kind, protocol in ((1, 132), (5, 132), (1, 33), (6, 33), (1, 262)):\n"
+        "    try: one = socket.socket(socket.AF_INET, kind, protocol)\n"
+        "    except OSError as error: print(error); continue\n"
+        "    tried(('127.0.0.1', port), own=one)",
+        SHARED,
+        network=True,
+    ),
+    tries(
+        "by_its_path_with_a_network",
+        "A service's Unix socket, with a network",
+        "tried(unix)",
+        LATE,
+        network=True,
+    ),
+]
+
+
+class Heard:
+    """Takes what comes on any of its sockets."""
+
+    def __init__(self) -> None:
+        self.words: list[bytes] = []
+        self._threads: list[threading.Thread] = []
+        self._sockets: list[socket.socket] = []
+
+    def listens(self, made: socket.socket, address: object) -> socket.socket:
+        made.bind(address)  # type: ignore[arg-type]
+        datagrams = made.type == socket.SOCK_DGRAM
+        if not datagrams:
+            made.listen()
+        self._sockets.append(made)
+        self._threads.append(threading.Thread(target=self._hear, args=(made, datagrams)))
+        self._threads[-1].start()
+        return made
+
+    def _hear(self, made: socket.socket, datagrams: bool) -> None:
+        while True:
+            try:
+                if datagrams:
+                    word = made.recv(9)
+                else:
+                    connection, _ = made.accept()
+                    with connection:
+                        connection.settimeout(1)
+                        word = connection.recv(9) or b"(connected)"
+            except TimeoutError:
+                word = b"(connected)"
+            except OSError:
+                return
+            if word == b"":
+                return
+            self.words.append(word)
+
+    def end(self) -> None:
+        for one in self._sockets:
+            one.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        for one in self._sockets:
+            one.close()
+
+
+async def attacked(desk: Desk, script: str, path: Path, heard: Heard) -> str:
+    """What it printed, with services by a path and by a port, and the machine's own address."""
+    try:
+        port = heard.listens(socket.socket(), ("", 0)).getsockname()[1]
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect(("192.0.2.1", 9))  # which sends nothing
+            own = probe.getsockname()[0]
+        running = asyncio.ensure_future(desk.started(f"{script} {path} {port} {own}"))
+        while not (desk.workspace / "begun").exists() and not running.done():
+            await asyncio.sleep(0)
+        heard.listens(socket.socket(socket.AF_UNIX), str(path))
+        heard.listens(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), f"{path}.datagrams")
+        return (await running)[1]
+    finally:
+        heard.end()
+
+
+@pytest.mark.parametrize("mechanism", [one for one in MECHANISMS if one != "sandbox-exec"])
+@attacks(*ROWS)
+def test_sockets(mechanism: Mechanism, row: Attack) -> None:
+    needed(mechanism)
+    code, network = row.value
+    # In the workspace, which a command may write, and beside it; the quick ones in one place each.
+    for inside in (True, False) if row.slow else (row.name < "c",):
+        with folder_at_home() as folder:
+            desk = desk_for(mechanism, folder)
+            where = (desk.workspace if inside else folder) / "services"
+            where.mkdir()
+            assert desk.sandbox.walls is not None
+            walls = replace(desk.sandbox.walls, network=network, shown=(*desk.sandbox.walls.shown, where))
+            desk = replace(desk, sandbox=replace(desk.sandbox, walls=walls))
+            body = (
+                f"try:\n{indent(code, '    ')}\nexcept OSError as error:\n    print(error)\nprint('ended')\n"
+            )
+            (desk.workspace / "attack.py").write_text(BEGINNING + body)
+            heard = Heard()
+            script = f"'{Path(sys.executable).resolve()}' -I attack.py"
+            text = asyncio.run(attacked(desk, script, where / "s", heard))
+            assert heard.words == [], text
+            assert text.endswith("ended\n"), text
