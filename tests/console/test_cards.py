@@ -445,13 +445,14 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
     async with live() as console:
         asked = console.ask(others=(("bash(make *)",), ("bash",)))
         await console.card_takes_keys()
-        assert "rule 1 of 3" in console.shown()
+        assert "○ `make *`" in console.shown()
         await console.press("c")
-        assert "bash(make *): `make` with the options -j" in console.shown()
+        assert "● a, w and g allow bash(make *): `make` with the options -j" in console.shown()
+        assert "such as `make other-file`; not `make ../other-file`" in console.shown()
         await console.press("c")
         assert "bash: every command, whatever it does" in console.shown()
         await console.press("c", "c")
-        assert "rule 2 of 3" in console.shown()
+        assert "● a, w and g allow bash(make *)" in console.shown()
         assert "a until the session ends, w and g for good" in console.shown()
         await console.press("g")
         await console.until(asked.done)
@@ -461,6 +462,21 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         await console.card_appears()
         await console.pilot.pause()
         assert "this session" not in console.shown()
+
+
+@pytest.mark.parametrize("away", [("e", "escape"), ("n", "escape"), ("escape", "f8")])
+async def test_a_rule_that_was_chosen_does_not_survive_esc(away: tuple[str, ...]) -> None:
+    async with live() as console:
+        asked = console.ask(others=(("bash(make *)",), ("bash",)))
+        await console.card_takes_keys()
+        await console.press("c", "c")
+        assert "● a, w and g allow bash: every command" in console.shown()
+        for key in away:
+            await console.press(key)
+        assert "● a, w and g allow every plain" in console.shown()
+        await console.press("a")
+        await console.until(asked.done)
+        assert (asked.result().decision, asked.result().rules) == ("session", ())
 
 
 async def test_a_character_that_is_no_choice_goes_to_the_prompt() -> None:

@@ -23,6 +23,7 @@ from tui_agent.permissions.commands import Reading, SimpleCommand, Word, be_read
 from tui_agent.permissions.paths import Paths, is_folder
 from tui_agent.permissions.programs import (
     MOST_WRAPPERS,
+    PROGRAMS,
     SINKS,
     base_name,
     becomes_no_option,
@@ -637,6 +638,13 @@ def covers(rule: Rule, command: SimpleCommand, inside: Callable[[Word], bool]) -
     if not command.words or command.words[0].kind != "literal":
         return False
     known = known_program(command.words)
+    if (
+        known is not None
+        and known[0] not in PROGRAMS
+        and patterns[: known[0].count(" ") + 1] != known[0].split()
+    ):
+        # A rule about the interpreter itself, which somebody wrote by hand.
+        known = None
 
     def covered(word: Word) -> bool:
         if known is None:

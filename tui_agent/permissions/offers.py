@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tui_agent.core.names import Decision
-from tui_agent.permissions.commands import SimpleCommand, read_command
+from tui_agent.permissions.commands import SimpleCommand, Word, read_command
 from tui_agent.permissions.judge import COMMAND_TOOL, host_of
-from tui_agent.permissions.programs import PROGRAMS, changes_the_shell, is_neutral
+from tui_agent.permissions.programs import Program, changes_the_shell, is_neutral, known_program
 from tui_agent.permissions.rules import (
     EXACTLY,
     READS,
@@ -24,6 +24,7 @@ from tui_agent.permissions.rules import (
 from tui_agent.permissions.runners import runs_what_it_is_given
 
 _SUBCOMMAND = re.compile(r"[a-z][\w:-]*")
+_SUBCOMMAND_WORDS = 2
 
 
 def in_words(rule: Rule) -> str:
@@ -56,9 +57,9 @@ def _allowed(rule: Rule) -> str:
         )
         return f"{every}{f' to {pattern}' if pattern and not rule.covers_all else ''}"
     if pattern.startswith(EXACTLY):
-        return "exactly this call, again"
+        return "exactly this command"
     name = pattern.removesuffix(" *")
-    program = PROGRAMS.get(name)
+    program = _known(name)
     if program is not None and name != pattern:
         return f"`{name}` with {program.listed()}, on paths inside the workspace"
     if pattern.endswith(" **"):
@@ -68,6 +69,53 @@ def _allowed(rule: Rule) -> str:
     if re.search(r"(?<!\[)[*?]|\[(?![*?\[]\])", pattern):
         return f"commands like `{pattern}`, on anything that stays inside the workspace"
     return "exactly this command, also beside others that are allowed"
+
+
+def _known(name: str) -> Program | None:
+    """What is known of the program that has exactly this name."""
+    found = known_program([Word(word) for word in name.split()])
+    return found[1] if found is not None and found[0] == name else None
+
+
+def in_short(texts: Sequence[str]) -> str:
+    """What rules that allow cover, in a few words: to choose from several."""
+    rules = [parse_rule(Decision.ALLOW, text, "") for text in texts]
+    if all(rule.tool == COMMAND_TOOL and not rule.covers_all for rule in rules):
+        patterns = [rule.pattern or "" for rule in rules]
+        return ", ".join(f"`{one}`" for one in patterns) if _has_family(patterns) else "this command alone"
+    return "; ".join(in_words(rule) for rule in rules)
+
+
+def _has_family(patterns: Sequence[str]) -> bool:
+    return any(pattern.endswith(" *") and not pattern.startswith(EXACTLY) for pattern in patterns)
+
+
+def examples(texts: Sequence[str], arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """A call that rules from a card cover, and one that they do not; both in words, commands in backquotes."""
+    rule = parse_rule(Decision.ALLOW, next((text for text in texts if text.endswith(" *)")), texts[0]), "")
+    pattern, tool = rule.pattern or "", rule.tool
+    if tool == COMMAND_TOOL and rule.covers_all:
+        return "`rm -rf .`", "what another rule denies"
+    if tool == COMMAND_TOOL and not _has_family([pattern]):
+        return "this command once more", "with one word changed"
+    if tool == COMMAND_TOOL:
+        name = pattern.removesuffix(" *")
+        known = known_program([Word(word) for word in name.split()])
+        such, never = (known[1].such, known[1].never) if known else ("--option other-file", "../other-file")
+        parent, space, _ = name.rpartition(" ")
+        return f"`{name} {such}`", f"`{name} {never}`" + (f" or `{parent} other`" if space else "")
+    if tool in WRITES:
+        if rule.covers_all:
+            return "each file of the workspace", "commands"
+        folder = pattern.endswith("/**")
+        return (
+            (f"{pattern[:-2]}other-file", "files beside this folder")
+            if folder
+            else ("this file", "another file")
+        )
+    if "url" in arguments:
+        return ("each page there", "another host") if pattern else ("each page of each host", "another tool")
+    return "each call, whatever its arguments", "other servers" if tool.endswith("*") else "other tools"
 
 
 def _place(pattern: str) -> str:
@@ -106,16 +154,20 @@ def _for_file(path: str) -> Iterator[tuple[str, ...]]:
 
 
 def _for_command(command: str) -> Iterator[tuple[str, ...]]:
-    yield (f"{COMMAND_TOOL}({exact_pattern(command)})",)
     reading = read_command(command)
-    if reading.trouble or reading.redirections or not reading.commands:
-        return
+    plain = not (reading.trouble or reading.redirections) and bool(reading.commands)
     # What changes nothing goes along with the rest.
     judged = [one for one in reading.commands if not is_neutral(one)] or reading.commands
-    for length in (None, 2, 1):
-        patterns = [_pattern(one, length) for one in judged]
-        if all(patterns):
+    alone = [_pattern(one, None) for one in judged] if plain else []
+    if not plain or not all(alone):
+        yield (f"{COMMAND_TOOL}({exact_pattern(command)})",)
+    for patterns in (alone, *([_pattern(one, length) for one in judged] for length in _FAMILIES if plain)):
+        if patterns and all(patterns):
             yield tuple(dict.fromkeys(f"{COMMAND_TOOL}({pattern})" for pattern in patterns))
+
+
+_FAMILIES = (4, 3, 2, 1)
+"""Words of a family's name: `uv run ruff check`, `npm run test`, `git commit`, `make`."""
 
 
 def _pattern(command: SimpleCommand, length: int | None) -> str:
@@ -129,9 +181,10 @@ def _pattern(command: SimpleCommand, length: int | None) -> str:
         return literal_pattern(words)
     if runs_what_it_is_given(command, prefix=length):
         return ""
-    if length > 1 and (
-        len(words) < length or not all(_SUBCOMMAND.fullmatch(word.text) for word in words[1:length])
-    ):
+    if len(words) < length:
+        return ""
+    named = length == _SUBCOMMAND_WORDS and _SUBCOMMAND.fullmatch(words[1].text) is not None
+    if length > 1 and not named and _known(" ".join(word.text for word in words[:length])) is None:
         return ""
     return f"{literal_pattern(words[:length])} *"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from tui_agent.permissions.commands import SimpleCommand, Word, tail_of
@@ -27,6 +28,10 @@ class Program:
     """Whether `NAME=value` may stand there; else only with a number, because the value may be run."""
     changes: bool = False
     """Whether its calls change different things, so that allowing one does not suggest to allow them all."""
+    such: str = "other-file"
+    """Arguments that it takes, as an example."""
+    never: str = "../other-file"
+    """Arguments that it does not take, as an example."""
 
     def takes(self, word: str) -> bool:
         """Whether this argument may be there."""
@@ -51,8 +56,18 @@ class Program:
 _READS = Program()
 
 
-def _only(options: str = "", letters: str = "", *, sets: bool = True, changes: bool = False) -> Program:
-    return Program(frozenset(options.split()), letters, sets, changes)
+def _only(
+    options: str = "",
+    letters: str = "",
+    *,
+    sets: bool = True,
+    changes: bool = False,
+    such: str = "",
+    never: str = "",
+) -> Program:
+    return Program(
+        frozenset(options.split()), letters, sets, changes, such or Program.such, never or Program.never
+    )
 
 
 _CARGO = (
@@ -61,6 +76,8 @@ _CARGO = (
     "--exclude --quiet --verbose"
 )
 _GO = "-v -run -count -race -short -timeout -bench -benchmem -cover -failfast -parallel -json -tags"
+_SCRIPT = _only("--silent", "s", never="--script-shell=other")
+"""A script of a package, which is handed no options: what they would do, only the script knows."""
 PROGRAMS: dict[str, Program] = {
     **dict.fromkeys(
         ("ls", "cat", "head", "tail", "wc", "nl", "cut", "tr", "grep", "egrep", "fgrep", "stat", "du", "df", "pwd",
@@ -108,12 +125,15 @@ PROGRAMS: dict[str, Program] = {
         "--durations --durations-min --quiet --verbose --no-header --no-summary --showlocals --setup-show --color "
         "--strict-markers --runxfail --deselect --ignore --count --cov --cov-report --timeout",
         "qvxslknmrf",
+        such="-x tests/other.py",
+        never="-p other",
     ),
     # ruff's -o writes, --fix edits, --config names a file.
     "ruff check": _only(
         "--no-fix --diff --select --ignore --extend-select --statistics --show-files "
         "--output-format --preview --no-cache --quiet --verbose --exit-zero --target-version --line-length",
         "qvn",
+        never="--fix",
     ),
     "ruff format": _only("--check --diff --preview --quiet --verbose --no-cache --target-version --line-length", "qvn"),
     # mypy: --python-executable runs a program, --install-types installs, --config-file and reports name files.
@@ -127,11 +147,12 @@ PROGRAMS: dict[str, Program] = {
     "cargo test": _only(f"{_CARGO} --nocapture --test-threads --ignored --include-ignored --exact", "qvrpj"),
     "cargo build": _only(_CARGO, "qvrpj"),
     "cargo check": _only(_CARGO, "qvrpj"),
+    "cargo clippy": _only(_CARGO, "qvrpj"),
     # go: -exec, -toolexec, -vettool, -overlay and the linker's flags run or replace things.
     "go test": _only(_GO),
     "go build": _only("-v -race -tags"),
     "go vet": _only("-v -tags -json"),
-    "npm test": _only(),
+    **dict.fromkeys(("npm test", "pnpm test", "yarn test"), _SCRIPT),
     # git: -c, --output, --ext-diff, --textconv and -O run or write.
     "git status": _only("--short --branch --porcelain --long --ignored --untracked-files", "sbu"),
     "git diff": _only(
@@ -186,13 +207,39 @@ LEADS_OUT = re.compile(r"(?:^|[=:,])[/~]|^-[^=]*/|(?:^|[/=:,])\.\.(?:[/=:,]|$)")
 SINKS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/zero"})
 
 
+_MODULES = {
+    **{name: PROGRAMS[name] for name in ("pytest", "mypy", "ruff check", "ruff format")},
+    "unittest": _only(
+        "--verbose --quiet --failfast --buffer --locals --catch --durations --start-directory --pattern",
+        "vqfbcksp",
+        such="tests/other.py",
+    ),
+    "py_compile": _only(),
+    "compileall": _only("", "qfl"),
+}
+"""Programs that may stand behind `python -m` or `uv run`, which by themselves can run anything."""
+_THROUGH = re.compile(r"(?:python[\d.]*|pypy[\d.]*) -m|(?:uv|poetry|pdm|pipenv|rye) run")
+_RUNS_A_SCRIPT = re.compile(r"(?:npm|pnpm|yarn|bun) run")
+_STEP = re.compile(
+    r"(?:test|tests|lint|build|check|typecheck|type-check|types|format|fmt|compile|coverage|unit|e2e)(?:[:-][\w:-]+)?"
+)
+"""Scripts of a package that are steps of every day's work; the name of another one says nothing."""
+
+
 def known_program(words: Sequence[Word]) -> tuple[str, Program] | None:
-    """The entry of `PROGRAMS` for a command, by its first word or its first two."""
-    texts = [word.text for word in words[:2] if word.kind == "literal"]
+    """What is known of a command's program, with its name: one word, with its subcommand two, through another three
+    (`python3 -m pytest`, `npm run test`) or four.
+    """
+    texts = [word.text for word in takewhile(lambda word: word.kind == "literal", words[:4])]
+    first, behind = " ".join(texts[:2]), texts[2:]
+    if behind and _RUNS_A_SCRIPT.fullmatch(first) and _STEP.fullmatch(behind[0]):
+        return f"{first} {behind[0]}", _SCRIPT
+    through = bool(behind) and _THROUGH.fullmatch(first) is not None
+    table, names = (_MODULES, behind) if through else (PROGRAMS, texts)
     for length in (2, 1):
-        name = " ".join(texts[:length])
-        if len(texts) >= length and name in PROGRAMS:
-            return name, PROGRAMS[name]
+        name = " ".join(names[:length])
+        if len(names) >= length and name in table:
+            return (f"{first} {name}" if through else name), table[name]
     return None
 
 

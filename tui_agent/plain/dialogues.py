@@ -16,7 +16,7 @@ from tui_agent.console.cards import server as server_card
 from tui_agent.console.cards.card_body import Passage, blanks_said
 from tui_agent.console.cards.editor import is_plain
 from tui_agent.core.names import POLICIES
-from tui_agent.permissions.offers import rules_in_words
+from tui_agent.permissions.offers import examples, rules_in_words
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
 from tui_agent.session.fork import DROP, ForkChoice, fork_choice
 from tui_agent.terminal_text import one_line, reveal
@@ -100,8 +100,10 @@ def _rule(asked: ApprovalAsked, offer: int) -> list[str]:
     """What the lasting answers would allow, or why none is offered."""
     if not asked.rules:
         return [f"Why it asks: {reveal(asked.why)}."] if asked.why else []
-    covers = rules_in_words(asked.others[offer - 1]) if offer else asked.covers
-    return [f"a, w and g allow {reveal(covers)}."]
+    rules = asked.others[offer - 1] if offer else asked.rules
+    covers = rules_in_words(rules) if offer else asked.covers
+    such, never = examples(rules, asked.input)
+    return [f"a, w and g allow {reveal(covers)}.", f"Such as {reveal(such)}; not {reveal(never)}."]
 
 
 def _ways(asked: ApprovalAsked) -> str:

@@ -17,7 +17,7 @@ from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.fields import LineField
 from tui_agent.console.hints import key_line
 from tui_agent.permissions.judge import COMMAND_TOOL
-from tui_agent.permissions.offers import rules_in_words
+from tui_agent.permissions.offers import examples, in_short, rules_in_words
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
@@ -77,22 +77,33 @@ class ApprovalCard(Card):
             if asked.why:
                 yield Passage(f"asks because: {asked.why}", "muted")
             return
-        rules = self._offers[self._offer]
-        covers = asked.covers if not self._offer else rules_in_words(rules)
-        yield Passage(f"a, w and g allow {covers}", "warn" if COMMAND_TOOL in rules else "muted")
-        place = f" · rule {self._offer + 1} of {len(self._offers)}" if asked.others else ""
-        yield Passage(f"a until the session ends, w and g for good{place}", "muted")
+        for number, rules in enumerate(self._offers):
+            chosen = number == self._offer
+            role = "warn" if COMMAND_TOOL in rules else "muted"
+            if not chosen:
+                yield Passage(f"○ {in_short(rules)}", "muted")
+                continue
+            covers = rules_in_words(rules) if number else asked.covers
+            yield Passage(f"{'● ' if asked.others else ''}a, w and g allow {covers}", role)
+            such, never = examples(rules, asked.input)
+            yield Passage(f"such as {such}; not {never}", role, indent=2)
+        more = " · c chooses another rule" if asked.others else ""
+        yield Passage(f"a until the session ends, w and g for good{more}", "muted")
 
     def _next_offer(self) -> None:
         """Show another rule for the lasting choices, once the subject was read."""
         if not self.shows_all(subject_alone=True):
             return
-        self._offer = (self._offer + 1) % len(self._offers)
+        self._choose((self._offer + 1) % len(self._offers))
+        body = self.query_one(CardBody)
+        self.call_after_refresh(lambda: body.scroll_to(y=body.subject_lines, animate=False))
+
+    def _choose(self, offer: int) -> None:
+        self._offer = offer
         body = self.query_one(CardBody)
         body.remark(list(self._remarks()))
         body.redraw()
         body.refresh(layout=True)
-        self.call_after_refresh(lambda: body.scroll_to(y=body.subject_lines, animate=False))
 
     def picked(self, value: str) -> None:
         if value == "other":
@@ -122,11 +133,13 @@ class ApprovalCard(Card):
         self._back()
 
     def on_key(self, event: events.Key) -> None:
-        """Esc in the reason goes back to the choices."""
+        """Esc in the reason goes back to the choices; with it goes the rule that was chosen."""
         if event.key == "escape" and self.has_class("-denying"):
             event.stop()
             event.prevent_default()
             self._back()
+        elif event.key == "escape":
+            self._choose(0)
         elif event.key in {"home", "end"} and self.has_class("-denying"):
             event.prevent_default()
 
@@ -144,6 +157,7 @@ class ApprovalCard(Card):
         return self.query_one(Choices)
 
     def _back(self) -> None:
+        self._choose(0)
         self.remove_class("-denying", "-editing")
         self.query_one(Choices).focus()
 
