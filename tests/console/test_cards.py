@@ -447,7 +447,7 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         await console.card_takes_keys()
         assert "○ `make *`" in console.shown()
         await console.press("c")
-        assert "● a, w and g allow bash(make *): `make` with the options -j" in console.shown()
+        assert "● a, w and g allow bash(make *): `make` with its harmless options" in console.shown()
         assert "such as `make other-file`; not `make ../other-file`" in console.shown()
         await console.press("c")
         assert "bash: every command, whatever it does" in console.shown()

@@ -27,10 +27,10 @@ _SUBCOMMAND = re.compile(r"[a-z][\w:-]*")
 _SUBCOMMAND_WORDS = 2
 
 
-def in_words(rule: Rule) -> str:
-    """What a rule covers, without the rule itself."""
+def in_words(rule: Rule, *, whole: bool = False) -> str:
+    """What a rule covers, without the rule itself. `whole`: with every option that it takes."""
     if rule.decision is Decision.ALLOW:
-        return _allowed(rule)
+        return _allowed(rule, whole=whole)
     verb = "never run" if rule.decision is Decision.DENY else "always ask"
     pattern = rule.pattern or ""
     if rule.covers_all:
@@ -45,7 +45,7 @@ def in_words(rule: Rule) -> str:
     return f"calls of {rule.tool} to {pattern} {verb}"
 
 
-def _allowed(rule: Rule) -> str:
+def _allowed(rule: Rule, *, whole: bool) -> str:
     pattern = rule.pattern or ""
     if rule.tool in WRITES:
         return "every file edit inside the workspace" if rule.covers_all else f"edits of {_place(pattern)}"
@@ -61,7 +61,8 @@ def _allowed(rule: Rule) -> str:
     name = pattern.removesuffix(" *")
     program = _known(name)
     if program is not None and name != pattern:
-        return f"`{name}` with {program.listed()}, on paths inside the workspace"
+        options = program.listed() if whole or not program.options else "its harmless options"
+        return f"`{name}` with {options}, on paths inside the workspace"
     if pattern.endswith(" **"):
         return f"`{pattern.removesuffix(' **')}` with any arguments at all"
     if name != pattern and not re.search(r"[*?\[]", name):

@@ -148,7 +148,7 @@ class RulesScreen(Catalog[RuleRow, None]):
             super().describe()
 
     def about(self, row: RuleRow) -> Content:
-        words = reveal(f"{in_words(row.rule)}.")
+        words = reveal(f"{in_words(row.rule, whole=True)}.")
         used = f"Used {counted(row.uses, 'time')} in this session. " if row.uses else ""
         origin = row.rule.origin
         own = row.placed.scope in {"session", "workspace"}
@@ -231,7 +231,7 @@ def judged_rule(values: Values) -> Judged:
         return Judged(
             reveal(str(error)) if text.strip() else "A rule is a tool, or a tool with a pattern.", right=False
         )
-    return Judged(f"{rule.decision}: {reveal(in_words(rule))}.")
+    return Judged(f"{rule.decision}: {reveal(in_words(rule, whole=True))}.")
 
 
 def judgement_in_words(judgement: Judgement) -> Content:
