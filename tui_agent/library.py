@@ -91,6 +91,7 @@ class Recovery:
                 tools=tuple(tools),
                 operator_present=operator_present,
                 on_escalation=on_escalation,
+                tool_calls="native",
             )
         )
 

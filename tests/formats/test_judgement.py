@@ -66,6 +66,15 @@ def test_the_detectors_go_on_after_what_they_would_have_done(
     assert _levels(judged(_facts(*SAME), policy, operator_present=present)) == levels
 
 
+def test_nobody_changes_how_the_model_of_a_recording_sends_its_calls() -> None:
+    state = RunState()
+    for event in judged(_facts(*SAME), "combined"):
+        state = apply(state, event)
+    assert state.run.tool_calls == "native"
+    assert not state.recovery.form.needs_text(state.recovery.policy)
+    assert state.recovery.form.written is None
+
+
 def test_what_would_have_been_done_is_marked_once_and_nobody_was_asked() -> None:
     events = judged(_facts(*SAME), "combined", operator_present=False)
     marks = _marks(events)

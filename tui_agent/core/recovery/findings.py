@@ -74,7 +74,10 @@ PROGRAMS: dict[str, Codes] = {
     **_all("go build, deno check, zig build, swiftc, valac, ocamlc, elm make", 1),
     **_all("cargo build, cargo check, cargo doc", 101),
     **_all("tsc, vue-tsc", 1, 2),
-    "sphinx-build": (1,),
+    # Checkers of links
+    **_all("linkchecker, markdown-link-check", 1),
+    "lychee": (2,),
+    **_all("sphinx-build, sphinx", 1),
 }
 """By program, or by program and subcommand: the exit codes that mean findings."""
 
@@ -116,6 +119,7 @@ _REPORT = re.compile(
     | \btests\ failed\ out\ of\ \d | ^Failed!\ | Test\ Run\ Failed                        # ctest, dotnet
     | ^[^\s:(][^\n:(]{0,200}(?::\d+(?::\d+)?|\(\d+,\d+\)):\ (?:fatal\ )?(?:error|warning)\b # compilers
     | ^[^\s:]{1,200}:\d+:\d+:?\ [A-Z]+\d+\  | ^Found\ \d+\ errors? | ✖\ \d+\ problem       # linters
+    | ^\([^\n()]{1,200}:\ +line\ +\d+\)\ +broken\b                                         # links of documents
     """,
     re.VERBOSE | re.MULTILINE,
 )

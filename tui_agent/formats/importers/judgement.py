@@ -158,6 +158,8 @@ class Judge:
             "policy_settings": self.settings,
             "operator_present": present,
             "on_escalation": unanswered(self.policy.name, None),
+            # No request follows: how calls are sent is the recording's.
+            "tool_calls": "native",
         }
         self.mark, self.withheld = (events.Level.CONTINUE, ""), set()
         recorded = policy_of_run(event.policy, event.policy_settings)
