@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest_asyncio
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     import pytest
 
     from tests.kept_host import KeptHost
+
+# No example of a property is timed: how long one takes says how much else the machine does.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 # Commands of the tests run `python3`; what a version manager puts there takes 0.2 s to find an interpreter, and may
 # find another one. Commands of the agent go without our virtual environment: for them it is that of its base.
