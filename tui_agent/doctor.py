@@ -36,6 +36,7 @@ from tui_agent.config.settings import (
 from tui_agent.models.catalogue import KnownModel, known
 from tui_agent.models.discovery import missing_key
 from tui_agent.sandbox.choose import candidates, try_out
+from tui_agent.sandbox.mechanisms import reach
 from tui_agent.sandbox.walls import Walls
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.tools.mcp.servers import INSTALL
@@ -312,8 +313,7 @@ def _sandbox(settings: Settings) -> Check:
         todo = "install bubblewrap (its program is bwrap)" if sys.platform.startswith("linux") else ""
         status: Status = "broken" if chosen.mode == "require" else "advice"
         return Check("sandbox", status, f"none works here ({others or sys.platform})", todo)
-    reach = "network" if chosen.network else "no network"
-    says = f"{working[0]}, {reach}" + (f"; also {', '.join(working[1:])}" if working[1:] else "")
+    says = f"{working[0]}, {reach(walls)}" + (f"; also {', '.join(working[1:])}" if working[1:] else "")
     if working[0] != trials[0].mechanism:
         return Check(
             "sandbox", "advice", f"{says} ({others})", "bubblewrap holds more: a /tmp of its own, processes"

@@ -16,6 +16,7 @@ import pytest
 
 from tests.sandbox.boxes import MECHANISMS, folder_at_home, needed
 from tests.sandbox.test_planted import Desk, desk_for
+from tui_agent.processes import supervised
 from tui_agent.sandbox.gate import is_near
 
 PYTHON = f"'{Path(sys.executable).resolve()}' -I -S"
@@ -212,6 +213,18 @@ def test_a_port_that_nobody_listens_on_is_refused_as_ever(desk: Desk) -> None:
 def test_addresses_of_this_machine_and_of_its_cloud_are_told_from_others(address: str, near: bool) -> None:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     assert is_near(socket.inet_pton(family, address)) is near
+
+
+def test_where_connections_cannot_be_looked_at_there_are_no_unix_sockets(desk: Desk) -> None:
+    """A gate within a gate: the kernel hands calls over to one alone."""
+    inner = " ".join(supervised(0.0, 4, ("--gate=own",), leash=3))
+    code = (
+        "socket.create_server(('127.0.0.1', 0)).close()\n" if desk.sandbox.mechanism == "bubblewrap" else ""
+    )
+    code += "a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1))\nsocket.socket(socket.AF_UNIX)\n"
+    _, text = desk.command(f"exec 3< <(sleep 60) 4> /dev/null; {inner} {script(desk, code)}")
+    assert "b'x'" in text
+    assert "PermissionError: [Errno 13] Permission denied\n" in text
 
 
 def test_connections_that_do_not_wait_and_such_that_give_up_are_as_ever(desk: Desk) -> None:

@@ -8,7 +8,8 @@ looked at. Should the supervisor be gone, `connect` fails.
 
 What may be connected to: Unix sockets that sandboxed commands of this program listen on, and where the network is
 shared all addresses of others; of this machine's own those that commands listen on, and the ports that are named.
-Where the kernel does not hand calls over (before Linux 5.6), there are no Unix sockets at all.
+Where calls are not handed over (before Linux 5.6, in some containers), there are no Unix sockets at all, and a network
+that is shared is not kept from this machine's services: `looked_at` tells.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ _WITH_LISTENER, _UNDISTURBED = 8, 32
 _RECEIVE, _ANSWER, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 
 _SOCKET_LEVEL, _TYPE, _DOMAIN = 1, 3, 39
+_LISTENING = 1 << 10
 _LONGEST_ADDRESS = 128
 _IN_ROOT = 0x10
 _MAPPED = bytes(10) + b"\xff\xff"
@@ -68,6 +70,14 @@ class _Impossible(Exception):
     """The kernel cannot hold the gate."""
 
 
+def looked_at() -> bool:
+    """Whether a connection can be looked at here before it is made."""
+    if not sys.platform.startswith("linux"):
+        return False
+    _LIBC.syscall(_PIDFD_GETFD, -1, -1, 0)
+    return ctypes.get_errno() == errno.EBADF
+
+
 def _shut(network: str) -> int:
     """Take the filter on, for good. The handle on which calls are handed over, or -1 where the kernel hands none over.
     Raises `_Impossible`.
@@ -77,13 +87,10 @@ def _shut(network: str) -> int:
         raise _Impossible(f"sockets cannot be kept in on {machine}")
     if _LIBC.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise _Impossible("privileges cannot be given up")
-    _LIBC.syscall(_PIDFD_GETFD, -1, -1, 0)
-    if ctypes.get_errno() == errno.EBADF:
+    if looked_at():
         for flags in (_WITH_LISTENER | _UNDISTURBED, _WITH_LISTENER):
             if (listener := _take_on(machine, network, flags)) >= 0:
                 return listener
-    if network == SHARED:
-        raise _Impossible("services of this machine cannot be kept out of the network")
     if _take_on(machine, network, 0) != 0:
         raise _Impossible(f"sockets cannot be kept in ({os.strerror(ctypes.get_errno())})")
     return -1
@@ -402,13 +409,13 @@ def _mount_of(task: int, pinned: int) -> tuple[int, bool]:
     raise OSError(errno.EACCES, "")
 
 
-def _unix_listeners() -> Iterator[tuple[int, bytes, tuple[int, int]]]:
-    """The sockets that are listened on in this network: inode, name, and the file's number and device."""
+def _listeners_of(*request: bytes) -> Iterator[bytes]:
+    """What the kernel tells of the sockets of a kind that are listened on in this network."""
     import socket
 
+    question = b"".join(request)
     with socket.socket(_NETLINK, socket.SOCK_RAW, 4) as link:
-        request = struct.pack("=BBHIIIII", _UNIX, 0, 0, 1 << 10, 0, 3, 0, 0)
-        link.send(struct.pack("=IHHII", 16 + len(request), 20, 0x301, 1, 0) + request)
+        link.send(struct.pack("=IHHII", 16 + len(question), 20, 0x301, 1, 0) + question)
         while True:
             answers = link.recv(1 << 16)
             while answers:
@@ -417,8 +424,14 @@ def _unix_listeners() -> Iterator[tuple[int, bytes, tuple[int, int]]]:
                     return
                 if kind != 20:
                     raise OSError(errno.EACCES, "")
-                yield _one_listener(answers[16:size])
+                yield answers[16:size]
                 answers = answers[(size + 3) & ~3 :]
+
+
+def _unix_listeners() -> Iterator[tuple[int, bytes, tuple[int, int]]]:
+    """The Unix sockets that are listened on in this network: inode, name, and the file's number and device."""
+    for message in _listeners_of(struct.pack("=BBHIIIII", _UNIX, 0, 0, _LISTENING, 0, 3, 0, 0)):
+        yield _one_listener(message)
 
 
 def _one_listener(message: bytes) -> tuple[int, bytes, tuple[int, int]]:
@@ -470,16 +483,13 @@ def _name_servers() -> set[bytes]:
 
 def _listeners(host: bytes, port: int) -> Iterator[int]:
     """The sockets, by inode, that may take a connection to an address of this machine."""
-    for table in ("tcp", "tcp6"):
-        with suppress(FileNotFoundError):
-            for line in _read(f"/proc/self/net/{table}").splitlines()[1:]:
-                fields = line.split()
-                words, _, at = fields[1].partition(b":")
-                local = b"".join(
-                    int(words[n : n + 8], 16).to_bytes(4, sys.byteorder) for n in range(0, len(words), 8)
-                ).removeprefix(_MAPPED)
-                if fields[3] == b"0A" and int(at, 16) == port and local in {host, _ANY4, _ANY6}:
-                    yield int(fields[9])
+    for family, size in ((_INET, 4), (_INET6, 16)):
+        for message in _listeners_of(struct.pack("=BBBxI", family, _TCP, 0, _LISTENING), bytes(48)):
+            (at,) = struct.unpack_from("!H", message, 4)
+            (inode,) = struct.unpack_from("=I", message, 68)
+            local = message[8 : 8 + size].removeprefix(_MAPPED)
+            if at == port and local in {host, _ANY4, _ANY6}:
+                yield inode
 
 
 def _commands() -> set[int]:

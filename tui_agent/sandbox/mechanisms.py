@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent import processes
-from tui_agent.sandbox.gate import OWN, REFUSED, SHARED
+from tui_agent.sandbox.gate import OWN, REFUSED, SHARED, looked_at
 from tui_agent.sandbox.walls import TEMPORARY
 
 if TYPE_CHECKING:
@@ -31,6 +31,13 @@ _TRACES = (
     "No address associated with hostname", "Failed to establish a new connection", "unable to access 'http",
 )  # fmt: skip
 """What programs print when they meet a wall."""
+
+
+def reach(walls: Walls) -> str:
+    """What commands reach, in a few words."""
+    if not walls.network:
+        return "no network"
+    return "network" if looked_at() else "network with services of this machine"
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class Sandbox:
         """What holds, in a few words; "off" where nothing does."""
         if self.mechanism is None or self.walls is None:
             return "off"
-        return f"{self.mechanism}, {'network' if self.walls.network else 'no network'}"
+        return f"{self.mechanism}, {reach(self.walls)}"
 
     @property
     def mounts(self) -> bool:
