@@ -760,6 +760,24 @@ async def test_leaving_asks_while_a_run_goes_on_and_closes_the_session() -> None
     assert console.app.return_code == 0
 
 
+async def test_a_question_about_a_run_goes_with_the_run() -> None:
+    async with live() as console:
+        console.session.start()
+        await console.press("ctrl+q")
+        await console.opens(LeaveScreen)
+        await console.session.stop()
+        await console.until(lambda: console.app.screen is console.screen)
+        assert ("close",) not in console.session.done
+
+
+@pytest.mark.parametrize("policy", ["hpd", "nonsense"])
+async def test_another_policy_is_confirmed_as_another_model_is(policy: str) -> None:
+    async with live() as console:
+        await console.say(f"/policy {policy}")
+        said = "Runs are judged by hpd." if policy == "hpd" else "nonsense"
+        await console.until(lambda: said in console.remarks())
+
+
 @pytest.mark.parametrize("key", ["escape", "s", "enter"])
 async def test_a_letter_that_answers_nothing_leaves_a_question_as_it_was(key: str) -> None:
     async with live() as console:

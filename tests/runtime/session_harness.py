@@ -77,6 +77,7 @@ async def start_session(
     tools: ToolRegistry | None = None,
     files: Mapping[str, str] | None = None,
     resume: Path | None = None,
+    pace: float = 0.0,
     **settings: Any,
 ) -> LiveSession:
     """Open a session in `folder`/workspace with these turns; nothing asks for approval unless `approve` says so.
@@ -89,7 +90,7 @@ async def start_session(
         (workspace / name).write_text(text)
     chosen = {"model": "scripted", "approve": "all", **settings}
     configured = Settings(workspace=workspace, state_dir=folder / "state", **chosen)
-    model = scripted_model(turns)
+    model = scripted_model(turns, pace=pace)
     operator = operator or ScriptedOperator()
     session = await open_session(configured, operator, model, resume, tools=tools)
     events: list[Event] = []

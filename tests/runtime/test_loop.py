@@ -344,6 +344,28 @@ async def test_an_interrupt_ends_the_command_pauses_the_run_and_leaves_a_coheren
     assert_coherent(live.sent())
 
 
+async def test_an_interrupted_reply_stays_in_the_history_as_far_as_it_came_with_its_mark(
+    start_agent: StartAgent,
+) -> None:
+    slow = {"text": "First I read the tests, then the table.", "pace": {"chars": [19, 19], "interval": 1_000}}
+    live = await start_agent([slow], pace=1.0)
+    await live.session.submit("go")
+    await live.until(lambda state: state.conversation.reply is not None and state.conversation.reply.text)
+    await live.session.interrupt()
+    await live.session.submit("Leave the tests out.")
+    await live.until(lambda _: len(live.model.requests) == 2)
+    (partial,) = [entry for entry in live.state.conversation.entries if getattr(entry, "partial", False)]
+    assert partial.kept
+    assert partial.text.startswith("First I read")
+    assert [(message["role"], message["content"]) for message in live.sent()[1:]] == [
+        ("user", "go"),
+        ("assistant", partial.text),
+        ("user", "[This reply was interrupted.]"),
+        ("user", "Leave the tests out."),
+    ]
+    assert_coherent(live.sent())
+
+
 async def test_what_is_said_after_an_interruption_is_the_answer(start_agent: StartAgent) -> None:
     """The call before had failed: the answer cost one more model call, which was told to make a call."""
     replies = [turn(MISSING), turn(call("bash", command="sleep 1000")), "All tests pass.", "All tests pass."]

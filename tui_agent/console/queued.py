@@ -96,7 +96,7 @@ class QueuedMessages(Static, can_focus=True):
             last = place == self._first + len(shown) - 1
             room = width - (hint.cell_length + 2 if last and width > 2 * hint.cell_length else 0)
             line = Content.assemble(
-                (DROP, "$text-error"),
+                (DROP, "$muted"),
                 ("queued ", "$muted"),
                 (one_line(message.text, 400), "bold $accent" if current else ""),
             ).truncate(room, ellipsis=True, pad=last and room < width)

@@ -205,8 +205,13 @@ def _reply(entry: entries.ReplyEntry, width: int, context: BlockContext) -> list
             clip(
                 (
                     Span("  ╌╌ ", "warn"),
-                    Span("partial — cut", "warn bold"),
-                    Span(", not kept in the history", "muted"),
+                    Span("interrupted" if entry.kept else "partial — cut", "warn bold"),
+                    Span(
+                        " · stays in the history as far as it came"
+                        if entry.kept
+                        else ", not kept in the history",
+                        "muted",
+                    ),
                 ),
                 width,
             )

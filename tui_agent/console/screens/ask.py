@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,6 +12,9 @@ from textual.widgets import Static
 
 from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.screens.reading import ReadingScreen, Scrolled
+
+_LOOK = 0.25
+"""Seconds between two looks at whether the subject of a question is over."""
 
 
 class AskScreen(ReadingScreen[bool]):
@@ -23,12 +27,30 @@ class AskScreen(ReadingScreen[bool]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(False)", "No", show=False)]
 
     def __init__(
-        self, title: str, text: str, yes: tuple[str, str], no: tuple[str, str], *, no_first: bool = False
+        self,
+        title: str,
+        text: str,
+        yes: tuple[str, str],
+        no: tuple[str, str],
+        *,
+        no_first: bool = False,
+        over: tuple[Callable[[], bool], bool] | None = None,
     ) -> None:
+        """`over`: whether what is asked about is over, and the answer that the question then gives itself."""
         super().__init__(title)
         self._text = text
+        self._over = over
         choices = [Choice(*yes, "yes"), Choice(*no, "no")]
         self._choices = choices[::-1] if no_first else choices
+
+    def on_mount(self) -> None:
+        """A question does not outlive what it is about."""
+        if self._over is not None:
+            self.set_interval(_LOOK, self._end_with_its_subject)
+
+    def _end_with_its_subject(self) -> None:
+        if self._over is not None and self.is_current and self._over[0]():
+            self.dismiss(self._over[1])
 
     def text(self) -> ComposeResult:
         yield Static(Content(self._text))
@@ -53,12 +75,13 @@ class LeaveScreen(AskScreen):
         Binding("ctrl+q", "dismiss(True)", "Leave", show=False, priority=True, id="quit"),
     ]
 
-    def __init__(self, runs: int, what: str = "Leaving") -> None:
-        """`runs` are under way, and `what` ends them."""
+    def __init__(self, runs: int, what: str, over: Callable[[], bool]) -> None:
+        """`runs` are under way, and `what` ends them, until they are `over` by themselves: then nothing is left."""
         super().__init__(
             "A run is under way" if runs == 1 else f"{runs} runs are under way",
             f"{what} ends {'it' if runs == 1 else 'them'} as interrupted, with a partial answer. Nothing is lost: "
             "agent-tui resume opens a session again.",
             ("q", "leave"),
             ("s", "stay"),
+            over=(over, False),
         )

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+LEAVING = "Leaving"
+"""What closes every tab."""
 JUMP_TARGETS = (*PANE_NAMES, "prompt")
 
 
@@ -648,10 +650,11 @@ class DashboardScreen(Tab):
             self.app.show_tab(item.tab)
             item.tab.go_to_question(item.question)
 
-    async def _confirm(self, runs: int, what: str = "Leaving") -> bool:
+    async def _confirm(self, runs: int, what: str = LEAVING) -> bool:
         from tui_agent.console.screens.ask import LeaveScreen
 
-        leaving: bool = await self.ask(LeaveScreen(runs, what))
+        tabs = self.app.tabs if what == LEAVING else (self,)
+        leaving: bool = await self.ask(LeaveScreen(runs, what, lambda: not any(tab.running for tab in tabs)))
         return leaving
 
     def on_conversation_pane_copied(self, event: ConversationPane.Copied) -> None:

@@ -596,10 +596,12 @@ class SessionScreen(DashboardScreen):
             ("e", "end it"),
             ("g", "let it go on"),
             no_first=True,
+            over=(lambda: not session.running, True),
         )
         if not await self.ask(question):
             return False
-        await session.stop()
+        if session.running:
+            await session.stop()
         return True
 
     def action_redo(self) -> None:

@@ -23,7 +23,11 @@ class SettingsCommands(SessionScreen):
     @on_session
     def action_policy(self, session: Session, name: str) -> None:
         """Judge by another policy from the next run on."""
+        from tui_agent.terminal_text import one_line
+
         session.set_policy(name)
+        when = "The next run is" if session.running else "Runs are"
+        self.say(f"{when} judged by {one_line(name)}.")
 
     @on_session
     @work(group="commands")

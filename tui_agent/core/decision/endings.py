@@ -29,7 +29,11 @@ def close_what_is_open(state: RunState) -> Iterator[events.Event]:
         yield from cancelled
         reply = state.recovery.reply
         if state.stop is not None or reply is None or cancelled:
-            yield events.IterationFinished(iteration=state.run.iteration, cancelled=True)
+            streamed = state.conversation.reply
+            said = "" if reply is not None or streamed is None or streamed.summarises else streamed.text
+            yield events.IterationFinished(
+                iteration=state.run.iteration, cancelled=True, cut_reply=said if said.strip() else ""
+            )
 
 
 def answered(state: RunState, answer: str) -> events.RunFinished:

@@ -112,6 +112,8 @@ class IterationFinished(Event):
     type: Literal["iteration_finished"] = "iteration_finished"
     iteration: int
     cancelled: bool = False
+    cut_reply: str = ""
+    """What a reply had said until it was interrupted: it stays in the history, with a mark."""
 
 
 class Interrupted(Event):

@@ -358,7 +358,9 @@ def _compaction_failed(
     return conversation._closed(entry, reply=None)
 
 
-def _partial_reply(conversation: Conversation, at: float, text: str = "") -> tuple[AnyEntry, ...]:
+def _partial_reply(
+    conversation: Conversation, at: float, text: str = "", *, kept: bool = False
+) -> tuple[AnyEntry, ...]:
     reply = conversation.reply
     shown = text or (reply.text if reply else "")
     reasoning = reply.reasoning if reply else ""
@@ -366,7 +368,9 @@ def _partial_reply(conversation: Conversation, at: float, text: str = "") -> tup
         return ()
     seq = reply.seq if reply else 0
     model = reply.model if reply else ""
-    return (ReplyEntry(seq, at, conversation.iteration, shown, reasoning, partial=True, model=model),)
+    return (
+        ReplyEntry(seq, at, conversation.iteration, shown, reasoning, partial=True, kept=kept, model=model),
+    )
 
 
 def _tool_started(
@@ -437,13 +441,17 @@ def _iteration_finished(
     conversation: Conversation, event: events.IterationFinished, _: Surroundings
 ) -> Conversation:
     return conversation._closed(
-        *_open_entries(conversation, event.at), calls=(), reply=None, fault=None, note_sent=False
+        *_open_entries(conversation, event.at, event.cut_reply),
+        calls=(),
+        reply=None,
+        fault=None,
+        note_sent=False,
     )
 
 
-def _open_entries(conversation: Conversation, at: float) -> tuple[AnyEntry, ...]:
+def _open_entries(conversation: Conversation, at: float, cut_reply: str = "") -> tuple[AnyEntry, ...]:
     fault = () if conversation.fault is None else (conversation.fault,)
-    return (*fault, *_partial_reply(conversation, at), *conversation.calls)
+    return (*fault, *_partial_reply(conversation, at, cut_reply, kept=bool(cut_reply)), *conversation.calls)
 
 
 def _notice(conversation: Conversation, event: events.Notice, _: Surroundings) -> Conversation:

@@ -53,11 +53,13 @@ class OwnCommandEntry(Entry):
 
 @dataclass(frozen=True)
 class ReplyEntry(Entry):
-    """What the model said. `partial`: cut by a fault or an interrupt, never stored in the history."""
+    """What the model said. `partial`: cut short; `kept`: by an interruption, so that it is in the history as far
+    as it came. What a fault cut is not."""
 
     text: str
     reasoning: str = ""
     partial: bool = False
+    kept: bool = False
     model: str = ""
     kind: Literal["reply"] = "reply"
 

@@ -29,6 +29,8 @@ AnyResult = Annotated[
 ]
 GroupKind = Literal["task", "operator", "exchange", "summary", "news"]
 
+INTERRUPTED = "[This reply was interrupted.]"
+"""Stands behind what a reply had said until then."""
 _ODD_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _MESSAGE_OVERHEAD = 6
 _CHARACTERS_A_TOKEN = 4
@@ -246,7 +248,11 @@ def _tool_ended(history: History, event: AnyResult) -> History:
 
 
 def _iteration_finished(history: History, event: events.IterationFinished) -> History:
-    return history._closed(event.seq)
+    if not event.cut_reply:
+        return history._closed(event.seq)
+    # The model reads what it had said, and that it was cut short: "go on" has something to go on from.
+    said = evolve(history, reply=events.ReplyFinished(text=event.cut_reply), results=())._closed(event.seq)
+    return said._said("news", INTERRUPTED, event.seq)
 
 
 def _window_cut(history: History, event: events.WindowCut) -> History:

@@ -182,7 +182,9 @@ def _reply(reply: ReplyEntry) -> Iterator[str]:
         yield "*Reasoning*"
         yield quoted(reply.reasoning)
     if reply.text:
-        yield "**Model**" + (" (cut short, not kept)" if reply.partial else "")
+        yield "**Model**" + (
+            " (interrupted)" if reply.kept else " (cut short, not kept)" if reply.partial else ""
+        )
         yield quoted(reply.text)
 
 
