@@ -30,6 +30,7 @@ FLOORS = (
     {"event_lines"},
     {"headless_output"},
     {"headless", "doctor", "console"},
+    {"bench"},
     {"plain", "serve"},
     {"cli"},
     {"__main__"},
@@ -43,6 +44,7 @@ ONLY_IN = {
     "jinja2": ("formats",),
     "textual_serve": ("serve",),
     "aiohttp": ("serve",),
+    "pyarrow": ("bench",),
     **dict.fromkeys(MCP, ("tools",)),
     **dict.fromkeys(SCREEN, ("console",)),
 }

@@ -32,6 +32,7 @@ COMMANDS = {
     "resume": "go on with a session",
     "sessions": "list, show, search, export, import, fork, rename and delete sessions",
     "analyze": "recorded runs, ours or others', judged by any policy",
+    "bench": "recovery policies on equal faults: what each brings, and what it costs",
     "explain": "a rule of the rule book: what it does, why, its keys, its source",
     "permissions": "what may run unasked, what asks, what never runs, and why",
     "mcp": "MCP servers: list, add, remove and trust them",

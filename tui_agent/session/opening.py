@@ -23,6 +23,7 @@ from tui_agent.runtime.operator import Operator
 from tui_agent.sandbox.choose import choose
 from tui_agent.session.session import Session, walls_of
 from tui_agent.store import saved_state
+from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
 from tui_agent.store.journal import Journal, sessions_folder
 from tui_agent.store.no_collection import no_collection
@@ -50,10 +51,12 @@ async def open_session(
     environment: Mapping[str, str] | None = None,
     clock: Callable[[], float] = time.time,
     listener: Listener | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Session:
     """A new session, or the saved one in the folder `resume`, ready for `submit`.
 
     `listener` hears every event from the first one on, as if it had subscribed before the session was there.
+    `checkpoints` keep the workspace in place of the store in the state folder.
     Raises `SessionError` where the journal cannot be opened, or a sandbox is required and none works.
     """
     if settings.sandbox.mode == "require":
@@ -107,6 +110,7 @@ async def open_session(
         recorder,
         folder,
         background,
+        checkpoints,
     )
 
 

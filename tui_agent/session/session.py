@@ -108,6 +108,7 @@ class Session:
         recorder: SessionRecorder,
         folder: Path,
         background: BackgroundCommands,
+        checkpoints: Checkpoints | None = None,
     ) -> None:
         self.background = background
         self.id = folder.name
@@ -120,7 +121,9 @@ class Session:
         workspace = Path(recorder.state.session.workspace)
         output_dir = folder / OUTPUT_FOLDER
         self._workspace = workspace
-        self.checkpoints = Checkpoints(settings.state_dir, workspace, self.id, secrets=recorder.secrets)
+        self.checkpoints = checkpoints or Checkpoints(
+            settings.state_dir, workspace, self.id, secrets=recorder.secrets
+        )
         self._checkpointer = SessionCheckpointer(recorder, self.checkpoints)
         self.kept_rules = KeptRules(settings.state_dir, workspace)
         self._approvals = Approvals(

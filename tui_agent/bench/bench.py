@@ -1,0 +1,239 @@
+"""Many runs: which ones, in processes side by side, with what is done kept on disk, so that a killed bench goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass, fields
+from itertools import chain
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from tui_agent import __version__
+from tui_agent.bench.behaviours import BEHAVIOURS
+from tui_agent.bench.case import Case, all_cases
+from tui_agent.bench.operators import Kind
+from tui_agent.bench.policies import CONTESTANTS
+from tui_agent.bench.run import RealModel, Row, Unit, run_unit
+
+ROWS = "rows.jsonl"
+"""The rows of the runs that have ended, as they ended."""
+PLAN = "bench.json"
+"""What the rows are of. Rows of another plan are not mixed in."""
+RUNS = "runs"
+"""Folders with a journal for each run, for `agent-tui replay`."""
+PARQUET = "results.parquet"
+
+
+class BenchError(Exception):
+    """The bench cannot go on; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run: all combinations, but operators only where somebody may be asked."""
+
+    cases: tuple[str, ...]
+    behaviours: tuple[str, ...]
+    policies: tuple[str, ...]
+    operators: tuple[Kind, ...]
+    seeds: tuple[int, ...]
+    model: str = ""
+    """A real model in place of the behaviours; empty: none."""
+
+    def groups(self) -> Iterator[list[tuple[Unit, str, Kind]]]:
+        """Runs of one unit under every contestant: what one process does at a time."""
+        for case in self.cases:
+            for behaviour in (self.model,) if self.model else self.behaviours:
+                for seed in self.seeds:
+                    unit = Unit(case, behaviour, seed)
+                    yield [
+                        (unit, policy, operator)
+                        for policy in self.policies
+                        for operator in self.operators
+                        if operator == "absent" or CONTESTANTS[policy].asks
+                    ]
+
+
+def journal_of(out: Path, unit: Unit, policy: str, operator: str) -> Path:
+    """The folder with the journal of a run."""
+    who = unit.behaviour.replace("/", "-")
+    name = policy if operator == "absent" else f"{policy}+{operator}"
+    return out / RUNS / unit.case.replace("/", "-") / f"{who}-{unit.seed}" / name
+
+
+Progress = Callable[[int, int, float], None]
+"""Runs done, runs in all, and seconds until the end by what they took so far."""
+
+
+def run(
+    plan: Plan,
+    out: Path,
+    jobs: int,
+    progress: Progress,
+    real: RealModel | None = None,
+    max_cost: float | None = None,
+) -> list[Row]:
+    """Run what is missing of the plan and give all its rows. Raises `BenchError`.
+
+    `max_cost` in USD ends a bench with a real model before the next run begins.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    _keep_plan(plan, out)
+    rows = read_rows(out)
+    done = {_key(row) for row in rows}
+    groups = [
+        missing
+        for group in plan.groups()
+        if (missing := [one for one in group if (one[0], one[1], one[2]) not in done])
+    ]
+    total = sum(map(len, groups))
+    finished, began = 0, time.monotonic()
+    with (out / ROWS).open("a", encoding="utf-8") as kept:
+        for made in _carry_out(groups, out, jobs, real, lambda: _spent(rows, max_cost)):
+            rows += made
+            kept.write("".join(json.dumps(asdict(row)) + "\n" for row in made))
+            kept.flush()
+            os.fsync(kept.fileno())
+            finished += len(made)
+            rest = (time.monotonic() - began) / finished * (total - finished)
+            progress(finished, total, rest)
+    wanted = {one for group in plan.groups() for one in group}
+    return [row for row in rows if _key(row) in wanted]
+
+
+def _key(row: Row) -> tuple[Unit, str, str]:
+    return Unit(row.case, row.behaviour, row.seed), row.policy, row.operator
+
+
+def _spent(rows: Iterable[Row], limit: float | None) -> None:
+    if limit is not None and (spent := sum(row.cost or 0.0 for row in rows)) >= limit:
+        raise BenchError(
+            f"The bench has cost {spent:.2f} USD, and {limit:.2f} are allowed. What was run is kept; a higher "
+            "--max-cost goes on with the rest."
+        )
+
+
+def _carry_out(
+    groups: Sequence[list[tuple[Unit, str, Kind]]],
+    out: Path,
+    jobs: int,
+    real: RealModel | None,
+    before: Callable[[], None],
+) -> Iterator[list[Row]]:
+    scratch = Path(tempfile.mkdtemp(prefix="agent-tui-bench-"))
+    try:
+        with ProcessPoolExecutor(jobs, initializer=_alone, initargs=(scratch,)) as pool:
+            waiting: set[Future[list[Row]]] = set()
+            for group in groups:
+                before()
+                waiting.add(pool.submit(_run_group, group, out, scratch, real))
+                if len(waiting) > jobs:
+                    ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                    yield from (future.result() for future in ended)
+            yield from (future.result() for future in waiting)
+    finally:
+        import shutil
+
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _alone(scratch: Path) -> None:
+    """The operator's own instructions and skills have no say in a benchmark."""
+    os.environ["XDG_CONFIG_HOME"] = str(scratch / "config")
+
+
+def _run_group(
+    group: Sequence[tuple[Unit, str, Kind]], out: Path, scratch: Path, real: RealModel | None
+) -> list[Row]:
+    cases = {case.id: case for case in all_cases()}
+    place = scratch / f"job-{os.getpid():08d}"
+    rows = []
+    for unit, policy, operator in group:
+        row = asyncio.run(
+            run_unit(
+                cases[unit.case],
+                unit,
+                CONTESTANTS[policy],
+                operator,
+                place,
+                journal_of(out, unit, policy, operator),
+                real,
+            )
+        )
+        if row.outcome == "error":
+            raise BenchError(
+                f"A run broke: {journal_of(out, unit, policy, operator)} says how (`agent-tui replay --print`)."
+            )
+        rows.append(row)
+    return rows
+
+
+# --- what is kept ----------------------------------------------------------------------------------------------
+
+
+def digest_of(cases: Iterable[Case]) -> str:
+    """What tells one set of cases and behaviours from another."""
+    made = hashlib.sha256(repr((tuple(cases), tuple(BEHAVIOURS.values()))).encode())
+    return made.hexdigest()[:16]
+
+
+def _keep_plan(plan: Plan, out: Path) -> None:
+    cases = [case for case in all_cases() if case.id in plan.cases]
+    now = {"version": __version__, "cases": digest_of(all_cases()), "model": plan.model, "count": len(cases)}
+    path = out / PLAN
+    if path.is_file():
+        before = json.loads(path.read_text(encoding="utf-8"))
+        if any(before.get(key) != now[key] for key in ("version", "cases", "model")):
+            raise BenchError(
+                f"{out} holds the results of other cases, another version or another model. Name another folder with "
+                "--out."
+            )
+    path.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
+
+
+def read_rows(out: Path) -> list[Row]:
+    """The rows that are there; a torn last line, which a kill leaves, is cut off. Raises `BenchError`."""
+    path = out / ROWS
+    if not path.is_file():
+        return []
+    text = path.read_bytes()
+    whole = text[: text.rfind(b"\n") + 1]
+    if whole != text:
+        path.write_bytes(whole)
+    try:
+        return [Row(**json.loads(line)) for line in whole.splitlines()]
+    except (TypeError, ValueError) as error:
+        raise BenchError(f"{path} is damaged ({error}). Move it away, and run the bench anew.") from error
+
+
+def write_parquet(rows: Sequence[Row], path: Path) -> None:
+    """One row a run. Raises `BenchError` where pyarrow is not installed."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise BenchError(
+            "Parquet is written by pyarrow, which is not installed: pip install 'agent-tui[bench]'. The rows are in "
+            f"{ROWS}."
+        ) from error
+    kinds: dict[type, Any] = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+    hints = get_type_hints(Row)
+    types = {
+        field.name: kinds[next(kind for kind in (*get_args(hints[field.name]), hints[field.name]) if kind in kinds)]
+        for field in fields(Row)
+    }
+    schema = pa.schema([pa.field(name, kind) for name, kind in types.items()])
+    columns = {name: [getattr(row, name) for row in rows] for name in types}
+    parquet.write_table(pa.table(columns, schema=schema), path)
+
+
+def all_runs(plan: Plan) -> int:
+    """How many runs a plan has."""
+    return sum(1 for _ in chain.from_iterable(plan.groups()))

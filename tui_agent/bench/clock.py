@@ -1,0 +1,22 @@
+"""The time of a run: it moves by what models, tools and waits would take, and never waits itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+START = 1_800_000_000.0
+"""Seconds since the epoch, the same for every run."""
+
+
+@dataclass
+class Clock:
+    """Seconds; `passed` since the start."""
+
+    passed: float = 0.0
+
+    def __call__(self) -> float:
+        return START + self.passed
+
+    def pass_(self, seconds: float) -> None:
+        """Let so many seconds go by."""
+        self.passed += max(0.0, seconds)

@@ -1,0 +1,377 @@
+"""The report of a bench: BENCHMARK.md, report.html with plots, results.parquet. All of it follows from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+from tui_agent.bench import plots
+from tui_agent.bench.bench import PARQUET, BenchError, write_parquet
+from tui_agent.bench.behaviours import BEHAVIOURS
+from tui_agent.bench.figures import (
+    Estimate,
+    Summary,
+    broken,
+    by_contestant,
+    difference,
+    interrupted,
+    losses,
+    solved,
+    split,
+    summaries,
+)
+from tui_agent.bench.policies import LEFT_OUT, REFERENCE
+from tui_agent.bench.run import Row
+
+OWN = "combined"
+_MOST_LOSSES = 40
+
+INTRODUCTION = """\
+# Recovery policies on equal faults
+
+<!-- Written by `agent-tui bench report`. Do not edit. -->
+
+Each run goes through the production loop: real tools in a real workspace, a model, and faults at the seams (the model, a
+tool, the world outside). The engine itself is never touched. A *case* is data: a task, a workspace, a check of the result,
+the faults, and what a model does there (`tui_agent/bench/cases`).
+
+**What this can say, and what not.** The models here are small machines. What they do after a failing step was counted in
+recorded runs (`docs/bench/behaviours.csv`): repeat, vary, alternate, try something else, adapt, give up. How a model takes
+a note, a refusal or an answer is in no recording; those numbers are assumed (`tui_agent/bench/behaviours.py`, and in the
+table of behaviours below). So a difference between two policies says what follows from these habits and assumptions, and
+not that a real model would do so. `--model NAME` runs a real one on the same cases.
+
+**Faults that no error text shows** (*implicit*: a result that is wrong and says nothing) cannot be seen by any rule that
+reads errors. Of these, `combined` remarks upon what its rules `implicit.*` can check; a write without effect and a stale
+read are seen by none of the rules, and by a model only now and then.
+
+Words: *success*: the workspace is as it was to be, and the run ended with an answer. *Harm*: of the healthy runs, those
+that were asked about, refused a call, turned round or ended. *Broken*: runs that succeed with retries alone and not so.
+Intervals are 95 %, by drawing cases anew (1,000 times). Differences are paired by case, behaviour and seed. Where an
+interval holds 0, nobody is named better.
+"""
+
+
+def write(rows: Sequence[Row], out: Path) -> list[Path]:
+    """Write everything into the folder; the paths. Without pyarrow no Parquet is written, and the page says so."""
+    written = [out / "BENCHMARK.md", out / "report.html"]
+    found = summaries(rows)
+    written[0].write_text(markdown(rows, found), encoding="utf-8")
+    written[1].write_text(page(rows, found), encoding="utf-8")
+    try:
+        write_parquet(rows, out / PARQUET)
+        written.append(out / PARQUET)
+    except BenchError as error:
+        import sys
+
+        sys.stderr.write(f"agent-tui bench: {error}\n")
+    return written
+
+
+# --- tables ----------------------------------------------------------------------------------------------------
+
+
+def markdown(rows: Sequence[Row], found: dict[str, Summary]) -> str:
+    """The tables."""
+    parts = [
+        INTRODUCTION,
+        _counts(rows),
+        "## All policies",
+        _overall(found),
+        "## By field of the square",
+        _by(rows, lambda row: row.square, solved),
+        "## By kind of fault",
+        _by([row for row in rows if not row.negative], lambda row: row.kind, solved),
+        "## Healthy runs: harm by kind",
+        _by([row for row in rows if row.negative], lambda row: row.kind, interrupted),
+        "## By behaviour",
+        _behaviours(),
+        _by([row for row in rows if not row.negative], lambda row: row.behaviour, solved),
+        "## Each detector's part",
+        _left_out(rows),
+        "## With an operator",
+        _operators(rows, found),
+        f"## Where `{OWN}` loses",
+        _losses(rows),
+        "## How it was run",
+        _how(rows),
+    ]
+    return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    cases = {row.case: row for row in rows}
+    squares = split(cases.values(), lambda row: row.square)
+    fields = ", ".join(f"{len(own)} {name}" for name, own in sorted(squares.items()))
+    share = sum(row.negative for row in cases.values()) / max(1, len(cases))
+    models = sorted({row.behaviour for row in rows})
+    return (
+        f"{len(rows):,} runs: {len(cases)} cases ({fields}; {share:.0%} negative), {len(models)} "
+        f"{'behaviours' if set(models) <= set(BEHAVIOURS) else 'models'}, {len(by_contestant(rows))} contestants, "
+        f"{len({row.seed for row in rows})} seed(s)."
+    )
+
+
+def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, numbers to the right."""
+    rule = ["---", *("---:" for _ in head[1:])]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *lines))
+
+
+def _share(value: Estimate) -> str:
+    return f"{value.mean:.0%} ({value.low:.0%}–{value.high:.0%})" if value.count else "·"
+
+
+def _points(value: Estimate) -> str:
+    if not value.count:
+        return "·"
+    text = f"{value.mean * 100:+.1f} ({value.low * 100:+.1f} to {value.high * 100:+.1f})"
+    return f"**{text}**" if value.decided else text
+
+
+def _percent(value: float | None) -> str:
+    return "·" if value is None else f"{value:.0%}"
+
+
+def _number(value: float | None) -> str:
+    return "·" if value is None else f"{value:,.0f}"
+
+
+def _overall(found: dict[str, Summary]) -> str:
+    head = [
+        "policy", "success", "harm", "broken", "failures recovered", "same call", "worked round",
+        "steps", "tokens", "tokens a run", "person needed", "after",
+    ]  # fmt: skip
+    lines = [
+        [
+            f"`{name}`", _share(one.success), _share(one.harm), _share(one.broken), _percent(one.recovered),
+            _percent(one.same_call), _percent(one.worked_round), _number(one.steps), _number(one.tokens),
+            _number(one.run_tokens), _percent(one.person_share), "·" if one.person is None else f"{one.person:,.0f} s",
+        ]
+        for name, one in found.items()
+        if " + " not in name and not name.startswith("without-")
+    ]  # fmt: skip
+    said = (
+        "Steps and tokens: medians from the first failure until none was open, of the runs that came to that. Person "
+        "needed: somebody was asked, or the run ended without its answer; after: the median time until then, by the "
+        "clock of the runs, in which a model reads 2,000 tokens a second and writes 40, and waits pass as they are."
+    )
+    return f"{table(head, lines)}\n\n{said}"
+
+
+def _main(rows: Sequence[Row]) -> list[str]:
+    return [
+        name
+        for name in by_contestant(rows)
+        if " + " not in name and not name.startswith("without-") and name not in {"notes-only", "refusals-only"}
+    ]
+
+
+def _by(rows: Sequence[Row], key, measure) -> str:  # type: ignore[no-untyped-def]
+    names = _main(rows)
+    grouped = {name: split(own, key) for name, own in by_contestant(rows).items() if name in names}
+    keys = sorted({key(row) for row in rows})
+    lines = []
+    for one in keys:
+        values = [
+            sum(map(measure, own)) / len(own) if (own := grouped[name].get(one, [])) else None for name in names
+        ]
+        count = len({row.case for row in rows if key(row) == one})
+        lines.append([one, str(count), *map(_percent, values)])
+    return table(["", "cases", *(f"`{name}`" for name in names)], lines)
+
+
+def _behaviours() -> str:
+    head = ["behaviour", "habits of", "takes the way that is named", "minds a note", "minds a refusal", "minds a person", "besides"]
+    lines = [
+        [
+            one.name, one.habits, f"{one.told:.0%}", f"{one.noted:.0%}", f"{one.refused:.0%}", f"{one.asked:.0%}",
+            ", ".join(
+                [*(f"{move} {share:.0%}" for move, share in one.more.items())]
+                + ([f"leaves its way {one.derails:.0%}"] if one.derails else [])
+            ) or "·",
+        ]
+        for one in BEHAVIOURS.values()
+    ]  # fmt: skip
+    return f"Habits are counted; the other columns are assumed.\n\n{table(head, lines)}"
+
+
+def _left_out(rows: Sequence[Row]) -> str:
+    grouped = by_contestant(rows)
+    if OWN not in grouped:
+        return f"`{OWN}` was not run."
+    own = grouped[OWN]
+    names = [f"without-{name}" for name in LEFT_OUT] + ["notes-only", "refusals-only"]
+    faulty, healthy = ([row for row in own if row.negative is which] for which in (False, True))
+    lines = [
+        [
+            f"`{name}`",
+            _points(difference(faulty, grouped[name], solved)),
+            _points(difference(healthy, grouped[name], interrupted)),
+            _points(difference(own, grouped[name], lambda row: row.tokens / 10_000)).replace("**", ""),
+        ]
+        for name in names
+        if name in grouped
+    ]
+    said = (
+        f"What `{OWN}` has over itself without one of its parts, in percentage points: success that the part brings "
+        "(more is better) and harm that it does (less is better); tokens a run in hundreds. Bold: the interval does not "
+        "hold 0. `notes-only` advises and never refuses (so the stuck patterns and the breaker are off); "
+        "`refusals-only` refuses and says nothing."
+    )
+    rules = _implicit(rows)
+    return f"{said}\n\n{table(['against', 'success', 'harm', 'tokens'], lines)}\n\n{rules}".rstrip()
+
+
+def _implicit(rows: Sequence[Row]) -> str:
+    grouped = by_contestant(rows)
+    if OWN not in grouped or "without-implicit" not in grouped:
+        return ""
+    own = split([row for row in grouped[OWN] if row.square.startswith("implicit")], lambda row: row.kind)
+    lines = [[kind, _points(difference(mine, grouped["without-implicit"], solved))] for kind, mine in sorted(own.items())]
+    harm = difference([row for row in grouped[OWN] if row.negative], grouped["without-implicit"], interrupted)
+    return (
+        f"Silent failures, rule by rule: what the rules `implicit.*` bring in success; on healthy runs they cost "
+        f"{_points(harm)} points of harm.\n\n{table(['silent failure', 'success'], lines)}"
+    )
+
+
+def _operators(rows: Sequence[Row], found: dict[str, Summary]) -> str:
+    grouped = by_contestant(rows)
+    names = [name for name in grouped if " + " in name]
+    if not names:
+        return "No operator was there in these runs (`--operators absent,well,badly,late,never`)."
+    bases = dict.fromkeys(name.partition(" + ")[0] for name in names)
+    lines = [
+        [
+            f"`{name}`", _share(found[name].success), _share(found[name].harm),
+            _share(broken(grouped[name], grouped.get(REFERENCE, []))),
+            f"{found[name].questions:.0f}", _percent(found[name].needed),
+            "·" if found[name].person is None else f"{found[name].person:,.0f} s",
+        ]
+        for base in bases
+        for name in (base, *(one for one in names if one.startswith(f"{base} + ")))
+        if name in found
+    ]  # fmt: skip
+    head = ["", "success", "harm", "broken", "questions in 100 runs", "needed", "first after"]
+    said = (
+        "Somebody answers in words after 20 s (well: what would help, or that nothing is wrong; badly: to try again), "
+        "after 15 minutes (late), or never (the run is ended after an hour). *Needed*: questions in cases that nobody can "
+        "solve without being told."
+    )
+    return f"{said}\n\n{table(head, lines)}"
+
+
+def _losses(rows: Sequence[Row]) -> str:
+    found = losses(rows)
+    if not found:
+        return f"No simpler rule does better than `{OWN}` in any kind of case beyond doubt."
+    lines = [
+        [kind, f"`{name}`", what, _points(value).replace("**", "")] for kind, name, what, value in found[:_MOST_LOSSES]
+    ]
+    said = (
+        f"Kinds of cases in which another rule does better than `{OWN}` beyond doubt, in percentage points of "
+        f"`{OWN}` over the other: success below 0, harm above 0."
+    )
+    more = f"\n\n{len(found) - _MOST_LOSSES} more are left out." if len(found) > _MOST_LOSSES else ""
+    return f"{said}\n\n{table(['kind', 'other rule', 'of', OWN], lines)}{more}"
+
+
+def _how(rows: Sequence[Row]) -> str:
+    from tui_agent import __version__
+
+    models = sorted({row.behaviour for row in rows})
+    operators = list(dict.fromkeys(row.operator for row in rows))
+    options = [f"--operators {','.join(operators)}"] if operators != ["absent"] else []
+    options += [f"--seed {min(row.seed for row in rows)} --repeat {len({row.seed for row in rows})}"] if rows else []
+    if not set(models) <= set(BEHAVIOURS):
+        options.append(f"--model {models[0]}")
+    return (
+        f"agent-tui {__version__}:\n\n```sh\nagent-tui bench {' '.join(options)} --out DIR\nagent-tui bench report DIR\n"
+        "```\n\nThe same seed gives the same journals but for times and places. `agent-tui replay "
+        "DIR/runs/CASE/BEHAVIOUR-SEED/POLICY` opens a run. Rules of other agents are written anew from their sources, "
+        "which `tui_agent/bench/peers.py` names with their versions."
+    )
+
+
+# --- the page --------------------------------------------------------------------------------------------------
+
+
+def page(rows: Sequence[Row], found: dict[str, Summary]) -> str:
+    """The report with its plots, in one file."""
+    points = [
+        plots.Point(name, one.harm.mean, one.success.mean, name == OWN)
+        for name, one in found.items()
+        if " + " not in name and not name.startswith("without-")
+    ]
+    grouped = by_contestant(rows)
+    drawings = [("Success against interruptions", plots.plane(points, "healthy runs interrupted", "faults overcome"))]
+    if OWN in grouped:
+        own = grouped[OWN]
+        kinds = split([row for row in own if not row.negative], lambda row: row.kind)
+        spans = [
+            plots.Span(kind, value.mean, value.low, value.high)
+            for kind, mine in sorted(kinds.items())
+            if (value := difference(mine, grouped.get(REFERENCE, []), solved)).count
+        ]
+        if spans:
+            title = f"{OWN} over {REFERENCE}, percentage points of success"
+            drawings.append(("Recovery by kind of fault", plots.rows(spans, -1.0, 1.0, title)))
+        for heading, which, measure in (
+            ("What each detector brings", False, solved),
+            ("What each detector costs", True, interrupted),
+        ):
+            spans = [
+                plots.Span(name, value.mean, value.low, value.high)
+                for name in LEFT_OUT
+                if (others := grouped.get(f"without-{name}"))
+                and (value := difference([row for row in own if row.negative is which], others, measure)).count
+            ]
+            if spans:
+                words = "harm on healthy runs" if which else "success on faults"
+                drawings.append((heading, plots.rows(spans, -0.25, 0.25, f"{words}, percentage points")))
+    body = "".join(f"<h2>{escape(title)}</h2>{drawing}" for title, drawing in drawings)
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Recovery policies on equal faults</title><style>"
+        "body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;color:#1c2430}"
+        "table{border-collapse:collapse;font-size:13px;display:block;overflow-x:auto}td,th{padding:3px 8px;"
+        "border-bottom:1px solid #dde3ea;text-align:right}td:first-child,th:first-child{text-align:left}"
+        "pre{background:#f4f6f9;padding:.7rem;overflow-x:auto}</style>"
+        f"{body}{_html(markdown(rows, found))}"
+    )
+
+
+def _html(text: str) -> str:
+    """The Markdown that stands above, as HTML."""
+    blocks = []
+    for block in text.split("\n\n"):
+        lines = block.splitlines()
+        if not lines or block.startswith("<!--"):
+            continue
+        if lines[0].startswith("#"):
+            level = len(lines[0]) - len(lines[0].lstrip("#"))
+            blocks.append(f"<h{level}>{_inline(lines[0].lstrip('# '))}</h{level}>")
+        elif lines[0].startswith("|"):
+            blocks.append(_html_table(lines))
+        elif lines[0].startswith("```"):
+            blocks.append(f"<pre>{escape(chr(10).join(lines[1:-1]))}</pre>")
+        else:
+            blocks.append(f"<p>{_inline(' '.join(lines))}</p>")
+    return "".join(blocks)
+
+
+def _html_table(lines: Sequence[str]) -> str:
+    cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines if not line.startswith("| ---")]
+    head, *rest = cells
+    made = "".join(f"<th>{_inline(cell.strip('| '))}</th>" for cell in head)
+    body = "".join(f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>" for row in rest)
+    return f"<table><tr>{made}</tr>{body}</table>"
+
+
+def _inline(text: str) -> str:
+    import re
+
+    text = re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text, quote=False))
+    text = re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", text)
+    return re.sub(r"\*([^*]+)\*", r"<i>\1</i>", text)

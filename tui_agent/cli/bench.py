@@ -1,0 +1,159 @@
+"""`agent-tui bench`: recovery policies on equal faults, and the report of what came of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.cli.options import Parser, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+_EXAMPLE = """
+agent-tui bench --out results                          every case, behaviour and policy
+agent-tui bench polling same-call --policies combined,retries
+agent-tui bench --model openai/gpt-5-mini --repeat 3 --max-cost 5 --policies retries,combined
+agent-tui bench report results                         tables (BENCHMARK.md), plots (report.html), results.parquet"""
+
+
+def parser() -> Parser:
+    made = Parser(
+        "bench",
+        "Recovery policies on equal faults: real tools in real workspaces, faults at the seams, scripted models\n"
+        "whose habits were counted in recorded runs, or a real model. What was run is kept in --out: a bench that was\n"
+        "ended goes on where it was. `agent-tui replay DIR/runs/CASE/MODEL-SEED/POLICY` opens one run.",
+        _EXAMPLE,
+    )
+    made.add_argument(
+        "cases",
+        nargs="*",
+        metavar="CASES",
+        help="cases, families, kinds of fault, `negative` (default: all); or `report DIR`",
+    )
+    made.add_argument("--policies", metavar="NAMES", help="names with commas between them (default: all)")
+    made.add_argument("--behaviours", metavar="NAMES", help="scripted models (default: all)")
+    made.add_argument(
+        "--operators",
+        metavar="NAMES",
+        default="absent",
+        help="absent, well, badly, late, never: who is there to be asked (default: absent)",
+    )
+    made.add_argument("--model", metavar="NAME", help="a real model in place of the scripted ones")
+    made.add_argument("--api-base", metavar="URL", help="address of its server")
+    made.add_argument("--max-cost", type=float, metavar="USD", help="what all runs together may cost")
+    made.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each, with other seeds (default 1)")
+    made.add_argument("--seed", type=int, default=1, metavar="N", help="the first seed (default 1)")
+    made.add_argument("--out", type=Path, default=Path("bench-results"), metavar="DIR", help="default: bench-results")
+    made.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    made.add_argument("--list", action="store_true", help="list cases, policies and behaviours, and run nothing")
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """0: all was run and reported; 1: it could not go on; 2: wrong usage."""
+    from tui_agent.bench.bench import BenchError
+    from tui_agent.bench.case import CaseError
+
+    options = parser().parse(arguments)
+    try:
+        if options.cases[:1] == ["report"]:
+            return _report(options.cases[1:])
+        return _list() if options.list else _bench(options)
+    except CaseError as error:
+        raise UsageError(f"agent-tui bench: {error}") from error
+    except BenchError as error:
+        sys.stderr.write(f"agent-tui bench: {error}\n")
+        return 1
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from tui_agent.bench.behaviours import BEHAVIOURS
+    from tui_agent.bench.bench import Plan, run
+    from tui_agent.bench.case import chosen
+    from tui_agent.bench.operators import OPERATORS
+    from tui_agent.bench.policies import CONTESTANTS
+
+    if options.repeat < 1 or (options.jobs is not None and options.jobs < 1):
+        raise UsageError("agent-tui bench: --repeat and --jobs are 1 or more.")
+    if options.model and options.max_cost is None:
+        raise UsageError("agent-tui bench: a real model costs money; say how much at most with --max-cost USD.")
+    plan = Plan(
+        cases=tuple(case.id for case in chosen(options.cases)),
+        behaviours=_names(options.behaviours, BEHAVIOURS, "--behaviours"),
+        policies=_names(options.policies, CONTESTANTS, "--policies"),
+        operators=_names(options.operators, OPERATORS, "--operators"),
+        seeds=tuple(range(options.seed, options.seed + options.repeat)),
+        model=options.model or "",
+    )
+    jobs = options.jobs or (1 if options.model else os.cpu_count() or 1)
+    rows = run(plan, options.out, jobs, _Progress(), _real(options), options.max_cost)
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    from tui_agent.bench.report import write
+
+    for path in write(rows, options.out):
+        sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def _real(options: argparse.Namespace) -> Any:
+    if not options.model:
+        return None
+    from tui_agent.bench.run import RealModel
+    from tui_agent.config.settings import load_settings
+
+    given = {"model": options.model, "api_base": options.api_base, "max_cost": options.max_cost}
+    return RealModel(load_settings({key: value for key, value in given.items() if value is not None}))
+
+
+def _report(folders: Sequence[str]) -> int:
+    from tui_agent.bench.bench import read_rows
+    from tui_agent.bench.report import write
+
+    if len(folders) != 1 or not (rows := read_rows(Path(folders[0]))):
+        raise UsageError("agent-tui bench report: name one folder with results, as --out named it.")
+    for path in write(rows, Path(folders[0])):
+        sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def _names(given: str | None, known: Any, option: str) -> Any:
+    names = tuple(known) if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
+    for name in names:
+        if name not in known:
+            raise UsageError(f"agent-tui bench: {option}: there is no {name!r}; there are {', '.join(known)}.")
+    return names
+
+
+def _list() -> int:
+    from tui_agent.bench.behaviours import BEHAVIOURS
+    from tui_agent.bench.case import all_cases
+    from tui_agent.bench.policies import CONTESTANTS
+
+    for case in all_cases():
+        sys.stdout.write(f"{case.id:<40} {case.square:<22} {case.kind}\n")
+    sys.stdout.write(f"\npolicies: {', '.join(CONTESTANTS)}\nbehaviours: {', '.join(BEHAVIOURS)}\n")
+    return 0
+
+
+class _Progress:
+    """One line on a terminal; elsewhere one now and then."""
+
+    def __init__(self) -> None:
+        self._last = 0.0
+
+    def __call__(self, done: int, total: int, rest: float) -> None:
+        terminal = sys.stderr.isatty()
+        now = time.monotonic()
+        if done < total and now - self._last < (0.2 if terminal else 30.0):
+            return
+        self._last = now
+        minutes, seconds = divmod(int(rest), 60)
+        text = f"{done:,} of {total:,} runs, about {minutes}:{seconds:02d} to go"
+        sys.stderr.write(f"\r\x1b[K{text}" if terminal else f"{text}\n")
+        sys.stderr.flush()
