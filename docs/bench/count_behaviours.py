@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "next_step"))
 from counting import source_of
 
 from tui_agent.core import events
-from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.core.recovery.iteration import result_of_call
+from tui_agent.core.recovery.policy import PRESETS
 from tui_agent.formats.importers.load import find_transcripts, load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
 

@@ -15,7 +15,6 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from tui_agent.bench.case import Call, Case, Step
 from tui_agent.bench.clock import Clock
@@ -28,6 +27,7 @@ _LONGEST = 3
 NOTICES = 7 / 21
 """How often a model sees a silent failure by itself: 7 of the 21 that were judged by hand in docs/IMPLICIT.md."""
 _REFUSED = re.compile(r"was not executed|is switched off|was switched off|possible loop was detected")
+_BY_A_PERSON = re.compile(r"[Tt]he operator (?:answered|rejected|chose)")
 _READ, _WRITTEN = 2_000.0, 40.0
 """Tokens a second that a model reads and writes, and a second more for each call."""
 
@@ -59,7 +59,9 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
         Behaviour("repeats", "weakest", told=0.3, noted=0.1, refused=0.5, asked=0.6),
         Behaviour("adapts-when-asked", "weak", told=0.0, noted=0.0, refused=0.1, asked=1.0),
         Behaviour("alternates", "weak", told=0.5, noted=0.2, refused=0.5, asked=0.8, more={"alternate": 0.5}),
-        Behaviour("breaks-form", "middling", told=0.6, noted=0.2, refused=0.5, asked=0.8, more={"form": 0.25}),
+        Behaviour(
+            "breaks-form", "middling", told=0.6, noted=0.2, refused=0.5, asked=0.8, more={"form": 0.25}
+        ),
         Behaviour("gives-up", "middling", told=0.6, noted=0.2, refused=0.5, asked=0.8, more={"end": 0.25}),
         Behaviour("ignores-notes", "weak", told=0.0, noted=0.0, refused=0.0, asked=0.3),
         Behaviour("overreacts", "middling", told=0.8, noted=0.4, refused=0.5, asked=0.8, derails=0.5),
@@ -83,20 +85,20 @@ class _Heard:
     words: str
 
     @classmethod
-    def of(cls, messages: Sequence[Mapping[str, Any]]) -> _Heard:
-        recent = []
+    def of(cls, request: ModelRequest) -> _Heard:
+        messages = list(request.messages)
+        note = str(messages.pop().get("content") or "") if request.ephemeral else ""
+        results: list[str] = []
+        words: list[str] = []
         for message in reversed(messages):
             if message.get("role") == "assistant":
                 break
-            recent.append(message)
-        said = {"tool": [], "note": [], "user": []}  # type: dict[str, list[str]]
-        for message in reversed(recent):
             text = str(message.get("content") or "")
-            role = str(message.get("role"))
-            if role == "user":
-                role = "note" if message is messages[-1] and "recovery_note" in text else "user"
-            said.setdefault(role, []).append(text)
-        return cls(*("\n".join(said[role]) for role in ("tool", "note", "user")))
+            said = words if message.get("role") == "user" else results
+            said.insert(0, text)
+            if said is results and _BY_A_PERSON.search(text):
+                words.insert(0, text)
+        return cls("\n".join(results), note, "\n".join(words))
 
     @property
     def refused(self) -> bool:
@@ -145,7 +147,7 @@ class Machine:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
         """See `protocol.Model`."""
         self._requests += 1
-        reply = self._reply(_Heard.of(request.messages))
+        reply = self._reply(_Heard.of(request))
         read = sum(len(str(message.get("content") or "")) + 80 for message in request.messages) // 4
         written = 20 + (len(reply.text) + sum(len(call.arguments) for call in reply.calls)) // 4
         self._clock.pass_(1.0 + read / _READ + written / _WRITTEN)
@@ -186,7 +188,7 @@ class Machine:
 
     def _draw(self, what: str) -> float:
         """A number from 0 to 1 that is the same wherever a run comes to the same point."""
-        return random.Random(f"{self._unit}|{self._at}|{self._moves}|{what}").random()
+        return random.Random(f"{self._unit}|{self._at}|{self._moves}|{what}").random()  # noqa: S311
 
     def _judge(self, heard: _Heard) -> None:
         """What the last reply came to."""
@@ -254,7 +256,9 @@ class Machine:
                 return self._broken(step)
             case "end":
                 self._made = _Made("end")
-                return Reply(text="I could not finish this; the errors above stand in the way.", finish_reason="stop")
+                return Reply(
+                    text="I could not finish this; the errors above stand in the way.", finish_reason="stop"
+                )
             case "near" if step.near:
                 return self._call("try", self._next("near", step.near))
             case "other" if step.other:

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -96,8 +97,8 @@ def run(
     total = sum(map(len, groups))
     finished, began = 0, time.monotonic()
     with (out / ROWS).open("a", encoding="utf-8") as kept:
-        for made in _carry_out(groups, out, jobs, real, lambda: _spent(rows, max_cost)):
-            rows += made
+        for made in _carry_out(groups, out, jobs, real, lambda: _stop_at(max_cost, rows)):
+            rows.extend(made)
             kept.write("".join(json.dumps(asdict(row)) + "\n" for row in made))
             kept.flush()
             os.fsync(kept.fileno())
@@ -112,7 +113,7 @@ def _key(row: Row) -> tuple[Unit, str, str]:
     return Unit(row.case, row.behaviour, row.seed), row.policy, row.operator
 
 
-def _spent(rows: Iterable[Row], limit: float | None) -> None:
+def _stop_at(limit: float | None, rows: Iterable[Row]) -> None:
     if limit is not None and (spent := sum(row.cost or 0.0 for row in rows)) >= limit:
         raise BenchError(
             f"The bench has cost {spent:.2f} USD, and {limit:.2f} are allowed. What was run is kept; a higher "
@@ -139,8 +140,6 @@ def _carry_out(
                     yield from (future.result() for future in ended)
             yield from (future.result() for future in waiting)
     finally:
-        import shutil
-
         shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -226,7 +225,9 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     kinds: dict[type, Any] = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
     hints = get_type_hints(Row)
     types = {
-        field.name: kinds[next(kind for kind in (*get_args(hints[field.name]), hints[field.name]) if kind in kinds)]
+        field.name: kinds[
+            next(kind for kind in (*get_args(hints[field.name]), hints[field.name]) if kind in kinds)
+        ]
         for field in fields(Row)
     }
     schema = pa.schema([pa.field(name, kind) for name, kind in types.items()])

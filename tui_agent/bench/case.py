@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -114,7 +114,7 @@ class Fault:
     effect: Literal["raises", "says", "after"] = "raises"
     message: str = ""
     transient: bool = False
-    write: Mapping[str, str] = None  # type: ignore[assignment]  # filled by `read`
+    write: Mapping[str, str] = field(default_factory=dict)
     remove: tuple[str, ...] = ()
 
     def covers(self, count: int) -> bool:
@@ -238,17 +238,18 @@ def _steps(tables: Sequence[Mapping[str, Any]]) -> Iterable[Step]:
 
 def _step(table: Mapping[str, Any]) -> Step:
     calls = {
-        key: tuple(Call.read(call) for call in table.get(key, ())) for key in ("near", "other", "look", "cure")
+        key: tuple(Call.read(call) for call in table.get(key, ()))
+        for key in ("near", "other", "look", "cure")
     }
     rest = {key: value for key, value in table.items() if key not in calls and key != "call"}
-    return Step(call=Call.read(table["call"]), **calls, **rest)
+    made: dict[str, Any] = {**calls, **rest, "call": Call.read(table["call"])}
+    return Step(**made)
 
 
 def _fault(table: Mapping[str, Any]) -> Fault:
     numbers = {"kind": FaultKind, "at": int, "times": int, "retry_after": float, "until": float}
     made = {key: numbers.get(key, lambda as_it_is: as_it_is)(value) for key, value in table.items()}
     made["remove"] = tuple(made.get("remove", ()))
-    made.setdefault("write", {})
     return Fault(**made)
 
 

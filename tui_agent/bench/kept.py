@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,12 +47,12 @@ class MemoryCheckpoints(Checkpoints):
     def __init__(self, workspace: Path) -> None:
         super().__init__(workspace.parent, workspace, "bench")
         self._workspace = workspace
-        self._newest: Files | None = None
+        self._saved: Files | None = None
 
     async def save(self, label: str) -> Checkpoint:
         """See `Checkpoints.save`; the reference is the digest of the files."""
         now = files_of(self._workspace)
-        before, self._newest = self._newest, now
+        before, self._saved = self._saved, now
         digest = hashlib.sha1(repr(sorted(now.items())).encode(), usedforsecurity=False).hexdigest()
         if before is None:
             return Checkpoint(digest)
@@ -67,7 +68,7 @@ class _Ran(NamedTuple):
 class RememberingBash(Bash):
     """`bash`, which carries a command out once for the same files."""
 
-    ran: dict[tuple[str, str], _Ran] = {}  # noqa: RUF012 - shared by all runs of the process
+    ran: dict[tuple[str, str], _Ran] = {}
     """By command and digest of the files."""
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
@@ -81,7 +82,9 @@ class RememberingBash(Bash):
         known = self.ran.get(key)
         if known is None:
             try:
-                output: ToolOutput | ToolError = await super().run(arguments, context)
+                # Without its pieces: how many there are is a matter of time.
+                quiet = replace(context, progress=lambda _: None)
+                output: ToolOutput | ToolError = await super().run(arguments, quiet)
             except ToolError as error:
                 output = error
             known = self.ran[key] = _Ran(files_of(workspace), output)

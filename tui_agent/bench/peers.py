@@ -6,7 +6,7 @@
 |            | parts of *one* reply are the same call: permission `doom_loop` is asked for; in a run that nobody watches
 |            | it is rejected, and a rejection ends the run |
 | `doom-loop` | the same rule counted over replies, as it is commonly understood | |
-| `openhands` | OpenHands/software-agent-sdk, conversation/stuck_detector.py at 611629e | of the last 20 events since
+| `openhands` | OpenHands/software-agent-sdk, stuck_detector.py at 611629e | of the last 20 events since
 |             | the user spoke: four equal actions with equal observations, four equal actions that the harness could
 |             | not run (after the third the model is told), three messages in a row, or an alternation over six: the
 |             | run ends. What the model says with a call is part of the comparison |
@@ -151,9 +151,9 @@ class GeminiCli(NoPeer):
 
 
 TOLD = {
-    "openhands": "The same call with the same arguments gave the same error three times in a row. Repeating it will not "
-    "work: read the error, and correct the arguments or take another way.",
+    "openhands": "The same call with the same arguments gave the same error three times in a row. Repeating it "
+    "will not work: read the error, and correct the arguments or take another way.",
     "gemini-cli": "System: a possible loop was detected: the same call came again and again. Take a step back, and "
-    "go on only where you make progress, by another way."
+    "go on only where you make progress, by another way.",
 }
 """What the model is told by a peer's rule, in a message or in place of the result of a call that did not run."""

@@ -85,10 +85,14 @@ def rows(spans: Sequence[Span], low: float, high: float, title: str) -> str:
         y = 38 + number * step
         lines += [
             _text(left - 10, y + 4, span.name, "end"),
-            f'<line x1="{place(span.low):.1f}" y1="{y}" x2="{place(span.high):.1f}" y2="{y}" '
-            f'stroke="{_POINT}" stroke-width="3"/>',
+            _bar(place(span.low), place(span.high), y),
             f'<circle cx="{place(span.mean):.1f}" cy="{y}" r="4" fill="{_OWN}"/>',
-            _text(width - 60, y + 4, f"{span.mean * 100:+.1f}" if low < 0 else f"{span.mean * 100:.0f} %", "start"),
+            _text(
+                width - 60,
+                y + 4,
+                f"{span.mean * 100:+.1f}" if low < 0 else f"{span.mean * 100:.0f} %",
+                "start",
+            ),
         ]
     return "".join((*lines, "</svg>"))
 
@@ -100,7 +104,9 @@ def _open(width: int, height: int) -> str:
     )
 
 
+def _bar(start: float, end: float, y: float) -> str:
+    return f'<line x1="{start:.1f}" y1="{y}" x2="{end:.1f}" y2="{y}" stroke="{_POINT}" stroke-width="3"/>'
+
+
 def _text(x: float, y: float, words: str, anchor: str, size: int = 12) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" {_STYLE}>{escape(words)}</text>'
-    )
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" {_STYLE}>{escape(words)}</text>'

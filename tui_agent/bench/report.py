@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from pathlib import Path
 
 from tui_agent.bench import plots
-from tui_agent.bench.bench import PARQUET, BenchError, write_parquet
 from tui_agent.bench.behaviours import BEHAVIOURS
+from tui_agent.bench.bench import PARQUET, BenchError, write_parquet
 from tui_agent.bench.figures import (
     Estimate,
+    Measure,
     Summary,
-    broken,
     by_contestant,
     difference,
     interrupted,
@@ -32,24 +32,25 @@ INTRODUCTION = """\
 
 <!-- Written by `agent-tui bench report`. Do not edit. -->
 
-Each run goes through the production loop: real tools in a real workspace, a model, and faults at the seams (the model, a
-tool, the world outside). The engine itself is never touched. A *case* is data: a task, a workspace, a check of the result,
-the faults, and what a model does there (`tui_agent/bench/cases`).
+Each run goes through the production loop: real tools in a real workspace, a model, and faults at the seams (the
+model, a tool, the world outside). The engine itself is never touched. A *case* is data: a task, a workspace, a
+check of the result, the faults, and what a model does there (`tui_agent/bench/cases`).
 
-**What this can say, and what not.** The models here are small machines. What they do after a failing step was counted in
-recorded runs (`docs/bench/behaviours.csv`): repeat, vary, alternate, try something else, adapt, give up. How a model takes
-a note, a refusal or an answer is in no recording; those numbers are assumed (`tui_agent/bench/behaviours.py`, and in the
-table of behaviours below). So a difference between two policies says what follows from these habits and assumptions, and
-not that a real model would do so. `--model NAME` runs a real one on the same cases.
+**What this can say, and what not.** The models here are small machines. What they do after a failing step was
+counted in recorded runs (`docs/bench/behaviours.csv`): repeat, vary, alternate, try something else, adapt, give up.
+How a model takes a note, a refusal or an answer is in no recording; those numbers are assumed
+(`tui_agent/bench/behaviours.py`, and in the table of behaviours below). So a difference between two policies says
+what follows from these habits and assumptions, and not that a real model would do so. `--model NAME` runs a real
+one on the same cases.
 
-**Faults that no error text shows** (*implicit*: a result that is wrong and says nothing) cannot be seen by any rule that
-reads errors. Of these, `combined` remarks upon what its rules `implicit.*` can check; a write without effect and a stale
-read are seen by none of the rules, and by a model only now and then.
+**Faults that no error text shows** (*implicit*: a result that is wrong and says nothing) cannot be seen by any rule
+that reads errors. Of these, `combined` remarks upon what its rules `implicit.*` can check; a write without effect
+and a stale read are seen by none of the rules, and by a model only now and then.
 
-Words: *success*: the workspace is as it was to be, and the run ended with an answer. *Harm*: of the healthy runs, those
-that were asked about, refused a call, turned round or ended. *Broken*: runs that succeed with retries alone and not so.
-Intervals are 95 %, by drawing cases anew (1,000 times). Differences are paired by case, behaviour and seed. Where an
-interval holds 0, nobody is named better.
+Words: *success*: the workspace is as it was to be, and the run ended with an answer. *Harm*: of the healthy runs,
+those that were asked about, refused a call, turned round or ended. *Broken*: runs that succeed with retries alone
+and not so. Intervals are 95 %, by drawing cases anew (1,000 times). Differences are paired by case, behaviour and
+seed. Where an interval holds 0, nobody is named better.
 """
 
 
@@ -91,7 +92,7 @@ def markdown(rows: Sequence[Row], found: dict[str, Summary]) -> str:
         "## Each detector's part",
         _left_out(rows),
         "## With an operator",
-        _operators(rows, found),
+        _operators(rows),
         f"## Where `{OWN}` loses",
         _losses(rows),
         "## How it was run",
@@ -164,18 +165,21 @@ def _main(rows: Sequence[Row]) -> list[str]:
     return [
         name
         for name in by_contestant(rows)
-        if " + " not in name and not name.startswith("without-") and name not in {"notes-only", "refusals-only"}
+        if " + " not in name
+        and not name.startswith("without-")
+        and name not in {"notes-only", "refusals-only"}
     ]
 
 
-def _by(rows: Sequence[Row], key, measure) -> str:  # type: ignore[no-untyped-def]
+def _by(rows: Sequence[Row], key: Callable[[Row], str], measure: Measure) -> str:
     names = _main(rows)
     grouped = {name: split(own, key) for name, own in by_contestant(rows).items() if name in names}
     keys = sorted({key(row) for row in rows})
     lines = []
     for one in keys:
         values = [
-            sum(map(measure, own)) / len(own) if (own := grouped[name].get(one, [])) else None for name in names
+            sum(map(measure, own)) / len(own) if (own := grouped[name].get(one, [])) else None
+            for name in names
         ]
         count = len({row.case for row in rows if key(row) == one})
         lines.append([one, str(count), *map(_percent, values)])
@@ -183,7 +187,15 @@ def _by(rows: Sequence[Row], key, measure) -> str:  # type: ignore[no-untyped-de
 
 
 def _behaviours() -> str:
-    head = ["behaviour", "habits of", "takes the way that is named", "minds a note", "minds a refusal", "minds a person", "besides"]
+    head = [
+        "behaviour",
+        "habits of",
+        "takes the way that is named",
+        "minds a note",
+        "minds a refusal",
+        "minds a person",
+        "besides",
+    ]
     lines = [
         [
             one.name, one.habits, f"{one.told:.0%}", f"{one.noted:.0%}", f"{one.refused:.0%}", f"{one.asked:.0%}",
@@ -216,8 +228,8 @@ def _left_out(rows: Sequence[Row]) -> str:
     ]
     said = (
         f"What `{OWN}` has over itself without one of its parts, in percentage points: success that the part brings "
-        "(more is better) and harm that it does (less is better); tokens a run in hundreds. Bold: the interval does not "
-        "hold 0. `notes-only` advises and never refuses (so the stuck patterns and the breaker are off); "
+        "(more is better) and harm that it does (less is better); tokens a run in hundreds. Bold: the interval does "
+        "not hold 0. `notes-only` advises and never refuses (so the stuck patterns and the breaker are off); "
         "`refusals-only` refuses and says nothing."
     )
     rules = _implicit(rows)
@@ -229,7 +241,10 @@ def _implicit(rows: Sequence[Row]) -> str:
     if OWN not in grouped or "without-implicit" not in grouped:
         return ""
     own = split([row for row in grouped[OWN] if row.square.startswith("implicit")], lambda row: row.kind)
-    lines = [[kind, _points(difference(mine, grouped["without-implicit"], solved))] for kind, mine in sorted(own.items())]
+    lines = [
+        [kind, _points(difference(mine, grouped["without-implicit"], solved))]
+        for kind, mine in sorted(own.items())
+    ]
     harm = difference([row for row in grouped[OWN] if row.negative], grouped["without-implicit"], interrupted)
     return (
         f"Silent failures, rule by rule: what the rules `implicit.*` bring in success; on healthy runs they cost "
@@ -237,16 +252,18 @@ def _implicit(rows: Sequence[Row]) -> str:
     )
 
 
-def _operators(rows: Sequence[Row], found: dict[str, Summary]) -> str:
+def _operators(rows: Sequence[Row]) -> str:
     grouped = by_contestant(rows)
     names = [name for name in grouped if " + " in name]
     if not names:
         return "No operator was there in these runs (`--operators absent,well,badly,late,never`)."
     bases = dict.fromkeys(name.partition(" + ")[0] for name in names)
+    units = {(row.case, row.behaviour, row.seed) for name in names for row in grouped[name]}
+    found = summaries([row for row in rows if (row.case, row.behaviour, row.seed) in units])
     lines = [
         [
             f"`{name}`", _share(found[name].success), _share(found[name].harm),
-            _share(broken(grouped[name], grouped.get(REFERENCE, []))),
+            _share(found[name].broken),
             f"{found[name].questions:.0f}", _percent(found[name].needed),
             "·" if found[name].person is None else f"{found[name].person:,.0f} s",
         ]
@@ -257,8 +274,8 @@ def _operators(rows: Sequence[Row], found: dict[str, Summary]) -> str:
     head = ["", "success", "harm", "broken", "questions in 100 runs", "needed", "first after"]
     said = (
         "Somebody answers in words after 20 s (well: what would help, or that nothing is wrong; badly: to try again), "
-        "after 15 minutes (late), or never (the run is ended after an hour). *Needed*: questions in cases that nobody can "
-        "solve without being told."
+        "after 15 minutes (late), or never (the run is ended after an hour). *Needed*: questions in cases that nobody "
+        "can solve without being told."
     )
     return f"{said}\n\n{table(head, lines)}"
 
@@ -268,7 +285,8 @@ def _losses(rows: Sequence[Row]) -> str:
     if not found:
         return f"No simpler rule does better than `{OWN}` in any kind of case beyond doubt."
     lines = [
-        [kind, f"`{name}`", what, _points(value).replace("**", "")] for kind, name, what, value in found[:_MOST_LOSSES]
+        [kind, f"`{name}`", what, _points(value).replace("**", "")]
+        for kind, name, what, value in found[:_MOST_LOSSES]
     ]
     said = (
         f"Kinds of cases in which another rule does better than `{OWN}` beyond doubt, in percentage points of "
@@ -284,12 +302,15 @@ def _how(rows: Sequence[Row]) -> str:
     models = sorted({row.behaviour for row in rows})
     operators = list(dict.fromkeys(row.operator for row in rows))
     options = [f"--operators {','.join(operators)}"] if operators != ["absent"] else []
-    options += [f"--seed {min(row.seed for row in rows)} --repeat {len({row.seed for row in rows})}"] if rows else []
+    options += (
+        [f"--seed {min(row.seed for row in rows)} --repeat {len({row.seed for row in rows})}"] if rows else []
+    )
     if not set(models) <= set(BEHAVIOURS):
         options.append(f"--model {models[0]}")
     return (
-        f"agent-tui {__version__}:\n\n```sh\nagent-tui bench {' '.join(options)} --out DIR\nagent-tui bench report DIR\n"
-        "```\n\nThe same seed gives the same journals but for times and places. `agent-tui replay "
+        f"agent-tui {__version__}:\n\n```sh\nagent-tui bench {' '.join(options)} --out DIR\n"
+        "agent-tui bench report DIR\n```\n\nThe same seed gives the same journals but for times and places. "
+        "`agent-tui replay "
         "DIR/runs/CASE/BEHAVIOUR-SEED/POLICY` opens a run. Rules of other agents are written anew from their sources, "
         "which `tui_agent/bench/peers.py` names with their versions."
     )
@@ -306,7 +327,9 @@ def page(rows: Sequence[Row], found: dict[str, Summary]) -> str:
         if " + " not in name and not name.startswith("without-")
     ]
     grouped = by_contestant(rows)
-    drawings = [("Success against interruptions", plots.plane(points, "healthy runs interrupted", "faults overcome"))]
+    drawings = [
+        ("Success against interruptions", plots.plane(points, "healthy runs interrupted", "faults overcome"))
+    ]
     if OWN in grouped:
         own = grouped[OWN]
         kinds = split([row for row in own if not row.negative], lambda row: row.kind)
@@ -326,7 +349,9 @@ def page(rows: Sequence[Row], found: dict[str, Summary]) -> str:
                 plots.Span(name, value.mean, value.low, value.high)
                 for name in LEFT_OUT
                 if (others := grouped.get(f"without-{name}"))
-                and (value := difference([row for row in own if row.negative is which], others, measure)).count
+                and (
+                    value := difference([row for row in own if row.negative is which], others, measure)
+                ).count
             ]
             if spans:
                 words = "harm on healthy runs" if which else "success on faults"
@@ -362,7 +387,11 @@ def _html(text: str) -> str:
 
 
 def _html_table(lines: Sequence[str]) -> str:
-    cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines if not line.startswith("| ---")]
+    cells = [
+        [cell.strip() for cell in line.strip("| ").split(" | ")]
+        for line in lines
+        if not line.startswith("| ---")
+    ]
     head, *rest = cells
     made = "".join(f"<th>{_inline(cell.strip('| '))}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>" for row in rest)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tui_agent.bench.behaviours import BEHAVIOURS, Machine
 from tui_agent.bench.case import Case
@@ -23,9 +24,9 @@ from tui_agent.core.names import unanswered
 from tui_agent.core.result import result_of
 from tui_agent.core.state import RunState
 from tui_agent.models.protocol import Model
+from tui_agent.session.opening import open_session
+from tui_agent.session.session import Session
 from tui_agent.store.journal import JOURNAL_NAME
-from tui_agent.store.opening import open_session
-from tui_agent.store.session import Session
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.registry import ToolRegistry, default_tools
 
@@ -143,17 +144,75 @@ class RealModel:
 
 
 def _scripted_settings(workspace: Path, state_dir: Path, contestant: Contestant) -> Settings:
-    return Settings(
-        model="machine",
-        workspace=workspace,
-        state_dir=state_dir,
-        policy=contestant.policy,
-        recovery=dict(contestant.recovery),
-        approve="all",
-        sandbox={"mode": "off"},
-        max_iterations=MOST_ITERATIONS,
-        mcp=False,
-    )
+    return Settings.model_validate({
+        "model": "machine",
+        "workspace": workspace,
+        "state_dir": state_dir,
+        "policy": contestant.policy,
+        "recovery": dict(contestant.recovery),
+        "approve": "all",
+        "sandbox": {"mode": "off"},
+        "max_iterations": MOST_ITERATIONS,
+        "mcp": False,
+    })  # fmt: skip
+
+
+class _Referee:
+    """Stands between a run and its contestant: the peer's rule, who is asked, what is counted."""
+
+    def __init__(self, case: Case, contestant: Contestant, operator: Kind, clock: Clock) -> None:
+        self.watch = _Watch()
+        self.session: Session | None = None
+        self._contestant = contestant
+        self._peer = contestant.watcher()
+        self._clock = clock
+        self._stopping: asyncio.Task[None] | None = None
+        on_escalation = unanswered(contestant.policy, None)
+        self.operator = BenchOperator(operator, case, clock, self._stop, self._next_note, on_escalation)
+
+    def _stop(self, reason: str) -> None:
+        if self.session is not None and self._stopping is None:
+            self._stopping = asyncio.get_running_loop().create_task(self.session.stop(reason))
+
+    async def _end(self) -> NoReturn:
+        """The peer's rule ends the run; what waits here is cancelled by it."""
+        self._stop(f"{self._contestant.peer} ended the run.")
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def before_call(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """The peer's rule about a call. Raises `ToolError` where it does not run."""
+        match self._peer.before_call(tool, arguments):
+            case "ask" if self.operator.present:
+                await self.operator.think()
+                if self.operator.kind != "badly":
+                    raise ToolError(f"The operator rejected this call, and said: {self.operator.words}")
+            case "ask" | "stop":
+                await self._end()
+            case "refuse":
+                raise ToolError(TOLD[self._contestant.peer])
+
+    async def _next_note(self, note: str | None) -> str | None:
+        match self._peer.before_request():
+            case "stop":
+                await self._end()
+            case "refuse":
+                return TOLD[self._contestant.peer]
+        return note
+
+    def heard(self, event: events.Event, state: RunState) -> None:
+        """One more event of the session."""
+        self.watch.heard(event, state)
+        self._peer.heard(event)
+
+    def skips_waits(self, event: events.Event, _: RunState) -> None:
+        """A wait for the provider goes by on the run's clock alone, by the operator's own key."""
+        if isinstance(event, events.ModelFaulted) and event.delay:
+            asyncio.get_running_loop().call_soon(self._skip, event.delay)
+
+    def _skip(self, delay: float) -> None:
+        if self.session is not None and self.session.skip_wait():
+            self._clock.pass_(delay)
 
 
 async def run_unit(
@@ -165,83 +224,73 @@ async def run_unit(
     journal: Path,
     real: RealModel | None = None,
 ) -> Row:
-    """One run. `scratch` is an empty place for its workspace; its journal goes to the folder `journal`."""
-    workspace, state_dir = scratch / "workspace", scratch / "state"
-    for folder in (workspace, state_dir):
-        shutil.rmtree(folder, ignore_errors=True)
-    _write(case.files, workspace)
+    """One run. `scratch` is a place for its workspace; its journal goes to the folder `journal`."""
+    workspace, state_dir = _fresh(case.files, scratch)
     clock = Clock()
-    peer = contestant.watcher()
-    watch = _Watch()
-    made: list[Session] = []
-    stopping: list[asyncio.Task[None]] = []
-
-    def stop(reason: str) -> None:
-        stopping.append(asyncio.get_running_loop().create_task(made[0].stop(reason)))
-
-    async def ends(reason: str) -> None:
-        stop(reason)
-        await asyncio.Event().wait()
-
-    async def before_call(tool: str, arguments: Mapping[str, Any]) -> None:
-        match peer.before_call(tool, arguments):
-            case "ask" if asked.present:
-                await asked.think()
-                if asked.kind != "badly":
-                    raise ToolError(f"The operator rejected this call, and said: {asked.words}")
-            case "ask" | "stop":
-                await ends(f"{contestant.peer} ended the run.")
-            case "refuse":
-                raise ToolError(TOLD[contestant.peer])
-
-    async def next_note(note: str | None) -> str | None:
-        match peer.before_request():
-            case "stop":
-                await ends(f"{contestant.peer} ended the run.")
-            case "refuse":
-                return TOLD[contestant.peer]
-        return note
-
-    if real is None:
-        settings = _scripted_settings(workspace, state_dir, contestant)
-        model: Model | None = Machine(case, BEHAVIOURS[unit.behaviour], unit.seed, clock)
-        tools = _scripted_tools()
-    else:
-        from tui_agent.models.choose import ModelByName
-
-        settings = real.settings_for(workspace, state_dir, contestant)
-        model, tools = ModelByName(settings), default_tools(settings.command_timeout)
-    asked = BenchOperator(operator, case, clock, stop, next_note, unanswered(contestant.policy, None))
-    world = World(case.faults, workspace, clock, before_call, real_time=real is not None)
+    referee = _Referee(case, contestant, operator, clock)
+    settings, model, tools = _made(case, unit, contestant, clock, workspace, state_dir, real)
+    world = World(case.faults, workspace, clock, referee.before_call, real_time=real is not None)
     session = await open_session(
         settings,
-        asked,
+        referee.operator,
         FaultyModel(model, case.faults, clock),
         tools=world.around(tools),
         environment=None if real else {},
         clock=clock,
+        jitter=random.Random(repr(unit)).random,  # noqa: S311 - the same waits under every contestant
         checkpoints=None if real else MemoryCheckpoints(workspace),
     )
-    made.append(session)
-
-    def heard(event: events.Event, state: RunState) -> None:
-        watch.heard(event, state)
-        peer.heard(event)
-        if isinstance(event, events.ModelFaulted) and event.delay and real is None:
-            asyncio.get_running_loop().call_soon(_skip, session, clock, event.delay)
-
-    session.subscribe(heard)
+    referee.session = session
+    session.subscribe(referee.heard)
+    if real is None:
+        session.subscribe(referee.skips_waits)
     try:
         await session.submit(case.task)
         await asyncio.wait_for(session.wait(), _HANGS)
         state = session.state
     finally:
         await session.close()
-    journal.parent.mkdir(parents=True, exist_ok=True)
+    _keep(session.folder / JOURNAL_NAME, journal)
+    return _row(case, unit, contestant, referee, state, clock, workspace)
+
+
+def _fresh(files: Mapping[str, str], scratch: Path) -> tuple[Path, Path]:
+    """A workspace with the case's files, and a place for the session."""
+    workspace, state_dir = scratch / "workspace", scratch / "state"
+    for folder in (workspace, state_dir):
+        shutil.rmtree(folder, ignore_errors=True)
+    workspace.mkdir(parents=True)
+    for name, content in files.items():
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        if content.startswith("#!"):
+            path.chmod(0o755)
+    return workspace, state_dir
+
+
+def _made(
+    case: Case,
+    unit: Unit,
+    contestant: Contestant,
+    clock: Clock,
+    workspace: Path,
+    state_dir: Path,
+    real: RealModel | None,
+) -> tuple[Settings, Model, ToolRegistry]:
+    if real is None:
+        settings = _scripted_settings(workspace, state_dir, contestant)
+        return settings, Machine(case, BEHAVIOURS[unit.behaviour], unit.seed, clock), _scripted_tools()
+    from tui_agent.models.choose import ModelByName
+
+    settings = real.settings_for(workspace, state_dir, contestant)
+    return settings, ModelByName(settings), default_tools(settings.command_timeout)
+
+
+def _keep(source: Path, journal: Path) -> None:
     shutil.rmtree(journal, ignore_errors=True)
-    journal.mkdir()
-    shutil.copyfile(session.folder / JOURNAL_NAME, journal / JOURNAL_NAME)
-    return _row(case, unit, contestant, asked, watch, state, clock, workspace)
+    journal.mkdir(parents=True)
+    shutil.copyfile(source, journal / JOURNAL_NAME)
 
 
 def _scripted_tools() -> ToolRegistry:
@@ -250,32 +299,16 @@ def _scripted_tools() -> ToolRegistry:
     return ToolRegistry([*(tool for name in wanted if (tool := tools.get(name))), RememberingBash()])
 
 
-def _skip(session: Session, clock: Clock, delay: float) -> None:
-    """A wait for the provider goes by on the run's clock alone."""
-    if session.skip_wait():
-        clock.pass_(delay)
-
-
-def _write(files: Mapping[str, str], workspace: Path) -> None:
-    workspace.mkdir(parents=True)
-    for name, content in files.items():
-        path = workspace / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
-        if content.startswith("#!"):
-            path.chmod(0o755)
-
-
 def _row(
     case: Case,
     unit: Unit,
     contestant: Contestant,
-    operator: BenchOperator,
-    watch: _Watch,
+    referee: _Referee,
     state: RunState,
     clock: Clock,
     workspace: Path,
 ) -> Row:
+    operator, watch = referee.operator, referee.watch
     result = result_of(state)
     done = case.solved(workspace)
     answered = result.outcome is events.Outcome.ANSWERED

@@ -166,6 +166,4 @@ class InWorld:
             return ToolOutput(fault.message)
         if fault.effect == "after":
             await self._tool.run(arguments, context)
-        raise ToolError(
-            fault.message, transient=fault.transient, unknown_effect=fault.effect == "after"
-        )
+        raise ToolError(fault.message, transient=fault.transient, unknown_effect=fault.effect == "after")

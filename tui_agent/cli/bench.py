@@ -46,11 +46,17 @@ def parser() -> Parser:
     made.add_argument("--model", metavar="NAME", help="a real model in place of the scripted ones")
     made.add_argument("--api-base", metavar="URL", help="address of its server")
     made.add_argument("--max-cost", type=float, metavar="USD", help="what all runs together may cost")
-    made.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each, with other seeds (default 1)")
+    made.add_argument(
+        "--repeat", type=int, default=1, metavar="N", help="runs of each, with other seeds (default 1)"
+    )
     made.add_argument("--seed", type=int, default=1, metavar="N", help="the first seed (default 1)")
-    made.add_argument("--out", type=Path, default=Path("bench-results"), metavar="DIR", help="default: bench-results")
+    made.add_argument(
+        "--out", type=Path, default=Path("bench-results"), metavar="DIR", help="default: bench-results"
+    )
     made.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
-    made.add_argument("--list", action="store_true", help="list cases, policies and behaviours, and run nothing")
+    made.add_argument(
+        "--list", action="store_true", help="list cases, policies and behaviours, and run nothing"
+    )
     return made
 
 
@@ -81,7 +87,9 @@ def _bench(options: argparse.Namespace) -> int:
     if options.repeat < 1 or (options.jobs is not None and options.jobs < 1):
         raise UsageError("agent-tui bench: --repeat and --jobs are 1 or more.")
     if options.model and options.max_cost is None:
-        raise UsageError("agent-tui bench: a real model costs money; say how much at most with --max-cost USD.")
+        raise UsageError(
+            "agent-tui bench: a real model costs money; say how much at most with --max-cost USD."
+        )
     plan = Plan(
         cases=tuple(case.id for case in chosen(options.cases)),
         behaviours=_names(options.behaviours, BEHAVIOURS, "--behaviours"),
@@ -123,10 +131,14 @@ def _report(folders: Sequence[str]) -> int:
 
 
 def _names(given: str | None, known: Any, option: str) -> Any:
-    names = tuple(known) if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
+    names = (
+        tuple(known) if given is None else tuple(name.strip() for name in given.split(",") if name.strip())
+    )
     for name in names:
         if name not in known:
-            raise UsageError(f"agent-tui bench: {option}: there is no {name!r}; there are {', '.join(known)}.")
+            raise UsageError(
+                f"agent-tui bench: {option}: there is no {name!r}; there are {', '.join(known)}."
+            )
     return names
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -95,12 +94,13 @@ class ModelCaller:
         server_of: Callable[[str], str],
         images: Path,
         workspace: Path,
+        jitter: Callable[[], float],
     ) -> None:
         """`silence_timeout` in seconds; `waits_for_prompts`: a server nearby may take longer for its
         first word. `images`: the folder with the copies of the images that messages hold. `workspace`: where files that
         an answer tells about are looked for.
         `server_of`: the host that a model's calls go to. `tools_ready` is awaited before every call: bounded, for tools
-        that are still being connected to.
+        that are still being connected to. `jitter` gives a number from 0 to 1 for each wait between tries.
         """
         self._recorder = recorder
         self._model = model
@@ -112,6 +112,7 @@ class ModelCaller:
         self._tools_ready = tools_ready
         self._server_of = server_of
         self._images = images
+        self._jitter = jitter
         self._workspace = workspace
         self._validator = Validator(self._with_files)
         self._offers: dict[tuple[int, frozenset[str]], _Offer] = {}
@@ -201,9 +202,7 @@ class ModelCaller:
             return await self._attempt(step)
         except ModelFault as raised:
             state = self._recorder.state
-            self._recorder.record(
-                model_faulted(state, raised.fault, step.model, random.SystemRandom().random())
-            )
+            self._recorder.record(model_faulted(state, raised.fault, step.model, self._jitter()))
             return {}
 
     def skip_wait(self) -> None:

@@ -82,6 +82,11 @@ async def try_out(mechanism: Mechanism, walls: Walls) -> Trial:
     return Trial(mechanism)
 
 
+def switched_off(passed: tuple[str, ...]) -> Sandbox:
+    """No walls, because nobody wants any: none need be drawn."""
+    return Sandbox(why="it is switched off", passed=passed)
+
+
 async def choose(
     mode: SandboxMode,
     walls: Walls,
@@ -94,7 +99,7 @@ async def choose(
     `keep`: where copies go of what is taken back from commands (None: nothing is looked after); `report` hears of it.
     """
     if mode == "off":
-        return Sandbox(why="it is switched off", passed=passed)
+        return switched_off(passed)
     if walls.workspace == Path(os.sep):
         return Sandbox(why="the workspace is the whole file system", passed=passed)
     await asyncio.to_thread(walls.scratch.mkdir, 0o700, True, True)

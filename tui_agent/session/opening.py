@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -52,11 +53,13 @@ async def open_session(
     clock: Callable[[], float] = time.time,
     listener: Listener | None = None,
     checkpoints: Checkpoints | None = None,
+    jitter: Callable[[], float] = random.random,
 ) -> Session:
     """A new session, or the saved one in the folder `resume`, ready for `submit`.
 
     `listener` hears every event from the first one on, as if it had subscribed before the session was there.
-    `checkpoints` keep the workspace in place of the store in the state folder.
+    `checkpoints` keep the workspace in place of the store in the state folder; `jitter` spreads the waits between tries
+    of a model call, by numbers from 0 to 1.
     Raises `SessionError` where the journal cannot be opened, or a sandbox is required and none works.
     """
     if settings.sandbox.mode == "require":
@@ -111,6 +114,7 @@ async def open_session(
         folder,
         background,
         checkpoints,
+        jitter,
     )
 
 

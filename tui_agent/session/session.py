@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import secrets
 import shutil
 from collections import Counter
@@ -36,7 +37,7 @@ from tui_agent.runtime.hooks import HookRunner
 from tui_agent.runtime.model_call import ModelCaller
 from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.system_prompt import system_prompt
-from tui_agent.sandbox.choose import choose
+from tui_agent.sandbox.choose import choose, switched_off
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.taken_back import TakenBack, Watch
@@ -109,6 +110,7 @@ class Session:
         folder: Path,
         background: BackgroundCommands,
         checkpoints: Checkpoints | None = None,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
         self.background = background
         self.id = folder.name
@@ -159,6 +161,7 @@ class Session:
             waits_for_prompts=not settings.says("model_timeout"),
             images=folder / IMAGES_FOLDER,
             workspace=workspace,
+            jitter=jitter,
         )
         self._driver = Driver(recorder, caller, executor, operator, self._checkpointer)
         self._run: asyncio.Task[events.RunFinished | None] | None = None
@@ -204,6 +207,8 @@ class Session:
         return self._sandbox
 
     async def _choose_sandbox(self) -> Sandbox:
+        if self.settings.sandbox.mode == "off":
+            return switched_off(self.settings.environment.passed)
         walls = walls_of(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
         return await choose(
             self.settings.sandbox.mode,
