@@ -1,0 +1,170 @@
+"""Many runs: a killed bench goes on, results are written in three forms, and figures claim no more than they hold."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from tests.bench.harness import ran
+from tui_agent.bench import bench
+from tui_agent.bench.bench import BenchError, Plan, journal_of, read_rows, run, write_parquet
+from tui_agent.bench.figures import broken, difference, estimate, losses, solved, summaries
+from tui_agent.bench.report import write
+from tui_agent.bench.run import Row, Unit
+from tui_agent.cli import main
+
+PLAN = Plan(("plain-work/upper", "sampling/seven"), ("repeats",), ("retries", "combined"), ("absent",), (1,))
+
+
+def progress(done: int, total: int, rest: float) -> None:
+    assert 0 < done <= total
+    assert rest >= 0
+
+
+async def row_of(folder: Path) -> Row:
+    return await ran(folder, "plain-work/upper", "retries")
+
+
+def test_a_killed_bench_goes_on_where_it_was(tmp_path: Path) -> None:
+    whole = run(PLAN, tmp_path, 1, progress)
+    assert len(whole) == 4
+    kept = tmp_path / bench.ROWS
+    lines = kept.read_text().splitlines(keepends=True)
+    kept.write_text("".join(lines[:1]) + lines[1][:30])  # what a kill leaves: some rows, and a torn one
+    seen: list[tuple[int, int]] = []
+    again = run(PLAN, tmp_path, 1, lambda done, total, _: seen.append((done, total)))
+    assert seen[-1] == (3, 3)
+    assert sorted(map(str, again)) == sorted(map(str, whole))
+    assert run(PLAN, tmp_path, 1, progress) == again
+    unit = Unit("sampling/seven", "repeats", 1)
+    assert (journal_of(tmp_path, unit, "combined", "absent") / "events.jsonl").is_file()
+
+
+def test_rows_of_other_cases_are_not_mixed_in(tmp_path: Path) -> None:
+    (tmp_path / bench.PLAN).write_text(json.dumps({"version": "0", "cases": "other", "model": ""}))
+    with pytest.raises(BenchError, match="Name another folder"):
+        run(PLAN, tmp_path, 1, progress)
+
+
+async def test_results_are_the_same_as_parquet(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the extra [bench] is not installed")
+    rows = [
+        await row_of(tmp_path),
+        replace(await row_of(tmp_path), until_person=1.5, cost=0.25, rule="ring.stop"),
+    ]
+    write_parquet(rows, tmp_path / "results.parquet")
+    assert parquet.read_table(tmp_path / "results.parquet").to_pylist() == [asdict(row) for row in rows]
+
+
+async def test_without_pyarrow_the_report_is_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert [path.name for path in write([await row_of(tmp_path)], tmp_path)] == [
+        "BENCHMARK.md",
+        "report.html",
+    ]
+    assert "agent-tui[bench]" in capsys.readouterr().err
+
+
+async def test_the_report_says_what_cannot_be_seen_and_how_it_was_run(tmp_path: Path) -> None:
+    rows = run(PLAN, tmp_path, 1, progress)
+    write(rows, tmp_path)
+    text = (tmp_path / "BENCHMARK.md").read_text()
+    assert "cannot be seen by any rule that reads errors" in " ".join(text.split())
+    assert "agent-tui bench --seed 1 --repeat 1" in text
+    assert "the same success on purpose" in text
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") >= 1
+    assert "<script" not in page
+
+
+# --- figures ---------------------------------------------------------------------------------------------------
+
+
+async def made(folder: Path) -> tuple[list[Row], list[Row]]:
+    """Ten cases: one policy solves all of them, the other one eight."""
+    one = await row_of(folder)
+    cases = [replace(one, case=f"f/{n}", policy="retries", negative=False, kind="k") for n in range(10)]
+    others = [replace(row, policy="combined", solved=n > 1) for n, row in enumerate(cases)]
+    return cases, others
+
+
+async def test_differences_are_paired_by_unit_and_have_an_interval(tmp_path: Path) -> None:
+    simple, own = await made(tmp_path)
+    found = difference(own, simple, solved)
+    assert (found.mean, found.count, found.cases) == (-0.2, 10, 10)
+    assert found.low < found.mean < found.high <= 0
+    assert difference(own, [], solved).count == 0
+    assert difference(simple, simple, solved).decided == 0
+
+
+async def test_a_loss_is_named_where_its_interval_holds_no_zero(tmp_path: Path) -> None:
+    simple, own = await made(tmp_path)
+    worse = [replace(row, solved=False) for row in own]
+    assert [(kind, name, what) for kind, name, what, _ in losses([*simple, *worse])] == [
+        ("k", "retries", "success")
+    ]
+    assert losses([*simple, *simple]) == []
+    assert broken(own, simple).mean == 0.2
+
+
+async def test_the_same_rows_give_the_same_intervals(tmp_path: Path) -> None:
+    simple, own = await made(tmp_path)
+    assert estimate(own, solved) == estimate(own, solved)
+    assert summaries([*simple, *own]) == summaries([*simple, *own])
+
+
+# --- the command -----------------------------------------------------------------------------------------------
+
+
+def test_the_command_runs_and_reports_and_reports_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    options = ["plain-work", "--policies", "retries,combined", "--behaviours", "repeats", "--jobs", "1"]
+    assert main(["bench", *options, "--out", out]) == 0
+    first = (tmp_path / "out" / "BENCHMARK.md").read_text()
+    assert main(["bench", "report", out]) == 0
+    assert (tmp_path / "out" / "BENCHMARK.md").read_text() == first
+    assert "10 runs" in first
+    assert len(read_rows(tmp_path / "out")) == 10
+    assert "report.html" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["nonsense"], "There is no case 'nonsense'. Families:"),
+        (["--policies", "best"], "--policies: there is no 'best'; there are none, retries,"),
+        (["--behaviours", "kind"], "--behaviours: there is no 'kind'"),
+        (["--operators", "nobody"], "--operators: there is no 'nobody'; there are absent, well"),
+        (["--model", "openai/x"], "say how much at most with --max-cost"),
+        (["--repeat", "0"], "--repeat and --jobs are 1 or more"),
+        (["report"], "name one folder with results"),
+        (["report", "/nonexistent"], "name one folder with results"),
+    ],
+)
+def test_wrong_usage_is_said_before_anything_runs(
+    options: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *options]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_everything_there_is_can_be_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--list"]) == 0
+    listed = capsys.readouterr().out
+    assert "polling/five-sleeps" in listed
+    assert "without-ring" in listed
+    assert "gives-up" in listed
+
+
+def test_counted_habits_are_what_the_machines_use() -> None:
+    script = Path(__file__).parents[2] / "docs/bench/count_behaviours.py"
+    assert subprocess.run([sys.executable, str(script), "--check"], check=False).returncode == 0
