@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests import openai_server as server
 from tests.bench.harness import CASES, journal, ran, without_times
 from tui_agent.bench.case import Call, Fault, Step
 from tui_agent.bench.operators import Kind
+from tui_agent.bench.run import RealModel
 from tui_agent.cli import main
+from tui_agent.config.settings import Settings
 from tui_agent.core.names import FaultKind
 
 PLAIN = CASES["plain-work/upper"]
@@ -140,3 +143,20 @@ async def test_a_healthy_run_is_interrupted_where_recovery_does_more_than_advise
     assert (left_alone.solved, left_alone.interrupted) == (True, False)
     assert asked.interrupted
     assert asked.refusals
+
+
+async def test_a_real_model_works_on_the_same_cases_through_its_server(tmp_path: Path) -> None:
+    case = CASES["wrong-path/typo"]
+    script = [
+        server.error(529, "overloaded"),
+        server.calls([("read_file", '{"path": "conf/settigns.ini"}')]),
+        server.calls([("read_file", '{"path": "conf/settings.ini"}')]),
+        server.calls([("write_file", '{"path": "result.txt", "content": "8080"}')]),
+        server.text("The port is 8080; it is in result.txt."),
+    ]
+    async with server.OpenAIServer(script) as served:
+        settings = Settings(model="openai/served", api_base=served.url, sandbox={"mode": "off"}, max_cost=1.0)  # type: ignore[arg-type]
+        row = await ran(tmp_path, case, behaviour="openai/served", real=RealModel(settings))
+    assert (row.solved, row.failures, row.model_faults) == (True, 2, 1)
+    assert "<recovery_note>" in str(served.requests[2].body["messages"])
+    assert row.behaviour == "openai/served"
