@@ -27,6 +27,7 @@ _LONGEST = 3
 NOTICES = 7 / 21
 """How often a model sees a silent failure by itself: 7 of the 21 that were judged by hand in docs/IMPLICIT.md."""
 _REFUSED = re.compile(r"was not executed|is switched off|was switched off|possible loop was detected")
+_UNPROVED = re.compile(r"Your answer says|Run the tests now")
 _BY_A_PERSON = re.compile(r"[Tt]he operator (?:answered|rejected|chose)")
 _READ, _WRITTEN = 2_000.0, 40.0
 """Tokens a second that a model reads and writes, and a second more for each call."""
@@ -174,7 +175,7 @@ class Machine:
         self._moves += 1
         step = self._step
         if step is None:
-            return self._last_words()
+            return self._last_words(heard)
         if self._made.kind in {"", "done"}:
             if heard.note and self._draw("derails") < self._behaviour.derails:
                 return self._call("look", step.look[0] if step.look else Call("list_dir", {"path": "."}))
@@ -237,7 +238,7 @@ class Machine:
         if step.silent or (heeds and self._draw("heeds") < heeds):
             before = self._case.steps[self._at - 1].call if self._at else None
             if heard.refused and (step.fails or step.call == before):
-                return self._without()
+                return self._without(heard)
             return self._adapt(step, knows=knows)
         return self._habit(step, knows=knows)
 
@@ -270,11 +271,11 @@ class Machine:
             case _:
                 return self._call("try", step.call)
 
-    def _without(self) -> Reply:
+    def _without(self, heard: _Heard) -> Reply:
         """Go on without a call that was not needed for anything that follows."""
         self._next_step()
         following = self._step
-        return self._last_words() if following is None else self._call("try", following.call)
+        return self._last_words(heard) if following is None else self._call("try", following.call)
 
     @staticmethod
     def _first(step: Step) -> Call | None:
@@ -316,10 +317,11 @@ class Machine:
             case _:
                 return Reply(text=f"I will call {step.call.tool} next.", finish_reason="stop")
 
-    def _last_words(self) -> Reply:
+    def _last_words(self, heard: _Heard) -> Reply:
         """The answer; by the finish tool where words alone were not taken."""
         self._ended += 1
-        if self._ended == 2 and self._case.verify and not self._verifies:
+        unproved = _UNPROVED.search(f"{heard.note}\n{heard.results}") and self._case.verify
+        if unproved and not self._verifies and self._draw("verifies") < self._behaviour.told:
             self._verifies = True
             self._ended = 0
             return self._call("try", self._case.verify[0].call)
