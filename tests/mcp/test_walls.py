@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tui_agent.sandbox import choose
 from tui_agent.tools.mcp.status import Status
 
 SERVER = """
-import json, os, sys
+import json, os, socket, sys
 def said():
     found = []
     for name in (os.path.expanduser("~/.netrc"), SECRET):
@@ -29,6 +30,9 @@ def said():
             found.append("wrote " + name)
         except OSError as error:
             found.append(error.strerror)
+    for address in ("service", ("127.0.0.1", PORT)):
+        with socket.socket(socket.AF_UNIX if address == "service" else socket.AF_INET) as own:
+            found.append("reached" if own.connect_ex(address) == 0 else "refused")
     return " | ".join(found)
 for line in sys.stdin:
     asked = json.loads(line)
@@ -54,16 +58,24 @@ async def test_a_server_of_the_workspace_is_within_the_walls(
 ) -> None:
     needed(mechanism)
     monkeypatch.setattr(choose, "candidates", lambda: (mechanism,))
-    with folder_at_home() as folder:
+    with (
+        folder_at_home() as folder,
+        socket.socket(socket.AF_UNIX) as unix,
+        socket.create_server(("127.0.0.1", 0)) as net,
+    ):
         workspace = folder / "workspace"
         (workspace / ".git" / "hooks").mkdir(parents=True)
         (folder / "secret").write_text("THE-SECRET")
         script = SERVER.replace("SECRET", json.dumps(str(folder / "secret")))
-        (workspace / "server.py").write_text(script.replace("OUTSIDE", json.dumps(str(folder / "outside"))))
+        port = net.getsockname()[1]
+        script = script.replace("OUTSIDE", json.dumps(str(folder / "outside"))).replace("PORT", str(port))
+        (workspace / "server.py").write_text(script)
         entry = {"command": "/usr/bin/env", "args": ["python3", "-I", "server.py"]}
         chosen = SandboxSettings.model_validate({"servers": servers})
         async with session_with(folder, {"p": entry}, turns(call("p__probe")), sandbox=chosen) as live:
             await eventually(lambda: standing(live, "p").status is Status.READY)
+            unix.bind(str(workspace / "service"))
+            unix.listen()
             await live.run()
             (asked,) = [one for one in live.of(events.ServerAsked) if one.purpose == "trust"]
             (result,) = [one for one in live.of(events.ToolSucceeded) if one.tool == "p__probe"]
@@ -71,6 +83,7 @@ async def test_a_server_of_the_workspace_is_within_the_walls(
         assert ("in the sandbox of commands" in asked.message) is walled
         assert ("THE-SECRET" in result.content) is not walled
         assert (folder / "outside").exists() is not walled
+        assert result.content.endswith("refused | refused" if walled else "reached | reached")
         assert (workspace / "inside.txt").read_text() == "written"
         assert (workspace / ".git" / "hooks" / "x").exists() is not (walled and mechanism == "bubblewrap")
 

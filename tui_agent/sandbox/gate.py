@@ -275,7 +275,7 @@ class Gate:
             if not fcntl.fcntl(socket, fcntl.F_GETFL) & os.O_NONBLOCK:
                 start_new_thread(self._answer, (ident, task, socket, address))
                 return
-        except (OSError, ValueError, RuntimeError) as error:
+        except (OSError, ValueError, LookupError, RuntimeError) as error:
             # What is no `OSError`: the task is no more, or no thread can be started.
             if socket >= 0:
                 os.close(socket)
@@ -290,6 +290,8 @@ class Gate:
             code = 0
         except OSError as error:
             code = error.errno or code
+        except (ValueError, LookupError, struct.error):
+            pass  # the task is no more
         finally:
             os.close(socket)
             self._say(ident, code)
