@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from tui_agent.config.settings import Settings
     from tui_agent.sandbox.mechanisms import Sandbox
+    from tui_agent.sandbox.taken_back import TakenBack
     from tui_agent.store.mcp_trust import McpTrust
     from tui_agent.tools.mcp.connection import Question, Reply
     from tui_agent.tools.mcp.servers import Row
@@ -234,6 +235,7 @@ class _Looking:
         self._trust = trust
         self._settings = settings
         self._scratch = scratch
+        self._choosing: asyncio.Task[Sandbox] | None = None
 
     def trusted(self, entry: ServerEntry) -> bool | None:
         return self._trust.trusted(entry)
@@ -249,11 +251,24 @@ class _Looking:
 
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
         """The same walls as in a session."""
+        from tui_agent.session.session import for_server
+
+        self._choosing = self._choosing or asyncio.create_task(self._chosen())
+        return for_server(self._settings, entry, await self._choosing)
+
+    async def _chosen(self) -> Sandbox:
         from tui_agent.sandbox.choose import choose
-        from tui_agent.session.session import for_server, walls_of
+        from tui_agent.sandbox.inside import in_words
+        from tui_agent.sandbox.taken_back import Watch
+        from tui_agent.session.session import walls_of
+
+        def report(taken: Sequence[TakenBack]) -> None:
+            if taken:
+                sys.stderr.write(f"{in_words(taken)}\n")
 
         walls = walls_of(self._settings, self._settings.workspace, self._scratch)
-        return for_server(self._settings, entry, await choose(self._settings.sandbox.mode, walls))
+        watch = Watch(walls.places, self._settings.state_dir / "taken-back")
+        return await choose(self._settings.sandbox.mode, walls, watch=watch, report=report)
 
     def starting(self, entry: ServerEntry) -> None:
         """Nothing is written."""

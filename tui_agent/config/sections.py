@@ -293,3 +293,9 @@ class HookSettings(BaseModel):
             "PostToolUseFailure": self.post_tool_use_failure,
         }
         return [command for one in matchers[event] if one.matches(tool) for command in one.hooks]
+
+    @property
+    def all_commands(self) -> list[HookCommand]:
+        """The commands for every event and tool."""
+        matchers = (*self.pre_tool_use, *self.post_tool_use, *self.post_tool_use_failure)
+        return [command for one in matchers for command in one.hooks]

@@ -91,12 +91,12 @@ async def choose(
     mode: SandboxMode,
     walls: Walls,
     passed: tuple[str, ...] = (),
-    keep: Path | None = None,
+    watch: Watch | None = None,
     report: Callable[[Sequence[TakenBack]], None] = lambda _: None,
 ) -> Sandbox:
     """The walls that commands run in from now on. A sandbox without a mechanism says why there is none.
 
-    `keep`: where copies go of what is taken back from commands (None: nothing is looked after); `report` hears of it.
+    `watch` looks after what commands write for others to run (None: nobody); `report` hears of it.
     """
     if mode == "off":
         return switched_off(passed)
@@ -107,7 +107,6 @@ async def choose(
     for mechanism in candidates():
         trial = await _tried(mechanism, walls)
         if not trial.why:
-            watch = None if keep is None else Watch(walls.places, keep)
             if watch is not None:
                 await asyncio.to_thread(watch.look)
             return Sandbox(mechanism, walls, passed=passed, watch=watch, report=report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -16,7 +17,9 @@ from tui_agent.sandbox.taken_back import TakenBack, Watch
 _GLANCE = 0.05
 """Seconds between two looks while a command runs."""
 _THOROUGH = 40
-"""Of so many looks one goes through all folders."""
+"""After so many looks one goes through all folders;"""
+_SHARE = 50
+"""after more, so that it takes a fiftieth of the time at most."""
 _PERSISTS = 2
 """So often taken back from one command, it is ended."""
 
@@ -68,16 +71,19 @@ class Inside:
     async def _look(self, end: Callable[[], None]) -> None:
         watch = self._sandbox.watch
         times: Counter[str] = Counter()
-        looks = 0
+        looks, due = 0, _THOROUGH
         while watch is not None and not self._over.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(_GLANCE):
                     await self._over.wait()
             looks += 1
-            thorough = looks % _THOROUGH == 0
+            thorough = looks >= due
             if not thorough and not watch.unsettled():
                 continue
+            began = time.monotonic()
             taken = await asyncio.to_thread(watch.settle, everywhere=thorough, live=True)
+            if thorough:
+                due = looks + max(_THOROUGH, int((time.monotonic() - began) * _SHARE / _GLANCE))
             self._note(taken)
             times.update(one.path for one in taken)
             if not self.ended and any(count >= _PERSISTS for count in times.values()):

@@ -6,6 +6,7 @@ the place of a folder in between must not lead this program elsewhere.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -73,7 +74,11 @@ def form_of(root: Path, path: Path) -> Form:
 
 
 def put(root: Path, path: Path, form: Form) -> None:
-    """Make a file or a link stand there, or nothing. A folder is left alone. Raises `OSError`."""
+    """Make a file or a link stand there, or nothing. A folder is left alone. Raises `OSError`, also where not all of
+    the file was read.
+    """
+    if not form.whole:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
     with _parent(root, path) as (folder, name):
         if form.kind not in {"file", "link"}:
             with suppress(FileNotFoundError, IsADirectoryError, PermissionError):

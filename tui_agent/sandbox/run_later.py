@@ -61,21 +61,24 @@ class Places:
     """Where such files are looked for: the folders that commands may write. Paths are real."""
 
     roots: tuple[Path, ...] = ()
-    at_home: tuple[Path, ...] = ()
+    single: tuple[Path, ...] = ()
+    """Files and folders that are meant by their whole path."""
 
     @classmethod
-    def of(cls, workspace: Path, writable: tuple[Path, ...], home: Path) -> Places:
-        """Of a workspace and what may be written beside it."""
+    def of(
+        cls, workspace: Path, writable: tuple[Path, ...], home: Path, single: tuple[Path, ...] = ()
+    ) -> Places:
+        """Of a workspace and what may be written beside it; `single`: what else is run outside."""
         roots = tuple(path for path in (workspace, *writable) if path.is_dir())
         inside = any(home.is_relative_to(root) for root in roots)
-        return cls(roots, tuple(home / name for name in AT_HOME) if inside else ())
+        return cls(roots, (*(home / name for name in AT_HOME if inside), *single))
 
     def there(self, gits: tuple[Path, ...] = (), *, git_settings: bool = True) -> tuple[Path, ...]:
         """What exists of them, so that it can be protected by a mount: in the roots, and in `gits`, folders of git's
         and files that say where one is.
         """
         found: dict[Path, None] = {}
-        for path in (*self._candidates(), *self.at_home):
+        for path in (*self._candidates(), *self.single):
             _add(found, path)
         for git in dict.fromkeys((*(root / GIT for root in self.roots), *gits[:_MOST_MOUNTED])):
             if git.name == GIT:

@@ -20,6 +20,7 @@ from threading import Lock
 from typing import Literal
 
 from tui_agent.sandbox.git_settings import is_include, read_settings, without_harm
+from tui_agent.sandbox.left_behind import Record
 from tui_agent.sandbox.links_refused import NOTHING, Form, form_of, put
 from tui_agent.sandbox.run_later import FILES, FOLDERS, GIT, GIT_FILES, HOOKS, OWN_RULES, Places
 
@@ -87,6 +88,12 @@ class Watch:
     places: Places
     keep: Path
     """Where copies of what is taken back go; made when there is one."""
+    record: Record | None = None
+    """Of how things stood, while a command runs."""
+    _unwritten: bool = True
+    """Whether that is another than the record has."""
+    _until: int = 0
+    """Nanoseconds since 1970 until which a killed program's commands may have written; 0: they run still."""
     _held: dict[Path, _Held] = field(default_factory=dict)
     _folders: dict[Path, int] = field(default_factory=dict)
     _found: dict[Path, Kind] = field(default_factory=dict)
@@ -111,6 +118,18 @@ class Watch:
         pointers = (path for path, kind in self._found.items() if kind == "pointer")
         return tuple(sorted({*self._gits, *pointers}, key=lambda path: len(path.parts)))
 
+    def recover(self) -> list[TakenBack]:
+        """Before the first command: take back what those left that ran when this program was killed."""
+        taken: list[TakenBack] = []
+        with self._lock:
+            for left in self.record.left() if self.record is not None else ():
+                self._held = {path: _Held(_UNKNOWN, form) for path, form in left.held.items()}
+                self._known = {(path.name, _digest(form)) for path, form in left.held.items()}
+                self._looked, self._until = True, left.until
+                taken += self._settle(everywhere=True)
+            self._held, self._known, self._looked, self._until = {}, set(), False, 0
+        return taken
+
     def look(self) -> None:
         """See how things stand before the first command."""
         with self._lock:
@@ -132,13 +151,25 @@ class Watch:
                 self._look()
             token = frozenset(mounted())
             self._running.append(token)
+            self._write_down()
             return token, taken
+
+    def _write_down(self) -> None:
+        if self.record is None:
+            return
+        if not self._running:
+            self.record.rest()
+            return
+        forms = {path: held.form for path, held in self._held.items() if held.form != NOTHING}
+        self.record.begin(forms if self._unwritten else {}, changed=self._unwritten)
+        self._unwritten = False
 
     def end(self, token: frozenset[Path]) -> list[TakenBack]:
         """A command has ended: take back what it may have put there."""
         with self._lock:
             taken = self._settle(everywhere=len(self._folders) <= QUICK)
             self._running.remove(token)
+            self._write_down()
             return taken
 
     def settle(self, *, everywhere: bool = True, live: bool = False) -> list[TakenBack]:
@@ -152,6 +183,9 @@ class Watch:
                 return self._settle(everywhere=everywhere)
             finally:
                 self._fresh = 0
+                self._write_down()
+                if self.record is not None:
+                    self.record.lives()
 
     def accept(self, path: Path) -> None:
         """This program itself wrote a file, by leave of the operator."""
@@ -159,6 +193,8 @@ class Watch:
             kind = self._found.get(path, "obeyed")
             if self._looked and (path in self._held or self._is_obeyed(path)):
                 self._accept(path, kind, None)
+                if self._running:
+                    self._write_down()
 
     @staticmethod
     def _is_obeyed(path: Path) -> bool:
@@ -198,7 +234,7 @@ class Watch:
                     continue
                 self._folders[folder] = _lasting(signature)[-1]
                 queue.extend(self._look_into(folder))
-        for path in self.places.at_home:
+        for path in self.places.single:
             self._found.setdefault(path, "obeyed")
 
     def _look_into(self, folder: Path) -> list[Path]:
@@ -322,6 +358,8 @@ class Watch:
         signature = _signature(path)
         if signature == held.signature:
             return
+        if self._until and signature and signature[-1] > self._until and kind in {"obeyed", "rules", "hook"}:
+            return  # somebody else's, after the kill
         form = form_of(root, path)
         new = self._fresh and signature and signature[-1] > self._fresh
         if new and (kind in {"obeyed", "hook"} or (form.kind == "file" and not form.content)):
@@ -410,6 +448,8 @@ class Watch:
                 return
             seen = (signature, form_of(root, path))
         signature, form = seen
+        before = self._held.get(path)
+        self._unwritten |= form != (NOTHING if before is None else before.form)
         self._held[path] = _Held(_lasting(signature), form)
         if form.kind == "file" and form.whole and kind in {"obeyed", "rules", "hook"}:
             self._known.add((path.name, _digest(form)))

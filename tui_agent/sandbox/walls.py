@@ -52,9 +52,11 @@ class Walls:
         writable: tuple[str, ...] = (),
         state_dir: Path | None = None,
         config_dir: Path | None = None,
+        run_outside: tuple[str, ...] = (),
     ) -> Walls:
         """The walls for a workspace; `hide`, `show` and `writable` come from the configuration (`~` stands for the
-        home). Of the folder of one's own configuration commands read skills and instructions alone.
+        home). Of the folder of one's own configuration commands read skills and instructions alone. `run_outside`: what
+        hooks run, relative to the workspace.
         """
         inside = _real(os.fspath(workspace))
         named = tuple(dict.fromkeys(path for path in map(_real, writable) if os.access(path, os.F_OK)))
@@ -93,7 +95,9 @@ class Walls:
             tuple(
                 (path.relative_to(home), real) for path, real in shown.items() if path.is_relative_to(home)
             ),
-            Places.of(inside, named, home),
+            Places.of(
+                inside, named, home, tuple(Path(os.path.normpath(inside / one)) for one in run_outside)
+            ),
         )
 
     def private_home(self, *, linked: bool = False) -> Path:

@@ -11,7 +11,7 @@ import random
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,9 @@ from tui_agent.core.recovery.policy import preset
 from tui_agent.core.state import ASK_OPERATOR, Phase, RunState
 from tui_agent.models.choose import ModelByName, NameCheck
 from tui_agent.models.protocol import Model, ModelFault
+from tui_agent.permissions.commands import read_command
 from tui_agent.permissions.judge import Judgement
+from tui_agent.permissions.programs import base_name, interprets
 from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.runtime.approvals import Approvals
 from tui_agent.runtime.driver import Driver
@@ -39,6 +41,7 @@ from tui_agent.runtime.operator import Operator
 from tui_agent.runtime.system_prompt import system_prompt
 from tui_agent.sandbox.choose import choose, switched_off
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
+from tui_agent.sandbox.left_behind import Record
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.sandbox.taken_back import TakenBack, Watch
 from tui_agent.sandbox.walls import Walls
@@ -210,21 +213,19 @@ class Session:
         if self.settings.sandbox.mode == "off":
             return switched_off(self.settings.environment.passed)
         walls = walls_of(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
-        return await choose(
-            self.settings.sandbox.mode,
-            walls,
-            self.settings.environment.passed,
-            self.folder / TAKEN_BACK_FOLDER,
-            self._say_taken_back,
-        )
+        record = Record.of(self.settings.state_dir, self._workspace)
+        watch = Watch(walls.places, self.folder / TAKEN_BACK_FOLDER, record)
+        self._say_taken_back(await asyncio.to_thread(watch.recover), "The last run here was killed. ")
+        passed = self.settings.environment.passed
+        return await choose(self.settings.sandbox.mode, walls, passed, watch, self._say_taken_back)
 
     async def sandbox_of_server(self, entry: ServerEntry) -> Sandbox:
         """The walls that an MCP server runs in."""
         return for_server(self.settings, entry, await self.sandbox())
 
-    def _say_taken_back(self, taken: Sequence[TakenBack]) -> None:
+    def _say_taken_back(self, taken: Sequence[TakenBack], before: str = "") -> None:
         if taken:
-            text = taken_back_in_words(taken)
+            text = before + taken_back_in_words(taken)
             self._recorder.record(events.Notice(severity="warning", text=text, origin="sandbox"))
 
     def _accept_own_writes(self, event: events.Event) -> None:
@@ -242,8 +243,11 @@ class Session:
 
     async def _settle_sandbox(self) -> None:
         """The last look, when nothing runs any more. What changed after the last command is the operator's doing."""
-        if (watch := self._watch) is not None and watch.owed:
-            self._say_taken_back(await asyncio.to_thread(watch.settle))
+        if (watch := self._watch) is not None:
+            if watch.owed:
+                self._say_taken_back(await asyncio.to_thread(watch.settle))
+            if watch.record is not None:
+                watch.record.close()
 
     def connect_servers(self, patience: float = SERVERS_PATIENCE) -> None:
         """Start the MCP servers in the background; the first model call waits `patience` seconds for them."""
@@ -689,7 +693,19 @@ def walls_of(settings: Settings, workspace: Path, scratch: Path) -> Walls:
         writable=chosen.writable,
         state_dir=settings.state_dir,
         config_dir=user_config_file().parent,
+        run_outside=tuple(_run_by_hooks(settings)),
     )
+
+
+def _run_by_hooks(settings: Settings) -> Iterator[str]:
+    """Files, as hooks name them, that hooks run: a program with a path, and the script of an interpreter."""
+    for hook in settings.hooks.all_commands:
+        for command in read_command(hook.command).commands:
+            if "/" in command.program:
+                yield command.program
+            if interprets(base_name(command.program)):
+                words = [word for word in command.words[1:] if not word.text.startswith("-")]
+                yield from (word.text for word in words[:1] if word.kind == "literal")
 
 
 def _without_password(api_base: str | None) -> str:

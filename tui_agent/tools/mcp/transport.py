@@ -27,6 +27,7 @@ from mcp.shared.message import SessionMessage
 
 from tui_agent import processes
 from tui_agent.config.mcp_servers import ServerEntry
+from tui_agent.sandbox.inside import Inside
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.terminal_text import one_line
 
@@ -111,11 +112,22 @@ class Line:
 async def stdio(
     entry: ServerEntry, line: Line, environ: Mapping[str, str], sandbox: Sandbox
 ) -> AsyncIterator[Streams]:
-    """Start the server and talk over its pipes. When this is left, or we die, nothing of the server runs on.
+    """Start the server and talk over its pipes. When this is left, or we die, nothing of the server runs on, and what
+    it wrote in the sandbox for programs outside to run later is taken back, as while it runs.
 
     Raises `OSError` where it cannot be started.
     """
-    child, leash, status = await _start(entry, environ, sandbox)
+    inside = Inside(sandbox)
+    async with inside, _talking(entry, line, environ, sandbox, inside) as streams:
+        inside.look_after(lambda: line.end("it wrote again what the sandbox had taken back"))
+        yield streams
+
+
+@asynccontextmanager
+async def _talking(
+    entry: ServerEntry, line: Line, environ: Mapping[str, str], sandbox: Sandbox, inside: Inside
+) -> AsyncIterator[Streams]:
+    child, leash, status = await _start(entry, environ, sandbox, inside)
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
@@ -132,7 +144,7 @@ async def stdio(
 
 
 async def _start(
-    entry: ServerEntry, environ: Mapping[str, str], sandbox: Sandbox
+    entry: ServerEntry, environ: Mapping[str, str], sandbox: Sandbox, inside: Inside
 ) -> tuple[processes.Child, int, int]:
     """The server under a supervisor that ends it, and all it started, when our end of the leash closes."""
     environment = server_environment(environ, entry.env)
@@ -141,7 +153,7 @@ async def _start(
     if sandbox.mechanism is not None:
         # The walls begin in the workspace.
         argv = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', os.fspath(entry.cwd or Path.cwd()), *argv]
-        argv = await asyncio.to_thread(sandbox.wrap, argv)
+        argv = await asyncio.to_thread(inside.wrap, argv)
         environment |= sandbox.environment()
     leash_end, leash = os.pipe()
     status, status_end = os.pipe()
