@@ -14,19 +14,22 @@ import os
 import re
 import sys
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 from tui_agent import processes
 from tui_agent.globs import path_pattern
+from tui_agent.quantities import counted
 from tui_agent.terminal_text import escaped_line
 from tui_agent.tools.errors import ToolError
+from tui_agent.tools.found_inside import files_inside, lines_inside, same
 from tui_agent.tools.search_scope import IgnoreFile, SearchScope
 from tui_agent.tools.workspace import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _COUNTED_LINES = 10_000
 _COUNTED_FILES = 200_000
@@ -114,7 +117,8 @@ class Search:
                 ended = await self._run(argv, b"", scope.top, b"\0", take)
         else:
             ended = await self._run_python({"files": True}, scope, b"\0", take)
-        return self._judged(found, ended)
+        inside = await asyncio.to_thread(files_inside, scope.root, found.items)
+        return _left(self._judged(found, ended), inside)
 
     async def lines(self, scope: SearchScope, pattern: str, only: str | None, keep: int = 200) -> Found:
         """Lines that match the expression `pattern`, of files that fit the glob `only`. Raises
@@ -141,7 +145,8 @@ class Search:
             _check_python(pattern)
             request = {"pattern": pattern}
             ended = await self._run_python(request, scope, b"\n", reader.take)
-        return self._judged(reader.found, ended)
+        inside = await asyncio.to_thread(_lines_inside, scope.root, reader.found.items)
+        return _left(self._judged(reader.found, ended), inside)
 
     def _ripgrep(self, root: Path) -> str | None:
         if self.engine == "python":
@@ -212,6 +217,24 @@ class Search:
         finally:
             await child.end()
         return _Ended(child.code or 0, (await complaints).decode("utf-8", "replace"), timed_out, stopped)
+
+
+def _lines_inside(root: Path, lines: Iterable[Line]) -> list[Line]:
+    inside: list[Line] = []
+    for path, group in groupby(lines, key=lambda line: line.path):
+        found = list(group)
+        there = lines_inside(root, path, (line.number for line in found))
+        inside += [line for line in found if same(line.text, there.get(line.number))]
+    return inside
+
+
+def _left(found: Found, inside: list[Any]) -> Found:
+    """`found` with what is `inside` alone."""
+    gone = len(found.items) - len(inside)
+    if gone:
+        said = f"({counted(gone, 'result')} left out: changed, or no longer in the workspace, when looked at again)"
+        found.items, found.remark = inside, f"{found.remark} {said}".strip()
+    return found
 
 
 _AT_ONCE = 4

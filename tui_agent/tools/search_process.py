@@ -11,13 +11,14 @@ import io
 import json
 import os
 import re
-import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.tools.encoding import SAMPLE, BinaryContentError, detect
+from tui_agent.tools.errors import ToolError
 from tui_agent.tools.walk import walk
+from tui_agent.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,12 +36,10 @@ def paths(request: dict[str, Any]) -> Iterator[str]:
             yield entry.path
 
 
-def content(file: Path) -> bytes:
-    """All that a file holds; nothing where it is no regular one, or too large. Raises `OSError`."""
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as stream:
-        found = os.fstat(descriptor)
-        return stream.read() if stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST else b""
+def content(workspace: Workspace, path: str) -> bytes:
+    """All that a regular file holds; nothing where it is too large. Raises `OSError`, `ToolError`."""
+    with workspace.open(workspace.root / path) as stream:
+        return stream.read() if os.fstat(stream.fileno()).st_size <= _LARGEST else b""
 
 
 def matches(data: bytes, expression: re.Pattern[str]) -> Iterator[tuple[int, str, int]]:
@@ -87,11 +86,12 @@ def main() -> None:
         out.buffer.flush()
         return
     expression = re.compile(request["pattern"])
+    workspace = Workspace(Path(request["top"]))
     for path in paths(request):
         try:
-            for record in records(path, matches(content(Path(request["top"], path)), expression)):
+            for record in records(path, matches(content(workspace, path), expression)):
                 out.write(json.dumps(record) + "\n")
-        except (OSError, BinaryContentError, UnicodeError):
+        except (OSError, ToolError, BinaryContentError, UnicodeError):
             continue
         # A search that is stopped later has shown what it found until then.
         out.flush()

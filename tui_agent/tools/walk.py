@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_agent.tools.ignore import IgnoreChain
+from tui_agent.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,8 @@ def walk(top: Path, start: str = "") -> Iterator[Entry]:
             yield Entry(f"{start}/{entry.path}", entry.is_dir)
         return
     prefix = f"{start}/" if start else ""
-    stack = [(_entries(top / start, prefix, chain), chain)]
+    workspace = Workspace(top)
+    stack = [(_entries(workspace, start, prefix, chain), chain)]
     while stack:
         entries, chain = stack[-1]
         found = next(entries, None)
@@ -56,14 +58,14 @@ def walk(top: Path, start: str = "") -> Iterator[Entry]:
         yield found
         if found.is_dir:
             deeper = chain.entering(f"{found.path}/", top / found.path)
-            stack.append((_entries(top / found.path, f"{found.path}/", deeper), deeper))
+            stack.append((_entries(workspace, found.path, f"{found.path}/", deeper), deeper))
 
 
-def _entries(directory: Path, prefix: str, chain: IgnoreChain) -> Iterator[Entry]:
-    """What `directory` holds and is not ignored; nothing where it cannot be read."""
+def _entries(workspace: Workspace, directory: str, prefix: str, chain: IgnoreChain) -> Iterator[Entry]:
+    """What `directory` holds and is not ignored; nothing where it cannot be read, or a link has taken its place."""
     found: list[Entry] = []
     try:
-        with os.scandir(directory) as scan:
+        with workspace.scan(workspace.root / directory) as scan:
             for item in scan:
                 is_dir = item.is_dir(follow_symlinks=False)
                 if not is_dir and not item.is_file(follow_symlinks=False):

@@ -161,6 +161,11 @@ class Workspace:
             os.close(descriptor)
             raise
 
+    def status(self, path: Path) -> os.stat_result:
+        """What stands at a resolved path, reached without following any link. Raises `OSError`."""
+        with self._parent(path) as (directory, name):
+            return os.stat(name, dir_fd=directory, follow_symlinks=False)
+
     @contextmanager
     def scan(self, path: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
         """The entries of a resolved directory, opened without following any link. Raises `OSError`."""
