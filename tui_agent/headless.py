@@ -64,6 +64,7 @@ class HeadlessOperator:
     async def approve(self, asked: ApprovalAsked) -> ApprovalReply:
         """Deny, and tell the model why and what it can still do."""
         still = {
+            Approval.PLAN: "Reading, listing and searching need no approval",
             Approval.ASK: "Reading, listing and searching need no approval",
             Approval.WRITES: "Reading, searching and editing files need no approval",
             Approval.ALL: "A command that names its programs in plain words needs no approval",

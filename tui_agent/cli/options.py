@@ -130,7 +130,8 @@ def add_run_options(parser: Parser) -> None:
         "--approve",
         type=one_of(APPROVALS),
         metavar="MODE",
-        help="ask: writes and commands ask (default); writes: file edits run; all: nothing asks",
+        help="plan: it reads and plans, edits are refused; ask: writes and commands ask (default); "
+        "writes: file edits run; all: nothing asks",
     )
     group.add_argument(
         "--sandbox",

@@ -256,8 +256,8 @@ def _above(value: Any, limit: Any, where: str) -> str:
 
 def unsafe_value(key: str, value: Any) -> str:
     """Why a checkout may not give a setting this value; "" where it may."""
-    if key == "approve" and value != "ask":
-        return 'it would let calls run unasked (only approve = "ask" is accepted here)'
+    if key == "approve" and value not in {"ask", "plan"}:
+        return 'it would let calls run unasked (only approve = "ask" and "plan" are accepted here)'
     if key == "mcp" and value is not False:
         return "it would start servers that you switched off (only mcp = false is accepted here)"
     if key in {"model", "fallback_models", "summary_model", "aliases", "fallbacks"}:

@@ -83,8 +83,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("profile", "Model profile of the next call", "NAME"),
     Command(
         "approve",
-        "What asks you first: ask (writes and commands), writes (commands only), all (nothing)",
-        "MODE",
+        "What asks you first: plan (edits are refused), ask (writes and commands), writes (commands only), all "
+        "(nothing); alone, or Shift+Tab in the prompt: the next of them",
+        "[MODE]",
         APPROVALS,
     ),
     Command(

@@ -57,6 +57,7 @@ class Prompt(TextField):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "complete", "Complete", show=False),
+        Binding("shift+tab", "next_approval", "Next approval mode", show=False),
         Binding("ctrl+underscore", "undo", "Undo", show=False),
         Binding("alt+up", "take_back", "Take a queued message back", show=False, priority=True),
     ]
@@ -84,6 +85,9 @@ class Prompt(TextField):
         """The conversation is to be read on by a page, back by one (-1), or at its end (0)."""
 
         step: int
+
+    class NextApproval(Message):
+        """Another approval mode is wanted."""
 
     class TakeBack(Message):
         """The newest queued message is wanted back for editing."""
@@ -283,6 +287,9 @@ class Prompt(TextField):
             super().action_cursor_line_end(select)
         else:
             self.post_message(self.Paged(0))
+
+    def action_next_approval(self) -> None:
+        self.post_message(self.NextApproval())
 
     def action_take_back(self) -> None:
         self.post_message(self.TakeBack())

@@ -158,8 +158,9 @@ class Mode(StrEnum):
 
 
 class Approval(StrEnum):
-    """`--approve`: what asks the operator first."""
+    """`--approve`: what asks the operator first, from the most careful mode to the freest."""
 
+    PLAN = "plan"
     ASK = "ask"
     WRITES = "writes"
     ALL = "all"
@@ -168,6 +169,7 @@ class Approval(StrEnum):
     def words(self) -> str:
         """What it means where no permission rule applies."""
         return {
+            "plan": "it reads and plans: edits are refused, commands ask you first",
             "ask": "edits and commands ask you first",
             "writes": "file edits run, commands ask you first",
             "all": "everything runs but what a rule denies",
@@ -175,6 +177,16 @@ class Approval(StrEnum):
 
 
 APPROVALS: tuple[str, ...] = tuple(Approval)
+
+
+def next_approval(mode: str) -> str:
+    """The mode after this one, round and round."""
+    return APPROVALS[(APPROVALS.index(mode) + 1) % len(APPROVALS)]
+
+
+ABOUT_PLAN = "plan"
+OF_NO_FAILURE = frozenset({"ask_operator", "budget", ABOUT_PLAN})
+"""Sources of questions that nothing has failed for: the model's own, a used-up budget, a plan to approve."""
 
 
 class Outcome(StrEnum):

@@ -52,6 +52,7 @@ from tui_agent.permissions.rules import (
 )
 
 COMMAND_TOOL = "bash"
+_PLANNING = "in plan mode nothing is changed: put it into the plan"
 _DEEPEST = 4
 """Scripts within scripts."""
 _MOST_FOLDERS = 16
@@ -216,6 +217,8 @@ class Permissions:
         return finding.hidden and self._denies_commands
 
     def _default(self, effect: str) -> tuple[Decision, str]:
+        if effect == "write" and self._approve is Approval.PLAN:
+            return Decision.DENY, _PLANNING
         asks = {"read": False, "dialogue": False, "write": self._approve is Approval.ASK}.get(
             effect, self._approve is not Approval.ALL
         )
@@ -225,6 +228,8 @@ class Permissions:
         return Decision.ALLOW, free.get(effect, f"--approve {self._approve}")
 
     def _whole(self, tool: str, effect: str) -> Finding:
+        if effect == "write" and self._approve is Approval.PLAN:
+            return Finding(tool, Decision.DENY, None, _PLANNING)
         for rule in (*self._narrowing, *self._allowing):
             if rule.covers_all and rule.names(tool):
                 return Finding(tool, rule.decision, rule)
@@ -261,6 +266,8 @@ class Permissions:
         for rule in self._narrowing:
             if rule.names(tool) and any(self._is_about(rule, name, look) for name in names):
                 return Finding(subject, rule.decision, rule)
+        if writes and self._approve is Approval.PLAN:
+            return Finding(subject, Decision.DENY, None, _PLANNING)
         if word.kind != "literal" or None in found:
             return Finding(subject, Decision.ASK, None, "it is not known which file this is")
         guarded = any(_is_guarded(name) for name in names)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tui_agent.console.commands import COMMANDS, Command
-from tui_agent.core.names import APPROVALS
+from tui_agent.core.names import APPROVALS, next_approval
 from tui_agent.plain import dialogues
 from tui_agent.terminal_text import one_line, revealed_line, sanitize
 
@@ -186,9 +186,12 @@ class PlainCommands:
     async def approve(self, mode: str) -> None:
         from tui_agent.core.events import Approval
 
+        session = self._session
+        mode = mode or next_approval(session.state.session.approve or session.settings.approve)
         if mode not in APPROVALS:
             raise ValueError(f"There is no mode {mode}. The modes are {', '.join(APPROVALS)}.")
-        self._session.set_approve(Approval(mode))
+        session.set_approve(Approval(mode))
+        self._say(f"{Approval(mode).words.capitalize()}.")
 
     async def title(self, title: str) -> None:
         self._session.set_title(title)

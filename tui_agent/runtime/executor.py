@@ -218,11 +218,11 @@ class Executor:
 
     def _denied_by_rule(self, issued: _Issued, judgement: Judgement) -> bool:
         found = judgement.speaking
-        reason = f"a permission rule forbids it: {found.words()}"
-        content = (
-            f"{found.subject!r} was not executed: {reason}. No approval lifts this; find another way, or say in "
-            "your answer what could not be done."
-        )
+        reason, then = found.words(), ""
+        if found.rule is not None:
+            reason = f"a permission rule forbids it: {reason}"
+            then = " No approval lifts this; find another way, or say in your answer what could not be done."
+        content = f"{found.subject!r} was not executed: {reason}.{then}"
         self._refuse(issued, reason, content)
         return False
 

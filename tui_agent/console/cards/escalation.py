@@ -24,6 +24,7 @@ from tui_agent.console.cards.choices import Choice, Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
 from tui_agent.console.commands import is_command
 from tui_agent.console.panes.pane import Asked
+from tui_agent.core.names import ABOUT_PLAN, OF_NO_FAILURE
 from tui_agent.core.recovery.signature import normalise
 from tui_agent.headline import headline
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 LOOKED_BACK = 60
 """Closed entries that are searched for what was tried: constant work however long the session is."""
 
-_OF_NO_CALL = frozenset({"model", "ask_operator", "budget"})
+_OF_NO_CALL = OF_NO_FAILURE | {"model"}
 """Sources of questions that no failed call led to."""
 
 ATTEMPTS_SHOWN = 5
@@ -192,6 +193,7 @@ _PLACEHOLDERS = {
     "model": "Name another model, or take a key below",
     "ask_operator": "Your answer, or take a key below",
     "budget": "Another limit, or take a key below",
+    ABOUT_PLAN: "What should be otherwise? Or take a key below",
 }
 
 
@@ -201,6 +203,7 @@ def title_of(source: str) -> str:
         "ask_operator": "The agent asks",
         "model": "The model cannot be used",
         "budget": "A budget is used up",
+        ABOUT_PLAN: "Carry out this plan?",
     }
     return titles.get(source, "The agent needs you")
 
@@ -224,6 +227,8 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
         return [*options, skip._replace(label="skip, decide yourself"), *ends]
     if asked.source == "budget":
         return [*options, *ends]
+    if asked.source == ABOUT_PLAN:
+        return [*options, Choice("s", "keep it as the answer", "skip")]
     if asked.source == "model":
         return [*options, retry, *ends]
     if asked.tool:
@@ -233,7 +238,7 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
 
 def subject(asked: EscalationRaised, attempts: Sequence[Attempt], *, whole: bool = True) -> Iterable[Passage]:
     """The question; the call; the attempts, the last one with its whole error where it is to be `whole`."""
-    yield Passage(asked.question, "bold")
+    yield Passage(asked.question, "" if asked.source == ABOUT_PLAN else "bold")
     if asked.tool and asked.source != "ask_operator":
         yield GAP
         main = main_argument(asked.tool, asked.input)

@@ -15,6 +15,7 @@ from tui_agent.console.panes.confidence import next_step
 from tui_agent.console.panes.glyphs import BADGES, LEVELS, OUTCOMES
 from tui_agent.console.panes.rows import Rows
 from tui_agent.console.panes.styled_line import Line, Span, clip, fit_middle, justified, width_of
+from tui_agent.core.names import OF_NO_FAILURE
 from tui_agent.headline import headline
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
@@ -161,7 +162,7 @@ def _stuck(state: RunState) -> Span | None:
     """What goes wrong without a failure: the question that is open about it, or that the run goes in circles."""
     asked, verdict = state.escalation, state.verdict
     if asked is not None:
-        about_none = asked.source not in {"ask_operator", "budget"}
+        about_none = asked.source not in OF_NO_FAILURE
         if about_none and not state.metrics.incidents.asked_about:
             return Span(f"▲ {one_line(asked.question)}", "operator bold")
     elif state.running and verdict is not None and verdict.level.rank and _without_failure(state, verdict):

@@ -91,8 +91,9 @@ class StatusLine(Rows):
             _context(state),
             *_sums(state, now),
         ]
-        if (state.session.approve or self.next_approve) == Approval.ALL and not state.session.recorded:
-            fields.append(_Field(8, ["approve all"], "warn"))
+        approve = state.session.approve or self.next_approve
+        if approve in _MODES_SHOWN and not state.session.recorded:
+            fields.append(_Field(8, *_MODES_SHOWN[approve]))
         if run.sandbox:
             fields.append(_walls(run.sandbox))
         if state.background.running:
@@ -126,6 +127,14 @@ def _walls(sandbox: str) -> _Field:
     if network == "network":
         return _Field(3, [f"▣ {mechanism} + network", "▣ + network"], "warn")
     return _Field(2, [f"▣ {mechanism}", "▣"], "muted")
+
+
+_MODES_SHOWN: dict[str, tuple[list[str], str]] = {
+    Approval.PLAN: (["plan mode", "plan"], "accent"),
+    Approval.WRITES: (["edits run"], ""),
+    Approval.ALL: (["approve all"], "warn"),
+}
+"""How an approval mode that is not the careful default is shown."""
 
 
 class _Field(NamedTuple):

@@ -490,6 +490,10 @@ class LiveScreen(SettingsCommands):
         if self.dashboard is not None:
             self.dashboard.page_conversation(event.step)
 
+    def on_prompt_next_approval(self, event: Prompt.NextApproval) -> None:
+        event.stop()
+        self.run_command("approve")
+
     def on_prompt_take_back(self, event: Prompt.TakeBack) -> None:
         """Put the newest queued message back into the prompt."""
         self.action_unqueue()

@@ -10,7 +10,7 @@ from textual import work
 from textual.binding import Binding
 
 from tui_agent.console.screens.session_screen import SessionScreen, on_session
-from tui_agent.core.names import APPROVALS, Approval
+from tui_agent.core.names import APPROVALS, Approval, next_approval
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
@@ -73,8 +73,9 @@ class SettingsCommands(SessionScreen):
         session.set_profile(name)
 
     @on_session
-    def action_approve(self, session: Session, mode: str) -> None:
-        """Change what asks the operator first."""
+    def action_approve(self, session: Session, mode: str = "") -> None:
+        """Change what asks the operator first, to the next mode where none is named."""
+        mode = mode or next_approval(session.state.session.approve or session.settings.approve)
         if mode not in APPROVALS:
             self.say(f"There is no mode {mode}. The modes are {', '.join(APPROVALS)}.", "warning")
             return

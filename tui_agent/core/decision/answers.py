@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tui_agent.core import budgets, events
+from tui_agent.core import events
+from tui_agent.core.names import ABOUT_PLAN, OF_NO_FAILURE
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.state import ASK_OPERATOR
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -34,7 +34,7 @@ def escalation_answered(
     by: str = "operator",
 ) -> events.EscalationAnswered:
     """The event of an answer, with the message that the model keeps in its history ("" for none)."""
-    about_call = question.source not in {"model", ASK_OPERATOR, budgets.SOURCE}
+    about_call = question.source not in {"model", *OF_NO_FAILURE}
     arguments = edited if edited is not None else question.input
     return events.EscalationAnswered.model_validate(
         {
@@ -42,7 +42,7 @@ def escalation_answered(
             "choice": choice,
             "text": text,
             "message": _message(question, choice, text.strip(), arguments)
-            if about_call and by == "operator"
+            if by == "operator" and (about_call or question.source == ABOUT_PLAN)
             else "",
             "tool": question.tool if about_call else "",
             "input": arguments if about_call else None,
@@ -61,7 +61,10 @@ def _message(
     subject = f"{tool} {json.dumps(question.input, ensure_ascii=False)}" if tool else "the failing step"
     match choice:
         case "answer":
-            return words
+            approved = question.source == ABOUT_PLAN and words in question.options
+            return "The plan is approved: carry it out." if approved else words
+        case _ if question.source == ABOUT_PLAN:
+            return ""
         case "retry":
             base = f"Try {subject} once more."
         case "edit":

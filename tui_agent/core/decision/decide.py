@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core import events
 from tui_agent.core.decision.closing import end, in_closing
-from tui_agent.core.decision.endings import answered, close_what_is_open, ended_by, partial, stopped
+from tui_agent.core.decision.endings import close_what_is_open, ended_by, partial, stopped
 from tui_agent.core.decision.limits import before_iteration
 from tui_agent.core.decision.model_calls import before_reply, compaction_due
+from tui_agent.core.decision.planning import after_plan
 from tui_agent.core.decision.steps import Ask, Finish, Record, StartIteration, Step
 from tui_agent.core.decision.tool_calls import after_reply
 from tui_agent.core.decision.verification import to_verify
@@ -57,7 +58,9 @@ def decide(state: RunState) -> Step:
 
 def _between_iterations(state: RunState) -> Step:
     if state.text_answer is not None and state.closing is None:
-        return Finish(answered(state, state.text_answer))
+        step = after_plan(state, state.text_answer)
+        if step is not None:
+            return step
     if not state.judged:
         last = state.recovery.last
         if last is None or not last.cancelled:

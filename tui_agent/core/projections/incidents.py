@@ -15,6 +15,7 @@ from typing import Any, Literal
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
+from tui_agent.core.names import OF_NO_FAILURE
 from tui_agent.core.projections.call_subject import (
     NOTHING,
     Relation,
@@ -326,7 +327,7 @@ def _with_newest(incident: Incident, **changes: Any) -> Incident:
 
 
 def _escalation_raised(incidents: Incidents, event: events.EscalationRaised) -> Incidents:
-    if event.source in {"ask_operator", "budget"}:
+    if event.source in OF_NO_FAILURE:
         return incidents
     about = {event.key: incidents.open[event.key]} if event.key in incidents.open else {}
     if event.source == "model" and MODEL in incidents.open:

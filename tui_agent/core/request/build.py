@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_agent.core.projections.history import Message
+from tui_agent.core.names import Approval
+from tui_agent.core.projections.history import Message, estimate_tokens
 from tui_agent.core.recovery.note import tagged
 from tui_agent.core.request import window
 from tui_agent.core.request.tokens import overhead
@@ -18,6 +19,14 @@ from tui_agent.core.request.tokens import overhead
 if TYPE_CHECKING:
     from tui_agent.core.request.coherence import Validator
     from tui_agent.core.state import RunState
+
+
+PLANNING = (
+    "Plan mode: read, search and think, and change nothing; edits are refused, and commands ask the operator. When you "
+    "know what to do, answer with the plan: the steps, the files that each changes, how you will check the result, and "
+    "what is still open. You carry it out only after the operator has approved it."
+)
+"""What every request in plan mode ends with."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +45,14 @@ def build(state: RunState, note: str | None, validator: Validator) -> BuiltReque
     groups = window.messages_in_window(history, state.run.number)
     stored, repairs = validator.messages(groups)
     messages: list[Message] = [{"role": "system", "content": state.run.system_prompt}, *stored]
-    if note:
-        messages.append({"role": "user", "content": tagged(note)})
-    tokens = overhead(state, note) + window.tokens_in_window(history, state.run.number)
+    planning = PLANNING if state.session.approve is Approval.PLAN else ""
+    last = "\n\n".join(part for part in (planning, tagged(note) if note else "") if part)
+    if last:
+        messages.append({"role": "user", "content": last})
+    tokens = (
+        overhead(state, note)
+        + (estimate_tokens(planning) if planning else 0)
+        + window.tokens_in_window(history, state.run.number)
+    )
     dropped = history.cut.groups if history.cut is not None else 0
     return BuiltRequest(messages, tokens, dropped, repairs)
