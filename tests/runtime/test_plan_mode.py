@@ -46,6 +46,7 @@ async def test_an_approved_plan_is_carried_out_in_the_same_run(tmp_path: Path) -
     ] * 2
     said = [message["content"] for message in live.sent(-1) if message["role"] == "user"]
     assert said == ["plan the tax", "round to cents, too", "The plan is approved: carry it out."]
+    assert not live.of(events.NotePrepared)
     assert live.state.session.approve is Approval.WRITES
     assert live.state.metrics.escalations == 0
     for call in range(5):

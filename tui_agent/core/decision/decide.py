@@ -14,7 +14,7 @@ from tui_agent.core.decision.closing import end, in_closing
 from tui_agent.core.decision.endings import close_what_is_open, ended_by, partial, stopped
 from tui_agent.core.decision.limits import before_iteration
 from tui_agent.core.decision.model_calls import before_reply, compaction_due
-from tui_agent.core.decision.planning import after_plan
+from tui_agent.core.decision.planning import after_plan, plan_answer
 from tui_agent.core.decision.steps import Ask, Finish, Record, StartIteration, Step
 from tui_agent.core.decision.tool_calls import after_reply
 from tui_agent.core.decision.verification import to_verify
@@ -72,7 +72,8 @@ def _between_iterations(state: RunState) -> Step:
         step = _after_verdict(state, reached)
         if step is not None:
             return step
-    written = note.compose(state.recovery, state.answer, state.hook_context)
+    answer = None if plan_answer(state) else state.answer
+    written = note.compose(state.recovery, answer, state.hook_context)
     if written.text != state.note and not state.note_edited and state.recovery.last is not None:
         fresh = state.recovery.last.number == state.run.iteration and not state.recovery.last.cancelled
         if fresh:

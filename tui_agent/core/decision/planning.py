@@ -26,7 +26,7 @@ WAYS = {
 
 def after_plan(state: RunState, plan: str) -> Step | None:
     """The question whether `plan`, the run's answer, is carried out, and what follows; None: the run goes on."""
-    answer = state.answer if state.answer is not None and state.answer.id.startswith(ABOUT_PLAN) else None
+    answer = plan_answer(state)
     planning = state.session.approve is Approval.PLAN and state.run.operator_present
     if answer is None:
         return Record((_question(state, plan),)) if planning else Finish(answered(state, plan))
@@ -36,6 +36,12 @@ def after_plan(state: RunState, plan: str) -> Step | None:
     if way is not None and planning:
         return Record((events.SettingChanged(setting="approve", value=way.value),))
     return None
+
+
+def plan_answer(state: RunState) -> events.EscalationAnswered | None:
+    """What was answered to the plan of this step."""
+    answer = state.answer
+    return answer if answer is not None and answer.id.startswith(ABOUT_PLAN) else None
 
 
 def _question(state: RunState, plan: str) -> events.EscalationRaised:
