@@ -201,7 +201,7 @@ def test_another_file_can_stand_in_for_the_users(place: Path) -> None:
             ["policy: must be 'forge', 'gigi', 'funnelcanary', 'hpd' or 'combined'", "'best'"],
         ),
         ("policy = 'Forge'", ["it is 'Forge' (did you mean 'forge'?)"]),
-        ("approve = 'al'", ["must be 'ask', 'writes' or 'all'", "did you mean 'all'?"]),
+        ("approve = 'al'", ["must be 'plan', 'ask', 'writes' or 'all'", "did you mean 'all'?"]),
         ("[recovery]\nattempts = 'blocked'", ["did you mean 'block'?"]),
         ("max_iterations = 'many'", ["max_iterations: must be a whole number;", "'many'"]),
         ("max_iterations = 0", ["max_iterations: must be greater than or equal to 1"]),
