@@ -135,7 +135,7 @@ class Driver:
         return None
 
     async def _record_step(self, event: events.Event) -> None:
-        ends = isinstance(event, events.IterationFinished)
+        ends = type(event) is events.IterationFinished
         if ends and self._recovery.depends_on_order():
             await self._interruptible(self._checkpointer.look())
         recorded = self._record(event)

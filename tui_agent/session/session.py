@@ -170,7 +170,7 @@ class Session:
         self._run: asyncio.Task[events.RunFinished | None] | None = None
         self._warming: asyncio.Task[None] | None = None
         self._sandbox: asyncio.Task[Sandbox] | None = None
-        recorder.subscribe(lambda event, _: self._accept_own_writes(event))
+        recorder.subscribe(self._accept_own_writes)
         self._servers_until = 0.0
         self._bad_skills: set[BadSkill] = set()
         self.unprepared = ""
@@ -228,7 +228,7 @@ class Session:
             text = before + taken_back_in_words(taken)
             self._recorder.record(events.Notice(severity="warning", text=text, origin="sandbox"))
 
-    def _accept_own_writes(self, event: events.Event) -> None:
+    def _accept_own_writes(self, event: events.Event, _: RunState) -> None:
         """What our own tools wrote by leave of the operator is none of a command's."""
         match event:
             case events.ToolSucceeded(changed=paths) | events.Rewound(files=paths) if paths:

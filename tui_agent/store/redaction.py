@@ -155,15 +155,8 @@ class Redactor:
 
     def redact(self, event: E) -> E:
         """The event with its secrets masked; the same object where there are none."""
-        changes: dict[str, Any] | None = None
-        for name, value in event.__dict__.items():
-            if not value or (type(value) in _PLAIN and _is_storable_number(value)):
-                continue
-            clean = self._clean_field(event, name, value, 0)
-            if clean is not value:
-                changes = changes or {}
-                changes[name] = clean
-        return event if changes is None else event.model_copy(update=changes)
+        changes = self._replaced(event, 0)
+        return event.model_copy(update=changes) if changes else event
 
     def text(self, text: str) -> str:
         """The text with its secrets masked; the same object where there are none."""
@@ -200,6 +193,8 @@ class Redactor:
         kind = type(value)
         if kind is str:
             return self.text(value) if len(value) >= MIN_SECRET or not value.isascii() else value
+        if kind in _EXACT:
+            return value
         if kind is float:
             return value if math.isfinite(value) else str(value)
         if depth > MAX_DEPTH:
@@ -212,20 +207,22 @@ class Redactor:
                 return value
             return tuple(items) if kind is tuple else items
         if isinstance(value, Value):
-            fields = {
-                name: self._clean_field(value, name, part, depth + 1) for name, part in value.__dict__.items()
-            }
-            if all(fields[name] is part for name, part in value.__dict__.items()):
-                return value
-            return value.model_copy(update=fields)
+            changes = self._replaced(value, depth + 1)
+            return value.model_copy(update=changes) if changes else value
         return value
 
-    def _clean_field(self, owner: Event | Value, name: str, value: Any, depth: int) -> Any:
-        """A field; a number that JSON cannot hold counts as one that was not said."""
-        if type(value) is not float or math.isfinite(value):
-            return self._clean(value, depth)
-        unsaid = type(owner).model_fields[name].get_default()
-        return unsaid if isinstance(unsaid, float) else None
+    def _replaced(self, owner: Event | Value, depth: int) -> dict[str, Any]:
+        """The fields that become others; a number that JSON cannot hold counts as one that was not said."""
+        changes: dict[str, Any] = {}
+        for name, value in owner.__dict__.items():
+            if not value or type(value) in _EXACT:
+                continue
+            if type(value) is float and not math.isfinite(value):
+                unsaid = type(owner).model_fields[name].get_default()
+                changes[name] = unsaid if isinstance(unsaid, float) else None
+            elif (clean := self._clean(value, depth)) is not value:
+                changes[name] = clean
+        return changes
 
     def _clean_dict(self, value: dict[Any, Any], depth: int) -> dict[Any, Any]:
         clean = {self._clean(key, depth + 1): self._clean(part, depth + 1) for key, part in value.items()}
@@ -240,12 +237,8 @@ def _placeholder(name: str, number: int) -> str:
     return f"[masked:{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}{f'-{number}' if number > 1 else ''}]"
 
 
-def _is_storable_number(value: float) -> bool:
-    return type(value) is not float or math.isfinite(value)
-
-
 _SHORT = 512
-_PLAIN = (int, float, bool)
+_EXACT = frozenset({int, bool, type(None)})
 _NESTED = (dict, list, tuple)
 
 

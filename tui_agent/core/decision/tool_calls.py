@@ -47,10 +47,10 @@ def after_reply(state: RunState, reply: events.ReplyFinished) -> Step:
         return Record((events.IterationFinished(iteration=state.run.iteration),))
     if state.text_answer is not None:
         return Record(tuple(cancel_open_calls(state, RUN_OVER)))
-    decided = tuple(_decided(state, open_calls))
+    decided, waiting_from = _decided(state, open_calls)
     if decided:
-        return Record(decided)
-    open_calls = open_calls[: _first_waiting(state, open_calls)]
+        return Record(tuple(decided))
+    open_calls = open_calls[:waiting_from]
     index, first = open_calls[0]
     if _is_dialogue(first):
         return _dialogue(state, index, first)
@@ -73,48 +73,31 @@ def _is_dialogue(call: events.ToolCall) -> bool:
     return call.effect == "dialogue" or (not call.effect and call.name in {FINISH, ASK_OPERATOR})
 
 
-def _let_through(state: RunState) -> Counter[str]:
-    """Calls of the reply that have run, by key and by tool."""
+def _decided(
+    state: RunState, open_calls: list[tuple[int, events.ToolCall]]
+) -> tuple[list[events.Event], int]:
+    """Results of calls that are not executed: wrong ones, and those that recovery refuses; and the place of the first
+    call that waits. What is refused because nothing has changed waits for calls before it that may change something.
+    """
+    recovery, decided = state.recovery, list[events.Event]()
     earlier: Counter[str] = Counter()
     for result in state.history.results:
         if isinstance(result, events.ToolSucceeded | events.ToolFailed):
             earlier.update((result.key, result.tool))
-    return earlier
-
-
-def _first_waiting(state: RunState, open_calls: list[tuple[int, events.ToolCall]]) -> int:
-    """The place of the first call that would be refused now and is decided once those before it have run."""
-    earlier = _let_through(state)
-    reply = state.recovery.reply
-    if reply is not None and reply.by == "operator":
-        return len(open_calls)
-    for place, (_, call) in enumerate(open_calls):
-        if not state.recovery.permit(call.name, call.key, earlier).allowed:
-            return place
-        earlier.update((call.key, call.name))
-    return len(open_calls)
-
-
-def _decided(state: RunState, open_calls: list[tuple[int, events.ToolCall]]) -> Iterator[events.Event]:
-    """Results of calls that are not executed: wrong ones, and those that recovery refuses.
-
-    What is refused because nothing has changed waits for the calls before it that may change something.
-    """
-    earlier, writes = _let_through(state), False
-    reply = state.recovery.reply
-    by_operator = reply is not None and reply.by == "operator"
-    for index, call in open_calls:
+    writes, by_operator = False, recovery.reply is not None and recovery.reply.by == "operator"
+    for place, (index, call) in enumerate(open_calls):
         if call.problem is not None:
-            yield wrong_call(state, index, call, call.problem)
+            decided.append(wrong_call(state, index, call, call.problem))
             continue
-        permit = state.recovery.permit(call.name, call.key, earlier)
+        permit = recovery.permit(call.name, call.key, earlier)
         if permit.allowed or by_operator:
             earlier.update((call.key, call.name))
             writes = writes or call.effect not in {"read", "network", "dialogue"}
         elif writes and permit.refusal in _FOR_WANT_OF_A_CHANGE:
-            return
+            return decided, place
         else:
-            yield _refused(index, call, permit)
+            decided.append(_refused(index, call, permit))
+    return decided, len(open_calls)
 
 
 def wrong_call(

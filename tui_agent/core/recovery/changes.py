@@ -47,6 +47,9 @@ _BY_TOOLS = re.compile(
 _LOOKING = frozenset({"finish", "ask_operator", "update_plan"})
 """Tools of the loop itself, which change nothing."""
 
+_ENDED = frozenset({Status.SUCCEEDED, Status.FAILED})
+_BEGUN = _ENDED | {Status.CANCELLED}
+
 
 @dataclass(frozen=True)
 class Change:
@@ -73,17 +76,17 @@ class Changes:
     # --- folding ---------------------------------------------------------------------------------------------
 
     def apply(
-        self, iteration: Iteration, effects: Mapping[int, str], seen: Sequence[str] = ()
+        self, results: Sequence[CallResult], effects: Mapping[int, str], seen: Sequence[str] = ()
     ) -> tuple[Changes, tuple[int, ...], tuple[bool, ...]]:
-        """Fold a finished iteration. `effects`: what the tools may do, by the call's place; `seen`: files that were
-        seen to have changed in it.
+        """Fold the results of an iteration, in call order. `effects`: what the tools may do, by the call's place;
+        `seen`: files that were seen to have changed in it.
 
         Beside the changes: for each result the number of the last change before it, and whether it changed something.
         """
         state, marks, moved = self, list[int](), list[bool]()
-        seen = unexplained(iteration, seen)
-        authors = _authors(iteration.results, effects)
-        for result in iteration.results:
+        seen = unexplained(results, seen)
+        authors = _authors(results, effects)
+        for result in results:
             marks.append(state.count)
             if result.changed:
                 state = state.by((result.key,), result.changed_files)
@@ -106,7 +109,7 @@ class Changes:
 
     def seen_after(self, iteration: Iteration, files: Sequence[str]) -> Changes:
         """What the last iteration has changed, known only after it was folded."""
-        seen = unexplained(iteration, files)
+        seen = unexplained(iteration.results, files)
         return self.by(self.authors, seen) if seen else self
 
     def looked_at(self, *, watched: bool) -> Changes:
@@ -141,11 +144,13 @@ class Changes:
         )
 
 
-def unexplained(iteration: Iteration, seen: Sequence[str]) -> tuple[str, ...]:
-    """Of the files that were seen to have changed, those that no edit tool of the iteration names and that tools do
-    not write for themselves.
+def unexplained(results: Sequence[CallResult], seen: Sequence[str]) -> tuple[str, ...]:
+    """Of the files that were seen to have changed, those that no result of an edit tool names and that tools do not
+    write for themselves.
     """
-    named = {name for result in iteration.results for name in result.changed_files}
+    if not seen:
+        return ()
+    named = {name for result in results for name in result.changed_files}
     return tuple(name for name in seen if name not in named and not _BY_TOOLS.search(name))
 
 
@@ -162,21 +167,17 @@ def _authors(results: Sequence[CallResult], effects: Mapping[int, str]) -> dict[
     able = [
         result for result in results if not result.changed and _able(result, effects.get(result.index, ""))
     ]
-    best = [result for result in able if not _failed(result)] or able
+    best = [result for result in able if result.passed] or able
     return {result.index: result.key for result in best}
 
 
 def _able(result: CallResult, effect: str) -> bool:
-    if result.status not in {Status.SUCCEEDED, Status.FAILED, Status.CANCELLED} or result.tool in _LOOKING:
+    if result.status not in _BEGUN or result.tool in _LOOKING:
         return False
     command = command_of(result.input)
     if command is None:
         return effect in {"command", "write"}
-    return writes(command) is not Writes.NOTHING or _failed(result)
-
-
-def _failed(result: CallResult) -> bool:
-    return not result.passed
+    return writes(command) is not Writes.NOTHING or not result.passed
 
 
 def _may_have_changed(result: CallResult, effect: str, *, watched: bool) -> bool:
@@ -186,9 +187,9 @@ def _may_have_changed(result: CallResult, effect: str, *, watched: bool) -> bool
     command = command_of(result.input)
     if command is None:
         return effect == "command" and not watched and result.passed
-    if result.status not in {Status.SUCCEEDED, Status.FAILED}:
+    if result.status not in _ENDED:
         return False
-    if _failed(result):
+    if not result.passed:
         return writes_before_its_end(command)
     kind = writes(command)
     return kind >= Writes.OUTPUT or (kind is Writes.MAYBE and not watched)

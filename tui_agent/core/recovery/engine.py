@@ -21,7 +21,14 @@ from tui_agent.core.recovery.changes import Changes, unexplained
 from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.recovery.form import FormErrors
 from tui_agent.core.recovery.implicit import ImplicitFailures
-from tui_agent.core.recovery.iteration import CallResult, Iteration, Status, close, result_of_call
+from tui_agent.core.recovery.iteration import (
+    CallResult,
+    Iteration,
+    Status,
+    close,
+    in_call_order,
+    result_of_call,
+)
 from tui_agent.core.recovery.model_faults import ModelFaults
 from tui_agent.core.recovery.policy import PRESETS, RecoveryPolicy, policy_of_run
 from tui_agent.core.recovery.polling import FailingPoll
@@ -180,7 +187,7 @@ class RecoveryState:
         """The changes, with those of the calls of the open iteration that have ended."""
         if not (self.pending or self.seen):
             return self.changes
-        return self.changes.apply(close(0, self.pending), self._effects(), self.seen)[0]
+        return self.changes.apply(in_call_order(self.pending), self._effects(), self.seen)[0]
 
     def _effects(self) -> dict[int, str]:
         """What the tools of the open reply's calls may do, by their place."""
@@ -196,6 +203,8 @@ class RecoveryState:
     def refuses_a_call(self) -> bool:
         """Whether a call of the open reply would not run because nothing is known to have changed."""
         if self.policy.trials == "off" or self.reply is None:
+            return False
+        if not (self.attempts.entries or self.stuck.patterns):
             return False
         return any(
             self.permit(call.name, call.key).refusal in {"blocked", "withheld"} for call in self.reply.calls
@@ -349,9 +358,9 @@ def was_cut(reply: events.ReplyFinished | None) -> bool:
 
 def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -> RecoveryState:
     policy = state.policy
-    reported = close(event.iteration, state.pending)
-    changes, marks, moved = state.changes.apply(reported, state._effects(), state.seen)
-    findings, results = state.findings.judge(reported.results, changes, marks)
+    results = in_call_order(state.pending)
+    changes, marks, moved = state.changes.apply(results, state._effects(), state.seen)
+    findings, results = state.findings.judge(results, changes, marks)
     polls, results = state.polls.judge(results, policy)
     last = close(
         event.iteration,
@@ -469,7 +478,7 @@ def _checkpoint_saved(state: RecoveryState, event: events.CheckpointSaved) -> Re
         return _seen_late(state, last, event.files)
     if state.pending:
         return evolve(state, seen=(*state.seen, *event.files))
-    return _changed_by_others(state, unexplained(close(0, ()), event.files))
+    return _changed_by_others(state, unexplained((), event.files))
 
 
 def _seen_late(state: RecoveryState, last: Iteration, files: tuple[str, ...]) -> RecoveryState:

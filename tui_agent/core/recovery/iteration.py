@@ -226,6 +226,11 @@ def _command_of(event: events.ToolFailed) -> str | None:
     return command if executed and isinstance(command, str) else None
 
 
+def in_call_order(results: tuple[CallResult, ...]) -> tuple[CallResult, ...]:
+    """The results in the order of the reply's calls, as the detectors read them."""
+    return tuple(sorted(results, key=lambda result: result.index)) if len(results) > 1 else results
+
+
 def close(
     number: int,
     results: tuple[CallResult, ...],
@@ -236,9 +241,7 @@ def close(
     cancelled: bool = False,
     unanswered: bool = False,
 ) -> Iteration:
-    """The finished iteration, its results in the order of the calls."""
-    if len(results) > 1:
-        results = tuple(sorted(results, key=_index))
+    """The finished iteration; `results` in the order of the calls."""
     statuses = {result.status for result in results}
     failures = [result.failure for result in results if result.failure is not None]
     executed = any(
@@ -258,10 +261,6 @@ def close(
         refused=not statuses.isdisjoint(REFUSED),
         unanswered=unanswered,
     )
-
-
-def _index(result: CallResult) -> int:
-    return result.index
 
 
 def shape_of(failure: events.Failure) -> str:
