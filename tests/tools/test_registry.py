@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from tests.tools.box import Box
 from tui_agent.core.events import Failure, FailureKind, ToolCall
-from tui_agent.tools.dialogue import OutsideLoopError
+from tui_agent.tools.dialogue import Finish, OutsideLoopError
 from tui_agent.tools.registry import InvalidCall, ToolRegistry, default_tools
 from tui_agent.tools.tool import Effect
 
@@ -269,6 +269,52 @@ def test_any_call_is_parsed_or_refused_in_words_that_can_be_stored(name: str, ra
             assert Failure.model_validate_json(failure.model_dump_json()) == failure
     else:
         assert json.loads(json.dumps(parsed.arguments)) == parsed.arguments
+
+
+RULES = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["string", "integer", "boolean", "number", "null", ["string", "integer"], 3]),
+        "description": st.just("what it is"),
+        "minimum": st.just(1),
+        "enum": st.just(["a", 1]),
+        "pattern": st.just("^a"),
+    },
+)
+SCHEMAS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["object", "array", ["object"]])},
+    optional={
+        "properties": st.dictionaries(FIELDS, RULES | st.booleans(), max_size=3),
+        "required": st.lists(FIELDS, max_size=2),
+        "additionalProperties": st.booleans(),
+        "minProperties": st.just(1),
+        "not": st.just({"required": ["path"]}),
+    },
+)
+
+
+@given(
+    SCHEMAS,
+    st.dictionaries(FIELDS, st.sampled_from(["a", "b", 0, 1, 1.0, 0.5, True, None, [], {}]), max_size=3),
+)
+@example({"type": "object", "properties": {"limit": {"type": "integer"}}}, {"limit": True})
+@example({"type": "object", "properties": {"limit": True}}, {"limit": "a"})
+def test_a_call_fits_exactly_where_its_schema_says_so(schema: Any, arguments: Any) -> None:
+    class Probe(Finish):
+        name = "probe"
+        parameters: ClassVar[dict[str, Any]] = schema
+        accepted: ClassVar[dict[str, Any]] = schema
+
+    try:
+        right = Draft202012Validator(schema).is_valid(arguments)
+    except Exception:
+        right = True  # nobody can check by such a schema
+    call = ToolCall(id="1", name="probe", arguments=json.dumps(arguments))
+    if right:
+        assert ToolRegistry([Probe()]).parse(call).arguments == arguments
+    else:
+        with pytest.raises(InvalidCall):
+            ToolRegistry([Probe()]).parse(call)
 
 
 @pytest.mark.parametrize(

@@ -188,10 +188,13 @@ _MOSTLY = 0.75
 
 def copied_description(tool: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     """The parameter whose value is its own description, as small models fill it in; "" where none is."""
-    properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
-    for name, described in properties.items():
-        value, description = arguments.get(name), str(described.get("description", ""))
-        if not isinstance(value, str) or len(value) > 2 * len(description):
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    for name, value in arguments.items():
+        described = properties.get(name)
+        if not isinstance(value, str) or not isinstance(described, dict):
+            continue
+        description = str(described.get("description", ""))
+        if len(value) > 2 * len(description):
             continue
         words, known = _WORDS.findall(value.casefold()), _WORDS.findall(description.casefold())
         if len(words) < _FEWEST_WORDS:

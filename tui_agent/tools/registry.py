@@ -142,6 +142,8 @@ class ToolRegistry:
 
     def _errors(self, tool: Tool, arguments: dict[str, Any]) -> list[Any]:
         """Which rules of the tool's schema the arguments break; none where nobody can check by that schema."""
+        if _plainly_fits(arguments, _accepted(tool)):
+            return []
         try:
             found = self._validator(tool).iter_errors(arguments)
             return sorted(found, key=lambda error: list(map(str, error.path)))
@@ -153,8 +155,40 @@ class ToolRegistry:
         if tool.name not in self._validators:
             from jsonschema import Draft202012Validator
 
-            self._validators[tool.name] = Draft202012Validator(getattr(tool, "accepted", tool.parameters))
+            self._validators[tool.name] = Draft202012Validator(_accepted(tool))
         return self._validators[tool.name]
+
+
+def _accepted(tool: Tool) -> dict[str, Any]:
+    """The schema of the arguments that it takes, which may be more than it tells the model of."""
+    schema: dict[str, Any] = getattr(tool, "accepted", tool.parameters)
+    return schema
+
+
+_OF_OBJECT = frozenset({"type", "properties", "required", "additionalProperties", "title", "description"})
+_OF_VALUE = frozenset({"type", "title", "description", "default", "examples"})
+_TYPES = {"string": str, "integer": int, "boolean": bool}
+
+
+def _plainly_fits(arguments: dict[str, Any], schema: dict[str, Any]) -> bool:
+    """Whether the arguments fit by their names and types alone. False: a validator, which costs more than all that
+    recovery does in a step, has to look.
+    """
+    properties, required = schema.get("properties"), schema.get("required", [])
+    if not _OF_OBJECT.issuperset(schema) or schema.get("type") != "object":
+        return False
+    if not (isinstance(properties, dict) and isinstance(required, list)):
+        return False
+    if not all(isinstance(name, str) and name in arguments for name in required):
+        return False
+    for name, value in arguments.items():
+        rules = properties.get(name)
+        if not isinstance(rules, dict) or not _OF_VALUE.issuperset(rules):
+            return False
+        kind = rules.get("type")
+        if not isinstance(kind, str) or type(value) is not _TYPES.get(kind):
+            return False
+    return True
 
 
 def default_tools(
