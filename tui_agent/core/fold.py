@@ -35,7 +35,7 @@ def apply(state: RunState, event: events.Event) -> RunState:
     metrics: Metrics = changes["metrics"]
     answer = metrics.incidents.answer(event)
     before, after = state.metrics.incidents.recovered, metrics.incidents.recovered
-    recovered = after.tail(len(before)) if len(after) > len(before) else ()
+    recovered = after.tail(len(before)) if after is not before else ()
     around = Surroundings(attempt, recovered, metrics, answer)
     changes["conversation"] = state.conversation.apply(event, around)
     changes["timeline"] = state.timeline.apply(event, recovered, bool(answer), metrics.began(event.at))

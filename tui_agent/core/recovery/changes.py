@@ -167,6 +167,8 @@ def _authors(results: Sequence[CallResult], effects: Mapping[int, str]) -> dict[
     able = [
         result for result in results if not result.changed and _able(result, effects.get(result.index, ""))
     ]
+    if not able:
+        return {}
     best = [result for result in able if result.passed] or able
     return {result.index: result.key for result in best}
 

@@ -119,8 +119,9 @@ class ModelFaults:
 
     def next_iteration(self) -> ModelFaults:
         """An iteration begins: the run's own model is tried first again."""
-        fresh = ModelFaults(self.total, self.in_row, self.last, stand_ins=self.stand_ins)
-        return fresh if self.tries or self.asked or self.used_fallbacks else self
+        if not (self.tries or self.asked or self.used_fallbacks):
+            return self
+        return ModelFaults(self.total, self.in_row, self.last, stand_ins=self.stand_ins)
 
     def usable(self, model: str) -> str:
         """The model, or what takes its place in this run."""

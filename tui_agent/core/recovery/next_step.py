@@ -125,10 +125,8 @@ class Known(NamedTuple):
 
     def among(self, others: Iterable[Known]) -> bool:
         """Whether the same call ended alike before, volatile parts of the text left out."""
-        return any(
-            self.key == other.key and self.status is other.status and same_text(self.text, other.text)
-            for other in others
-        )
+        alike = [other for other in others if other.key == self.key and other.status is self.status]
+        return any(same_text(self.text, other.text) for other in alike)
 
 
 @dataclass(frozen=True)
@@ -209,20 +207,19 @@ class NextStep:
             for failure in iteration.failures()
             if failure.kind not in FORM_ERRORS
         )[-_SHAPES:]
-        changed = evolve(
-            self,
-            outcomes=(*self.outcomes, *ended)[-_OUTCOMES:],
-            shapes=(*self.shapes, *shapes)[-_SHAPES:],
-        )
+        news = {
+            "outcomes": (*self.outcomes, *ended)[-_OUTCOMES:],
+            "shapes": (*self.shapes, *shapes)[-_SHAPES:],
+        }
         if not iteration.succeeded:
             cause = _cause(tuple(iteration.failures()))
             seen = cause is Cause.FORM and self.cause is Cause.FORM
             repeated = seen or any(known) or any(shape in self.shapes for shape in shapes)
-            return changed._failed(cause, repeated=repeated, iteration=iteration.number)
+            return evolve(self, **news)._failed(cause, repeated=repeated, iteration=iteration.number)
         if all(known[place] for place, one in enumerate(ended) if one.status is Status.SUCCEEDED):
-            return changed
+            return evolve(self, **news)
         better = evolve(
-            changed, stall=0, repeated=False, cause=Cause.NONE, successes=self.successes + 1, faulted=-1
+            self, **news, stall=0, repeated=False, cause=Cause.NONE, successes=self.successes + 1, faulted=-1
         )
         return evolve(better, chance=better.cell.chance)
 

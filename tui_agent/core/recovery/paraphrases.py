@@ -31,7 +31,4 @@ def only_looks(tool: str, arguments: Mapping[str, Any]) -> bool:
 
 def says_much(text: str) -> bool:
     """Whether a result is long enough to answer one question only."""
-    # The beginning alone nearly always says it.
-    return len(text) >= _SHORTEST and any(
-        len(" ".join(text[: times * _SHORTEST].split())) >= _SHORTEST for times in (2, 100)
-    )
+    return len(text) >= _SHORTEST and len(" ".join(text[: 100 * _SHORTEST].split())) >= _SHORTEST

@@ -255,8 +255,8 @@ class StuckPatterns:
     def _paraphrased(self, call: Sighting, policy: RecoveryPolicy) -> StuckPatterns:
         """With a call that is new and shows what others have shown; the calls of one reply count once."""
         enough = policy.stuck_paraphrases
-        counts = enough and call.succeeded and not call.waited and says_much(call.content)
-        if not counts or not only_looks(call.tool, call.input):
+        counts = enough and call.succeeded and not call.waited and only_looks(call.tool, call.input)
+        if not counts or not says_much(call.content):
             return self
         replies = {call.key: call.reply}
         for other in self.window:
