@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "tui_agent"
 
 FLOORS = (
-    {"", "globs", "quantities", "rule_book", "secret_names", "shell_syntax", "terminal_text"},
+    {"", "disk", "globs", "quantities", "rule_book", "secret_names", "shell_syntax", "terminal_text"},
     {"headline"},
     {"core", "processes"},
     {"sandbox", "call_names"},

@@ -39,6 +39,7 @@ from tui_agent.sandbox.choose import candidates, try_out
 from tui_agent.sandbox.mechanisms import reach
 from tui_agent.sandbox.walls import Walls
 from tui_agent.store.mcp_trust import McpTrust
+from tui_agent.terminal_text import visible
 from tui_agent.tools.mcp.servers import INSTALL
 
 if TYPE_CHECKING:
@@ -373,13 +374,13 @@ def print_report(report: Report, *, as_json: bool) -> None:
         return
     width = max(len(check.name) for check in report.checks)
     for check in report.checks:
-        sys.stdout.write(f"{_MARKS[check.status]} {check.name:<{width}}  {check.says}\n")
+        sys.stdout.write(f"{_MARKS[check.status]} {check.name:<{width}}  {visible(check.says)}\n")
         if check.todo:
-            sys.stdout.write(f"  {'':<{width}}  → {check.todo}\n")
+            sys.stdout.write(f"  {'':<{width}}  → {visible(check.todo)}\n")
     changed = {key: setting for key, setting in report.settings.items() if setting["source"] != "default"}
     if changed:
         sys.stdout.write("\nSettings that are not the default:\n")
     for key, setting in changed.items():
-        sys.stdout.write(f"  {key} = {setting['value']}  ({setting['source']})\n")
+        sys.stdout.write(f"  {key} = {visible(str(setting['value']))}  ({setting['source']})\n")
     broken = sum(check.status == "broken" for check in report.checks)
     sys.stdout.write("\nNothing is broken.\n" if not broken else f"\n{broken} to put right, marked ✗.\n")

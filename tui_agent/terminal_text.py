@@ -134,6 +134,14 @@ def revealed_line(text: str, limit: int = 400) -> str:
     return " ".join(reveal(cut).split())
 
 
+def without_middle(line: str, limit: int = 1_000) -> str:
+    """A line, without the middle of what was given and is too long to be read; `limit` in characters."""
+    if len(line) <= limit:
+        return line
+    half = limit // 2
+    return f"{line[:half]} … ({len(line) - 2 * half:,} characters are left out) … {line[-half:]}"
+
+
 def escaped_line(text: str) -> str:
     """A file's name, or a message about one, on one line: all that is not printable as backslash escapes."""
     if text.isprintable():

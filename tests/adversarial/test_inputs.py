@@ -102,6 +102,38 @@ LONG = "x" * 100_000
                 ("run", "x", "--policy", "\udcff"),
                 "",
             ),
+            *(
+                (
+                    f"home_{name}",
+                    f"{' '.join(words)} with a home folder that nobody has",
+                    (*words, "~nobody-of-this-name/x", *rest),
+                    "as if the program had broken",
+                )
+                for name, words, rest in (
+                    ("config", ("run", "x", "--config"), ()),
+                    ("workspace", ("run", "x", "--workspace"), ()),
+                    ("recording", ("replay",), ("--print",)),
+                    ("import", ("sessions", "import"), ()),
+                    (
+                        "scenario",
+                        ("run", "x", "--model", "scripted:~nobody-of-this-name/x.toml", "--config"),
+                        (),
+                    ),
+                )
+            ),
+            (
+                "dashes",
+                "with `--` as the value of an option",
+                ("run", "x", "--resume=--"),
+                "a traceback in words",
+            ),
+            ("dashes_of_a_number", "sessions with `--` for a number", ("sessions", "--limit=--"), "as above"),
+            (
+                "escape",
+                "with an escape sequence in a path",
+                ("run", "x", "--config", "\x1b[2J"),
+                "it was written raw",
+            ),
             (
                 "export",
                 "sessions export to a form that is none",

@@ -53,6 +53,9 @@ class Command(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `agent-tui`: its exit code. What goes wrong is said in words, never by a traceback."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
@@ -152,20 +155,13 @@ def _report_fault(fault: Exception) -> int:
 
 def _report(message: str, code: int) -> int:
     """Print `message` where it does not disturb what was asked for."""
+    from tui_agent.terminal_text import visible, without_middle
+
     line = message if message.startswith("agent-tui") else f"agent-tui: {message}"
-    line = "\n".join(map(_shown, line.split("\n")[:_MOST_LINES]))
+    line = "\n".join(map(without_middle, visible(line).split("\n")[:_MOST_LINES]))
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(line + "\n")
     return code
 
 
 _MOST_LINES = 60
-_LONGEST_LINE = 1_000
-
-
-def _shown(line: str) -> str:
-    """A line, without the middle of what was given and is too long to be read."""
-    if len(line) <= _LONGEST_LINE:
-        return line
-    half = _LONGEST_LINE // 2
-    return f"{line[:half]} … ({len(line) - 2 * half:,} characters are left out) … {line[-half:]}"

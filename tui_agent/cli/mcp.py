@@ -322,7 +322,7 @@ def _show(
         sys.stdout.write(f"! {sanitize(problem)}\n")
     if not rows and not configured.problems:
         sys.stdout.write(
-            f"No MCP server is configured ({user_file()}, {settings.workspace / WORKSPACE_FILE}).\n"
+            f"No MCP server is configured ({sanitize(f'{user_file()}, {settings.workspace / WORKSPACE_FILE}')}).\n"
             "Add one: agent-tui mcp add NAME COMMAND [ARGUMENT…]\n"
         )
     for row in rows:

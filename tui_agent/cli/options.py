@@ -6,6 +6,7 @@ Values are checked lightly here, so that a slip is reported before a screen open
 from __future__ import annotations
 
 import argparse
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tui_agent.config.errors import nearest
@@ -39,6 +40,9 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """The parsed options. Raises `UsageError`; ends the process only for `--help`."""
+        for argument in takewhile("--".__ne__, arguments):
+            if argument.startswith("--") and argument.endswith("=--"):  # argparse makes a list of it
+                self.error(f"argument {argument[:-3]}: '--' is no value")
         namespace, unknown = self.parse_known_args(list(arguments))
         if unknown:
             self._refuse(unknown[0])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.options import UsageError
+from tui_agent.disk import replace_whole, user_path
 
 if TYPE_CHECKING:
     import argparse
@@ -71,12 +72,15 @@ def export(store: SessionStore, namespace: argparse.Namespace) -> int:
     if namespace.to is None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         return 0
-    target = Path(namespace.to).expanduser()
+    target = user_path(namespace.to).resolve()
     if target.exists() and not namespace.force:
         raise UsageError(
             f"agent-tui sessions export: {target} exists already.\nName another file, or add --force."
         )
-    target.write_text(text, encoding="utf-8", errors="surrogatepass")
+    if target.is_file() or not target.exists():
+        replace_whole(target, text, mode=0o666)
+    else:  # a pipe or a device takes it as it is
+        target.write_text(text, encoding="utf-8", errors="replace")
     _write(str(target))
     return 0
 
@@ -87,7 +91,7 @@ def import_recordings(store: SessionStore, namespace: argparse.Namespace) -> int
     from tui_agent.terminal_text import visible
 
     failed = made = 0
-    for path in find_transcripts([Path(text).expanduser() for text in namespace.paths]):
+    for path in find_transcripts([user_path(text) for text in namespace.paths]):
         saved = save(path, store.sessions_dir, namespace.policy)
         if saved.error is not None:
             failed += 1

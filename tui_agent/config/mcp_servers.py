@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tui_agent.disk import replace_whole, user_path
 from tui_agent.secret_names import named_like_a_secret
 from tui_agent.terminal_text import one_line, visible
 
@@ -230,12 +231,7 @@ def write_entry(file: Path, name: str, written: Mapping[str, Any] | None) -> boo
         servers[name] = dict(written)
     document[SECTION] = servers
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    beside.touch(mode)
-    beside.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    beside.chmod(mode)
-    beside.replace(file)
+    replace_whole(file, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     return True
 
 
@@ -266,7 +262,7 @@ def _entry(
             command=expand(_text(written, "command")),
             args=tuple(map(expand, _texts(written, "args"))),
             env={key: expand(value) for key, value in _table(written, "env").items()},
-            cwd=(file.parent if scope == "user" else workspace) / Path(folder).expanduser() if folder else workspace,
+            cwd=(file.parent if scope == "user" else workspace) / user_path(folder) if folder else workspace,
         )  # fmt: skip
         if any("\0" in word for word in (made.command, *made.args, *made.env, *made.env.values())):
             raise ServerEntryError("a NUL character can stand in no command line")

@@ -63,6 +63,7 @@ from tui_agent.config.sections import (
 from tui_agent.core.events import Approval
 from tui_agent.core.names import BUDGET_KEYS, Decision, OnEscalation, OutputForm, PolicyName, ToolCallForm
 from tui_agent.core.recovery.policy import RecoveryPolicy
+from tui_agent.disk import user_path
 from tui_agent.permissions.rules import Rule, parse_rule
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ class Settings(BaseModel):
     @field_validator("workspace", "state_dir")
     @classmethod
     def _is_resolved(cls, value: Path) -> Path:
-        return value.expanduser().resolve()
+        return user_path(value).resolve()
 
     def budgets(self) -> dict[str, float]:
         """Those that are set beside `max_cost`, by their keys."""
@@ -400,7 +401,7 @@ def _user_layer(
     config: str | Path | None, cwd: Path, schema: dict[str, frozenset[str] | None]
 ) -> tuple[Layer, list[Problem]]:
     if config is not None:
-        return file_layer(cwd / Path(config).expanduser(), schema)
+        return file_layer(cwd / user_path(config), schema)
     file = user_config_file()
     return file_layer(file, schema) if file.exists() else (Layer(str(file)), [])
 
@@ -409,7 +410,7 @@ def _workspace_of(layers: list[Layer], cwd: Path) -> Path:
     for layer in layers:
         value = layer.values.get("workspace")
         if isinstance(value, str | Path):
-            return (layer.base or cwd) / Path(value).expanduser()
+            return (layer.base or cwd) / user_path(value)
     return cwd
 
 
@@ -417,7 +418,7 @@ def _anchor_paths(layer: Layer, cwd: Path) -> None:
     for key in ("workspace", "state_dir"):
         value = layer.values.get(key)
         if isinstance(value, str | Path) and str(value):
-            layer.values[key] = (layer.base or cwd) / Path(value).expanduser()
+            layer.values[key] = (layer.base or cwd) / user_path(value)
 
 
 def _merged(layers: list[Layer]) -> dict[str, Any]:

@@ -8,16 +8,26 @@ from pathlib import Path
 def export_file(source: Path, argument: str) -> Path:
     """Write the session in the folder `source`; the file's path. An existing file is left alone.
 
-    Raises `ValueError` for an unknown format, `OSError`, `SessionError`.
+    Raises `ValueError` for an unknown format, `SessionError` for what the disk or the session refuses.
     """
+    from tui_agent.disk import replace_whole, user_path
     from tui_agent.formats.exporters import FORMATS, SUFFIXES, export_session
+    from tui_agent.store.errors import SessionError, disk_error
 
     given, _, name = argument.partition(" ")
     form = next((form for form in FORMATS if form == (given or "markdown")), None)
     if form is None:
         raise ValueError(f"there is no format {given}; choose one of {', '.join(FORMATS)}.")
     text = export_session(source, form)
-    file = Path(name.strip() or f"agent-tui-{source.name}{SUFFIXES[form]}").expanduser()
-    with file.open("x", encoding="utf-8") as target:
-        target.write(text)
-    return file.resolve()
+    file = user_path(name.strip() or f"agent-tui-{source.name}{SUFFIXES[form]}")
+    try:
+        if file.exists() or file.is_symlink():
+            raise SessionError(f"{file} was not written", "it exists already", "Name another file.")
+        replace_whole(file, text, mode=0o666)
+        return file.resolve()
+    except OSError as error:
+        raise disk_error("The session was not exported", file, error) from error
+    except ValueError as error:
+        raise SessionError(
+            f"{file} was not written", "no file can have this name", "Name another."
+        ) from error

@@ -86,11 +86,9 @@ class PromptHistory:
             return
         import json
 
-        fresh = self._path.with_suffix(".new")
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.writelines(json.dumps(text) + "\n" for text in self._entries)
-        fresh.replace(self._path)
+        from tui_agent.disk import replace_whole
+
+        replace_whole(self._path, "".join(json.dumps(text) + "\n" for text in self._entries))
 
 
 def _parsed(lines: list[str]) -> list[str]:
@@ -98,7 +96,7 @@ def _parsed(lines: list[str]) -> list[str]:
 
     texts: list[str] = []
     for line in lines:
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             text = json.loads(line)
             if isinstance(text, str):
                 texts.append(text)

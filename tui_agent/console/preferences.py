@@ -6,11 +6,10 @@ A damaged or unreadable file is no reason to fail; everything has a default.
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tui_agent.store.private import private
+from tui_agent.disk import replace_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +19,7 @@ FILE = "console.json"
 
 def load(state_dir: Path) -> dict[str, str]:
     """The remembered values by name."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         values = json.loads((state_dir / FILE).read_text(encoding="utf-8"))
         if isinstance(values, dict):
             return {name: value for name, value in values.items() if isinstance(value, str)}
@@ -29,9 +28,6 @@ def load(state_dir: Path) -> dict[str, str]:
 
 def save(state_dir: Path, **changes: str) -> None:
     """Change some values. A disk that refuses costs the memory and nothing else."""
-    fresh = state_dir / f"{FILE}.{os.getpid()}"
     with suppress(OSError):
         text = json.dumps({**load(state_dir), **changes}, indent=1, sort_keys=True)
-        with open(fresh, "w", encoding="utf-8", opener=private) as file:
-            file.write(text + "\n")
-        fresh.replace(state_dir / FILE)
+        replace_whole(state_dir / FILE, text + "\n")

@@ -30,7 +30,7 @@ async def change_by_words(rules: SessionRules, words: str) -> str:
 
 
 def _numbered(listed: list[PlacedRule], number: str) -> PlacedRule:
-    if not number.isdecimal() or not 0 < int(number) <= len(listed):
+    if not number.isdecimal() or len(number) > 9 or not 0 < int(number) <= len(listed):
         raise ValueError(
             f"/permissions numbers the rules, from 1 to {len(listed)}." if listed else "There is no rule."
         )

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.names import APPROVALS, POLICIES, FaultKind
+from tui_agent.disk import user_path
 from tui_agent.models.scenario import (
     Condition,
     Pace,
@@ -50,7 +51,7 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     """
     given = str(name_or_path)
     is_path = isinstance(name_or_path, Path) or given.endswith(".toml") or "/" in given
-    path = Path(given).expanduser() if is_path else SCENARIO_FOLDER / f"{given}.toml"
+    path = user_path(given) if is_path else SCENARIO_FOLDER / f"{given}.toml"
     if not is_path and given not in scenario_names():
         known = ", ".join(scenario_names())
         raise ScenarioError(

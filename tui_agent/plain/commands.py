@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from tui_agent.console.commands import COMMANDS, Command
 from tui_agent.core.names import APPROVALS, next_approval
 from tui_agent.plain import dialogues
-from tui_agent.terminal_text import one_line, revealed_line, sanitize
+from tui_agent.terminal_text import one_line, revealed_line, sanitize, without_middle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,8 +107,8 @@ class PlainCommands:
         method: Callable[[str], Awaitable[None]] = getattr(self, command.action)
         try:
             await method(argument)
-        except (ValueError, SessionError) as error:
-            self._say(str(error))
+        except (ValueError, SessionError, OSError) as error:
+            self._say(without_middle(str(error)))
 
     # --- how the run goes on --------------------------------------------------------------------------------
 
@@ -516,10 +516,7 @@ class PlainCommands:
     async def export(self, argument: str) -> None:
         from tui_agent.console.export import export_file
 
-        try:
-            file: Path = await asyncio.to_thread(export_file, self._session.folder, argument)
-        except OSError as error:
-            raise ValueError(f"The session was not exported: {error}") from error
+        file: Path = await asyncio.to_thread(export_file, self._session.folder, argument)
         self._say(f"The session was written to {file}")
 
     async def _leave_for(self, *, resume: str | None) -> None:

@@ -55,7 +55,7 @@ from tui_agent.session.own_run import OwnRun
 from tui_agent.store.errors import JournalError, SessionError
 from tui_agent.store.retention import put_away
 from tui_agent.store.trust_file import TrustFile
-from tui_agent.terminal_text import one_line, reveal, sanitize
+from tui_agent.terminal_text import one_line, reveal, sanitize, without_middle
 from tui_agent.tools.errors import ToolError
 
 if TYPE_CHECKING:
@@ -81,9 +81,6 @@ GREETING = "Type a task, or /help. Ctrl+C interrupts what runs; a second Ctrl+C 
 
 def run_plain(arguments: ConsoleArguments) -> int:
     """The plain console from start to end: 0 left, 1 a fault of its own, 2 wrong usage, 130 ended by a signal."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
     while True:
         console = PlainConsole(arguments)
         code = asyncio.run(console.run())
@@ -400,7 +397,7 @@ class PlainConsole:
         workspace = Path(self._opened.session.state.session.workspace)
         found = (await asyncio.to_thread(find_own_commands, workspace, user_config_file().parent)).named(line)
         if found is None:
-            self.paper.line(sanitize(otherwise))
+            self.paper.line(sanitize(without_middle(otherwise)))
             return
         command, arguments = found
         answers = TrustFile(self._opened.settings.state_dir / COMMAND_TRUST_FILE, workspace)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from tui_agent.disk import user_path
 from tui_agent.sandbox.homes import HOMES, SECRET_PLACES, tools_at_home
 from tui_agent.sandbox.run_later import Places
 
@@ -157,4 +158,4 @@ def _of_configuration(folder: Path) -> tuple[tuple[Path, ...], tuple[Path, ...]]
 
 
 def _real(path: str) -> Path:
-    return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111 - any user's home
+    return Path(os.path.realpath(user_path(path)))

@@ -17,8 +17,9 @@ from urllib.parse import unquote, urlsplit
 import imagesize
 
 from tui_agent.core.events import Image
+from tui_agent.disk import replace_whole, user_path
 from tui_agent.store.errors import SessionError, disk_error
-from tui_agent.store.private import make_private, private, unblocked
+from tui_agent.store.private import make_private, unblocked
 
 IMAGES_FOLDER = "images"
 LARGEST = 3_900_000
@@ -70,7 +71,7 @@ def _named(text: str, workspace: Path) -> Iterator[tuple[str, Path]]:
             continue
         place = unquote(urlsplit(word).path) if word.startswith("file://") else word
         try:
-            path = workspace / Path(place).expanduser()
+            path = workspace / user_path(place)
             there = path.is_file()
         except (OSError, ValueError, RuntimeError):
             continue
@@ -105,10 +106,7 @@ def _kept(name: str, path: Path, folder: Path) -> Image:
     try:
         if not copy.is_file():
             make_private(folder)
-            beside = copy.with_name(f".{copy.name}.{os.getpid()}")
-            with open(beside, "wb", opener=private) as target:
-                target.write(data)
-            beside.replace(copy)
+            replace_whole(copy, data)
     except OSError as fault:
         raise disk_error(f"The image {name} cannot be kept", folder, fault) from fault
     return Image(

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.core.names import Decision
+from tui_agent.disk import replace_whole
 from tui_agent.permissions.rules import Rule, parse_rule
-from tui_agent.store.private import make_private, private
+from tui_agent.store.private import make_private
 
 RULES_FOLDER = "permissions"
 _LARGEST = 1_000_000
@@ -85,10 +86,7 @@ class KeptRules:
 
     def _write(self, entries: Entries) -> None:
         make_private(self.path.parent)
-        unfinished = self.path.with_suffix(f".{os.getpid()}.part")
-        with open(unfinished, "w", encoding="utf-8", opener=private) as file:
-            json.dump({"workspace": str(self._workspace), **entries}, file, indent=1)
-        unfinished.replace(self.path)
+        replace_whole(self.path, json.dumps({"workspace": str(self._workspace), **entries}, indent=1))
 
 
 def _checked(data: bytes) -> Entries:

@@ -7,6 +7,7 @@ keeps the program from ending: what cannot be done now is left for the next time
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,16 +18,21 @@ from tui_agent.store.journal_index import JournalIndex
 from tui_agent.store.session_store import SessionStore
 
 _DAY = 86_400.0
+_BEGAN = time.time() - time.monotonic()
+"""Where the wall's clock stood when the process began, by the clock that never jumps."""
 
 
 async def put_away(state_dir: Path, session_id: str, retention_days: int | None, now: float) -> None:
     """After session `session_id` was closed: the list shows how it ended, and what is too old goes. Never raises
     `SessionError` or `OSError`.
+
+    A clock that jumped while this process ran does not say what is old: nothing goes then.
     """
     with suppress(SessionError, OSError):
         store = await asyncio.to_thread(SessionStore, state_dir)
         await asyncio.to_thread(store.update, session_id)
-        if retention_days is not None:
+        jumped = abs(time.time() - time.monotonic() - _BEGAN) > _DAY
+        if retention_days is not None and not jumped:
             await apply_retention(store, retention_days, now)
 
 

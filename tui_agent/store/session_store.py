@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
+from tui_agent.disk import user_path
 from tui_agent.store.errors import SessionError, disk_error
 from tui_agent.store.journal import JOURNAL_NAME, Journal, sessions_folder
 from tui_agent.store.lines import decode
@@ -153,7 +154,7 @@ class SessionStore:
         Raises `SessionError`.
         """
         if wanted is not None:
-            path = Path(wanted).expanduser()
+            path = user_path(wanted)
             return path if path.exists() else self.find(wanted)
         newest = self.newest()
         if newest is None:

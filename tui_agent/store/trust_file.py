@@ -6,11 +6,11 @@ An answer is about exactly one thing as it was shown, named by a digest of it; w
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-from tui_agent.store.private import make_private, private
+from tui_agent.disk import replace_whole
+from tui_agent.store.private import make_private
 
 
 class TrustFile:
@@ -36,11 +36,7 @@ class TrustFile:
         if not answers:
             del document[self._workspace]
         make_private(self._file.parent)
-        beside = self._file.with_name(f".{self._file.name}.{os.getpid()}")
-        with open(beside, "w", encoding="utf-8", opener=private) as file:
-            json.dump(document, file, indent=1)
-            file.write("\n")
-        beside.replace(self._file)
+        replace_whole(self._file, json.dumps(document, indent=1) + "\n")
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:

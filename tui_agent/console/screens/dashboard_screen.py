@@ -260,7 +260,9 @@ class DashboardScreen(Tab):
     def say(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
         """A short remark in the corner; from a tab that is not shown, with its title."""
         title = self.standing().title if self.hidden else ""
-        self.notify(text, severity=severity, title=title, markup=False)
+        from tui_agent.terminal_text import without_middle
+
+        self.notify(without_middle(text), severity=severity, title=title, markup=False)
 
     def put_in_prompt(self, text: str) -> None:
         """Offer a text for editing, where there is a prompt."""

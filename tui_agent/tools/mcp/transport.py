@@ -27,6 +27,7 @@ from mcp.shared.message import SessionMessage
 
 from tui_agent import processes
 from tui_agent.config.mcp_servers import ServerEntry
+from tui_agent.disk import user_path
 from tui_agent.sandbox.inside import Inside
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.terminal_text import one_line
@@ -180,7 +181,7 @@ def _find(entry: ServerEntry, environment: Mapping[str, str]) -> None:
     folder = entry.cwd or Path.cwd()
     if not folder.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(folder))
-    command = str(folder / Path(entry.command).expanduser()) if os.sep in entry.command else entry.command
+    command = str(folder / user_path(entry.command)) if os.sep in entry.command else entry.command
     if shutil.which(command, path=environment.get("PATH", os.defpath)) is None:
         raise FileNotFoundError(errno.ENOENT, "there is no such program", entry.command)
 

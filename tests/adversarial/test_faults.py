@@ -1,0 +1,226 @@
+"""Attacks by the machine: disks that fill up, clocks that jump, damaged files, little memory, two at one session."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.adversarial.attack import Attack, attack, attacks
+from tests.adversarial.test_journals import ANSWER, saved
+from tests.cli.conftest import ROOT
+from tests.tools.box import wait_until
+from tui_agent.console import preferences
+from tui_agent.console.history import PromptHistory
+from tui_agent.core.names import Decision
+from tui_agent.quantities import age, seconds, time_of_day
+from tui_agent.store.journal import JOURNAL_NAME, read_journal
+from tui_agent.store.kept_rules import KeptRules
+from tui_agent.store.retention import put_away
+from tui_agent.store.session_store import SessionStore
+from tui_agent.store.trust_file import TrustFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import CommandLine
+
+NAMESPACE = ("unshare", "--mount", "--propagation", "private")
+
+
+def may_mount(folder: Path) -> bool:
+    """Whether a disk of our own can be had here."""
+    if shutil.which("unshare") is None or sys.platform != "linux":
+        return False
+    tried = subprocess.run(
+        [*NAMESPACE, "mount", "-t", "tmpfs", "tmpfs", folder], check=False, capture_output=True
+    )
+    return tried.returncode == 0
+
+
+@attacks(
+    Attack(
+        "disk_pages_some", "A disk with 0, 2 and 20 free pages under all that a session writes",
+        "Words; nothing is lost",
+        "an export over an older one emptied it first", value=("pages", (0, 2, 20)),
+    ),
+    Attack(
+        "disk_pages", "The same with 1, 4, 7, … 88 free pages: each write is the first that fails", "As above",
+        slow=True, value=("pages", range(1, 90, 3)),
+    ),
+    Attack(
+        "disk_files", "A disk that takes 0, 2, 4, … 60 further files", "As above", slow=True,
+        value=("files", range(0, 62, 2)),
+    ),
+    Attack("disk_read_only", "A disk that became read-only", "As above", slow=True, value=("read-only", (0,))),
+)  # fmt: skip
+def test_small_disks(row: Attack, tmp_path: Path) -> None:
+    if not may_mount(tmp_path):
+        pytest.skip("no disk can be mounted here: that needs root, or user namespaces")
+    kind, rooms = row.value
+    command = [*NAMESPACE, sys.executable, "-m", "tests.small_disk", kind, *map(str, rooms)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1_500)
+    tried = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert [each["problems"] for each in tried] == [[]] * len(rooms), done.stdout + done.stderr
+    assert tried[0]["refused"] > 0, "there was room after all"
+
+
+DAMAGED = {
+    "nested": b"[" * 200_000,
+    "numbers": b"9" * 6_000,
+    "bytes": b"\xff\x00" * 3_000,
+    "half_characters": b'{"theme": "\\ud800", "allow": [{"rule": "\\ud800"}]}',
+    "moments": b'{"workspace": "x", "allow": [{"rule": "bash(ls)", "at": 1e300}], "ask": [], "deny": []}',
+    "wrong_kinds": b'{"theme": [1], "allow": {"a": 1}, "ask": [5], "deny": null}',
+}
+
+
+@attacks(
+    *(
+        Attack(
+            f"memory_{name}",
+            f"Preferences, history of the prompt, kept rules and answers damaged: {name.replace('_', ' ')}",
+            "What cannot be read is as if it were not there; rules that cannot be read let nothing run",
+            "the console did not start" if name == "nested" else "",
+            value=body,
+        )
+        for name, body in DAMAGED.items()
+    )
+)
+def test_damaged_memory(row: Attack, tmp_path: Path) -> None:
+    (tmp_path / preferences.FILE).write_bytes(row.value)
+    preferences.load(tmp_path)
+    preferences.save(tmp_path, theme="other")
+    assert preferences.load(tmp_path)["theme"] == "other"
+    (tmp_path / "prompts").write_bytes(row.value + b"\n" + b'"kept"\n')
+    history = PromptHistory()
+    history.load(tmp_path / "prompts")
+    history.add("x")
+    assert history.entries[-2:] == ("kept", "x")
+    rules = KeptRules(tmp_path, tmp_path)
+    rules.path.parent.mkdir()
+    rules.path.write_bytes(row.value)
+    assert {rule.decision for rule in rules.rules()} == {Decision.ASK}
+    (tmp_path / "trust").write_bytes(row.value)
+    answers = TrustFile(tmp_path / "trust", tmp_path)
+    assert answers.answer("x") is None
+    answers.keep("x", {}, True)
+    assert answers.answer("x") is True
+
+
+@attacks(
+    *(
+        Attack(
+            f"clock_{name}",
+            f"A clock that jumps {tried} while a session is open, which then closes",
+            "No other session goes to the trash, and none of the trash is lost",
+            "all of them went, and the trash was emptied for good" if days > 0 else "",
+            value=days * 86_400.0,
+        )
+        for name, tried, days in (("forward", "a year forward", 366), ("back", "a year back", -366))
+    )
+)
+def test_retention_by_a_clock_that_jumps(
+    row: Attack, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = saved(cli)
+    store = SessionStore(cli.state)
+    shutil.copytree(old, store.folder("other"))
+    shutil.copytree(old, store.folder("deleted"))
+    store.delete("deleted", time.time())
+    jumped = time.time() + row.value
+    monkeypatch.setattr(time, "time", lambda: jumped)
+    asyncio.run(put_away(cli.state, old.name, 30, time.time()))
+    assert {path.name for path in store.sessions_dir.iterdir()} == {old.name, "other"}
+    assert (store.trash_dir / "deleted" / JOURNAL_NAME).exists()
+
+
+@attack(
+    "Times a year away, before 1970 and of the year 9000, on both sides of now",
+    "They are shown in a few cells",
+)
+def test_times_of_all_kinds() -> None:
+    for moment in (-6e10, -1.0, 0.0, 1.8e9, 2.5e11):
+        assert 0 < len(age(moment)) < 12
+        assert 0 < len(time_of_day(moment)) < 13
+        assert 0 < len(seconds(moment)) < 16
+
+
+@attack(
+    "While a session runs: it is resumed, renamed, deleted, forked, exported, shown and listed by other processes",
+    "What changes it is refused with who holds it; what reads it works; the run ends as it would have",
+)
+def test_a_session_that_runs_is_used_by_others(cli: CommandLine) -> None:
+    gate = cli.workspace / "go"
+    command = f"touch begun; until [ -e {gate} ]; do sleep 0.05; done"
+    turns = f'[[turns]]\ncalls = [{{ tool = "bash", args = {{ command = "{command}" }} }}]\n' + ANSWER
+    process = cli.start("run", "go", "--model", cli.scenario(turns), "--approve", "all", "--output", "json")
+    assert asyncio.run(wait_until((cli.workspace / "begun").exists))
+    (folder,) = (cli.state / "sessions").iterdir()
+    model = cli.scenario(ANSWER * 4)
+    for refused in (
+        ("run", "more", "--resume", folder.name, "--model", model),
+        ("sessions", "rename", folder.name, "other"),
+        ("sessions", "delete", folder.name),
+    ):
+        done = cli(*refused)
+        assert done.code == 2, done
+        assert str(process.pid) in done.err
+    for works in (
+        ("sessions", "fork", folder.name),
+        ("sessions", "export", folder.name),
+        ("sessions", "show", folder.name),
+        ("sessions", "list"),
+        ("replay", folder.name, "--print"),
+    ):
+        done = cli(*works)
+        assert done.code == 0, done
+    gate.touch()
+    out, _ = process.communicate(timeout=60)
+    assert json.loads(out)["outcome"] == "answered"
+    events = read_journal(folder).events
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    (fork,) = (path for path in (cli.state / "sessions").iterdir() if path != folder)
+    assert cli("run", "on", "--resume", fork.name, "--model", model).code == 0
+
+
+@attack(
+    "A run in 1.5 GB of address space whose command prints 100 MB, and whose files have 100 MB",
+    "The results are cut, the whole is kept in a file, the run ends answered",
+    slow=True,
+)
+def test_little_memory(cli: CommandLine) -> None:
+    with (cli.workspace / "big.txt").open("wb") as file:
+        file.writelines(b"line of a big file\n" * 1_000 for _ in range(5_500))
+    calls: list[dict[str, Any]] = [
+        {"tool": "bash", "args": {"command": "yes 0123456789abcdef | head -c 100000000"}},
+        {"tool": "read_file", "args": {"path": "big.txt"}},
+        {"tool": "grep", "args": {"pattern": "big"}},
+        {"tool": "bash", "args": {"command": "cat big.txt"}},
+    ]
+    turns = "".join(
+        f"[[turns]]\ncalls = [{{ tool = {json.dumps(call['tool'])}, args = {{ "
+        + ", ".join(f"{key} = {json.dumps(value)}" for key, value in call["args"].items())
+        + " } }]\n"
+        for call in calls
+    )
+    command = [sys.executable, "-m", "tui_agent", "run", "x", "--output", "json", "--approve", "all"]
+    command += ["--model", cli.scenario(turns + ANSWER)]
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -v 1500000; exec "$@"', "bash", *command],
+        cwd=cli.workspace, env=cli.environ(), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert json.loads(done.stdout)["outcome"] == "answered"
+    (folder,) = (cli.state / "sessions").iterdir()
+    assert (folder / JOURNAL_NAME).stat().st_size < 2_000_000
+    kinds = [event.type for event in read_journal(folder).events]
+    assert kinds.count("tool_succeeded") == len(calls), os.linesep.join(kinds)
