@@ -6,21 +6,10 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tui_agent.models.hosted import HostedModel
+from tui_agent.models.hosted import KeptHost
 
 HIDDEN_KEY = "sk-test-0123456789abcdef"
 """A provider's key that no message may show."""
-
-
-class KeptHost(HostedModel):
-    """A host that stays when a session closes its model."""
-
-    async def close(self) -> None:
-        """The next session needs it."""
-
-    async def end(self) -> None:
-        """End the process."""
-        await super().close()
 
 
 NOWHERE = "http://127.0.0.1:9"

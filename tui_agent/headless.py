@@ -15,13 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_agent.config.errors import ConfigError
 from tui_agent.core.events import Approval, ApprovalAsked, EscalationRaised, Outcome, ServerAsked
 from tui_agent.core.names import OnEscalation, unanswered
 from tui_agent.core.result import RunResult, result_of
 from tui_agent.headless_output import Outlet, presenter
-from tui_agent.models.choose import ModelByName
-from tui_agent.models.scenario_checks import ScenarioError
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session
@@ -91,19 +88,16 @@ class HeadlessOperator:
         return GateReply(outline.note)
 
 
-async def run_headless(
-    settings: Settings, task: str, *, model: Model | None = None, resume: Path | None = None
-) -> int:
+async def run_headless(settings: Settings, task: str, *, model: Model, resume: Path | None = None) -> int:
     """Run `task`, print what `settings.output` asks for, and return the exit code.
 
     `resume` is the folder of a session to go on with: a run that its process left open goes on, with all its
-    counters, and `task` is the operator's next message to it. Raises `SessionError` where no session can be opened,
-    `ConfigError` where its model cannot be made.
+    counters, and `task` is the operator's next message to it. `model` is closed with it. Raises `SessionError` where no
+    session can be opened.
     """
     outlet = Outlet(sys.stdout)
     shown = presenter(settings.output, outlet, sys.stderr)
     operator = HeadlessOperator(approve_mode=settings.approve)
-    model = model or _model_of(settings)
     session = await open_session(settings.replaced(step=False), operator, model, resume, listener=shown.event)
     failure = ""
     try:
@@ -123,16 +117,6 @@ async def run_headless(
         result = result.failed(failure)
     shown.result(result)
     return _exit_code(result, outlet)
-
-
-def _model_of(settings: Settings) -> Model:
-    """The model, before a session is begun for it. Raises `ConfigError` for a scenario that is none."""
-    try:
-        return ModelByName(settings)
-    except ScenarioError as error:
-        raise ConfigError(
-            f"The scripted model cannot be used: {error}\nName another model with --model."
-        ) from error
 
 
 async def _closed(session: Session) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -253,3 +256,44 @@ async def test_a_new_session_has_the_model_and_the_server_of_the_one_it_was_open
         settings = second.session.settings
         assert (settings.model, settings.api_base) == (f"scripted:{other}", "http://127.0.0.1:9/v1")
         await app.close_sessions()
+
+
+def hosts() -> list[str]:
+    """Process ids of the model hosts that this process has started."""
+    own = [
+        pid
+        for found in Path(f"/proc/{os.getpid()}/task").glob("*/children")
+        for pid in found.read_text().split()
+    ]
+    return [pid for pid in own if b"tui_agent.models.host" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are read from /proc")
+async def test_all_tabs_have_one_model_host_which_a_closed_tab_leaves_to_the_others(tmp_path: Path) -> None:
+    workspace = tmp_path / "w"
+    workspace.mkdir()
+    overrides = {
+        "state_dir": tmp_path / "state",
+        "workspace": workspace,
+        "model": "openai/some",
+        "api_base": "http://127.0.0.1:9/v1",
+    }
+    app = ConsoleApp(ConsoleArguments(overrides=overrides))
+    before = set(hosts())
+    async with app.run_test(size=(80, 24)) as pilot:
+        console = Console(app, pilot)
+        await console.ready(1)
+        await console.say("/new")
+        second = await console.ready(2)
+
+        def warm() -> bool:
+            return not any(task.get_name() == "warm-up" for task in asyncio.all_tasks())
+
+        await console.until(warm)
+        started = set(hosts()) - before
+        assert len(started) == 1
+        app.close_tab(second)
+        await console.until(lambda: len(app.tabs) == 1)
+        assert set(hosts()) - before == started
+        await app.close_sessions()
+        assert set(hosts()) == before

@@ -7,11 +7,15 @@ import sys
 from typing import TYPE_CHECKING
 
 from tui_agent.cli.options import Parser, UsageError, add_run_options, amount, one_of, overrides
+from tui_agent.config.errors import ConfigError
 from tui_agent.core.names import ON_ESCALATION, OUTPUT_FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
     from types import FrameType
+
+    from tui_agent.config.settings import Settings
 
 _EXAMPLE = """
 agent-tui run "fix the failing tests" --model openai/gpt-5 --approve all
@@ -71,8 +75,6 @@ def _run(arguments: Sequence[str]) -> int:
     require_workspace(settings)
     require_model(settings)
     _log_to_stderr()
-    from tui_agent.headless import run_headless
-
     resume = None
     if namespace.resume is not None:
         from tui_agent.store.session_store import SessionStore
@@ -81,7 +83,31 @@ def _run(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    return asyncio.run(run_headless(settings, task, resume=resume))
+    return asyncio.run(_run_in(settings, task, resume))
+
+
+async def _run_in(settings: Settings, task: str, resume: Path | None) -> int:
+    """The model host starts first; what a session takes is imported beside it."""
+    import asyncio
+    import importlib
+
+    from tui_agent.models.choose import ModelByName
+    from tui_agent.models.scenario_checks import ScenarioError
+
+    try:
+        model = ModelByName(settings)
+    except ScenarioError as error:
+        raise ConfigError(
+            f"The scripted model cannot be used: {error}\nName another model with --model."
+        ) from error
+    starting = asyncio.create_task(model.start())
+    headless = await asyncio.to_thread(importlib.import_module, "tui_agent.headless")
+    try:
+        code: int = await headless.run_headless(settings, task, model=model, resume=resume)
+    finally:
+        await model.close()
+        await asyncio.gather(starting, return_exceptions=True)  # the first call said what was wrong with it
+    return code
 
 
 def _interrupt(_: int, __: FrameType | None) -> None:

@@ -224,13 +224,13 @@ class ConsoleApp(SessionApp):
         await load_modules(DASHBOARD_MODULES)
         await screen.complete()
         try:
-            opened = await open_live(screen.arguments, screen.operator, screen.show_end)
+            opened = await open_live(screen.arguments, screen.operator, screen.show_end, self.host_for)
         except MissingModelError:
             chosen = await self._choose_model(screen)
             if chosen is None:
                 raise
             screen.arguments = chosen
-            opened = await open_live(chosen, screen.operator, screen.show_end)
+            opened = await open_live(chosen, screen.operator, screen.show_end, self.host_for)
             if chosen.demo is None:
                 from tui_agent.console.model_offers import remember_model
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.startup import Opened
     from tui_agent.console.tab import Standing, Tab
+    from tui_agent.models.hosted import KeptHost
 
 LOOK = 0.1
 """Seconds after a change in a tab until the row of tabs shows it: changes that come together count once."""
@@ -61,8 +62,17 @@ class SessionApp(ThemedApp):
         self._ended: list[Opened] = []
         self._scratch: list[Opened] = []
         """With a throwaway folder, in which a fork may still be at work."""
+        self._model_host: KeptHost | None = None
         self._look: asyncio.TimerHandle | None = None
         self._standings: list[Standing | int] = []
+
+    def host_for(self, settings: Settings) -> KeptHost:
+        """The model host that all tabs share, as the settings of the first want it."""
+        if self._model_host is None:
+            from tui_agent.models.hosted import KeptHost
+
+            self._model_host = KeptHost(stay=60 * settings.host_minutes)
+        return self._model_host
 
     def make_screen(self, arguments: ConsoleArguments, mode: str) -> Tab:
         """The screen of a tab, yet without its session; `mode` is its id."""
@@ -268,6 +278,8 @@ class SessionApp(ThemedApp):
         for tab in self.tabs:
             self._close(tab)
         closed = all(await asyncio.gather(*self._settling))
+        if self._model_host is not None:
+            await self._model_host.end()
         for each in self._scratch:
             each.clean_up()
         if opened:

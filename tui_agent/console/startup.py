@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from tui_agent.config.settings import Settings
     from tui_agent.core.state import RunState
+    from tui_agent.models.protocol import Model
     from tui_agent.runtime.operator import Operator
     from tui_agent.session.recordings import Recording
     from tui_agent.session.replay import Replay
@@ -101,10 +102,12 @@ async def open_live(
     arguments: ConsoleArguments,
     operator: Operator,
     look: Callable[[RunState], Awaitable[None]] | None = None,
+    host_for: Callable[[Settings], Model | None] = lambda _: None,
 ) -> Opened:
     """An open session for these arguments. Raises `ConfigError`, `SessionError`, `ScenarioError`.
 
-    `look` gets what can be seen of a long session before all of it was read (see `store.journal_tail`).
+    `look` gets what can be seen of a long session before all of it was read (see `store.journal_tail`); `host_for`
+    gives the model host that sessions share, None: each has its own.
     """
     await load_modules(MODULES)
     from tui_agent.config.settings import load_settings, require_model, require_workspace
@@ -116,7 +119,7 @@ async def open_live(
         overrides["step"] = True
     settings = await asyncio.to_thread(load_settings, overrides, arguments.config)
     if arguments.demo is not None:
-        return await _open_demo(arguments.demo, overrides, settings, operator)
+        return await _open_demo(arguments.demo, overrides, settings, operator, host_for(settings))
     folder = None
     if arguments.resume is not None:
         folder = await asyncio.to_thread(_find, arguments.resume, settings)
@@ -126,13 +129,17 @@ async def open_live(
         require_workspace(settings)
         require_model(settings)
     with yielding_threads():
-        session = await open_session(settings, operator, resume=folder)
+        session = await open_session(settings, operator, resume=folder, hosted=host_for(settings))
     session.warm_up()
     return Opened(session, session.settings, arguments.task)
 
 
 async def _open_demo(
-    name: str, overrides: Mapping[str, object], settings: Settings, operator: Operator
+    name: str,
+    overrides: Mapping[str, object],
+    settings: Settings,
+    operator: Operator,
+    hosted: Model | None,
 ) -> Opened:
     """A scenario as the model, in a workspace of its own. What the command line says outweighs the scenario."""
     from tui_agent.models.scenario import materialise
@@ -150,7 +157,7 @@ async def _open_demo(
     }
     chosen = {key: value for key, value in wanted.items() if value is not None and key not in overrides}
     adapted = settings.replaced(**chosen, model=f"scripted:{name}", workspace=scratch)
-    session = await open_session(adapted, operator)
+    session = await open_session(adapted, operator, hosted=hosted)
     return Opened(session, adapted, scenario.task, scratch)
 
 

@@ -23,6 +23,8 @@ class ModelSettings(Protocol):
 
     @property
     def model(self) -> str: ...
+    @property
+    def host_minutes(self) -> float: ...
     def called(self, name: str) -> Called:
         """What a name stands for in a call."""
 
@@ -52,7 +54,7 @@ class ModelByName:
         model = self._settings.called(name).model
         key = model if model.startswith(SCRIPTED) else ""
         if key not in self._made:
-            self._made[key] = _scripted(key) if key else _hosted()
+            self._made[key] = _scripted(key) if key else self._hosted()
         return self._made[key]
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | Reply, None]:
@@ -143,13 +145,20 @@ class ModelByName:
         """See `protocol.Model`."""
         import asyncio
 
-        self._made.setdefault("", _hosted())  # a question that comes later finds it closed and begins none
+        self._made.setdefault(
+            "", self._hosted()
+        )  # a question that comes later finds it closed and begins none
         ended = await asyncio.gather(
             *(model.close() for model in self._made.values()), return_exceptions=True
         )
         for fault in ended:
             if fault is not None:
                 raise fault
+
+    def _hosted(self) -> Model:
+        from tui_agent.models.hosted import HostedModel
+
+        return HostedModel(stay=60 * self._settings.host_minutes)
 
     def _or_fault(self, name: str) -> Model:
         from tui_agent.core.events import Fault, FaultKind
@@ -194,9 +203,3 @@ def _scripted(name: str) -> Model:
     from tui_agent.models.scripted import ScriptedModel
 
     return ScriptedModel(load_scenario(name.removeprefix(SCRIPTED)))
-
-
-def _hosted() -> Model:
-    from tui_agent.models.hosted import HostedModel
-
-    return HostedModel()

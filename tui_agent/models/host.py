@@ -196,25 +196,30 @@ def end_with(parent: int) -> None:
         os._exit(0)
 
 
-async def _main(reports: int) -> None:
+async def _main(reports: int, load: Callable[[], Any], at_end: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
     commands = asyncio.StreamReader(limit=wire.LINE_LIMIT)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin.buffer)
     transport, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(reports, "wb", buffering=0))
-    await Host(lambda message: transport.write(wire.line(message))).serve(commands)
+    await Host(lambda message: transport.write(wire.line(message)), load).serve(commands)
+    at_end()
     # At once: neither an import that goes on nor a library's thread may keep the host when its work is over.
     os._exit(0)
 
 
-def main() -> None:
-    """Serve until the parent closes the pipe. The one argument is the parent's process id."""
-    end_with(int(sys.argv[1]))
+def serve(
+    parent: int,
+    load: Callable[[], Any] = litellm_setup.load,
+    at_end: Callable[[], None] = lambda: None,
+) -> None:
+    """Be the host of whoever has the other ends of our three pipes; ends with the process `parent`."""
+    end_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Whatever a library prints must not get between the reports, nor onto the screen.
     reports = os.dup(1)
     os.dup2(2, 1)
-    asyncio.run(_main(reports))
+    asyncio.run(_main(reports, load, at_end))
 
 
 if __name__ == "__main__":
-    main()
+    serve(int(sys.argv[1]))

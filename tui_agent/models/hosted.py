@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from tui_agent.models.borrowed import Borrowed
+
 _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 _TAIL_LINES = 40
 _Queue = asyncio.Queue[wire.Piece | wire.Done | wire.Failed | wire.Budget | wire.Named]
@@ -37,7 +39,8 @@ class HostedModel:
     """A `Model` in a process of its own.
 
     `hang_timeout` is the longest time in seconds without a sign of life while a call goes on; `end_timeout` how long
-    the child may take to end. `command` replaces the host's command line in tests.
+    the child may take to end. `command` replaces the host's command line in tests. `stay`: seconds that a process stays
+    which forks the next host (`borrowed`); 0: none does.
     """
 
     def __init__(
@@ -47,11 +50,13 @@ class HostedModel:
         end_timeout: float = 2.0,
         command: Sequence[str] | None = None,
         environment: Mapping[str, str] | None = None,
+        stay: float = 0.0,
     ) -> None:
         self._hang_timeout = hang_timeout
         self._end_timeout = end_timeout
         self._command = list(command) if command is not None else host_command()
         self._environment = environment
+        self._stay = stay if command is None else 0.0
         self._child: _Child | None = None
         self._starting = asyncio.Lock()
         self._last_id = 0
@@ -130,15 +135,36 @@ class HostedModel:
             if self._child is None or not self._child.alive:
                 if self._child is not None:
                     await self._child.end(0)
-                self._child = await _Child.start(self._command, self._environment, self._hang_timeout)
+                self._child = await self._begun()
                 if self._closed:
-                    await self.close()
+                    await HostedModel.close(self)
                     raise _closed()
             return self._child
+
+    async def _begun(self) -> _Child:
+        environment = host_environment(os.environ if self._environment is None else self._environment)
+        if self._stay:
+            from tui_agent.models.borrowed import borrow
+
+            borrowed = await borrow(environment, self._stay, wire.LINE_LIMIT)
+            if borrowed is not None:
+                return _Child(borrowed, self._hang_timeout)
+        return await _Child.start(self._command, environment, self._hang_timeout)
 
     def _next_id(self) -> int:
         self._last_id += 1
         return self._last_id
+
+
+class KeptHost(HostedModel):
+    """A host that sessions share: it stays when one of them closes its model."""
+
+    async def close(self) -> None:
+        """The other sessions need it."""
+
+    async def end(self) -> None:
+        """End the process."""
+        await super().close()
 
 
 def _closed() -> ModelFault:
@@ -148,7 +174,7 @@ def _closed() -> ModelFault:
 class _Child:
     """One child process, its pipes and the calls that wait for it."""
 
-    def __init__(self, child: processes.Child, hang_timeout: float) -> None:
+    def __init__(self, child: processes.Child | Borrowed, hang_timeout: float) -> None:
         self._child = child
         self._process = child.process
         self._stdin, self._stdout, self._stderr = _pipes(child.process)
@@ -164,13 +190,13 @@ class _Child:
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], environment: Mapping[str, str] | None, hang_timeout: float
+        cls, command: Sequence[str], environment: Mapping[str, str], hang_timeout: float
     ) -> _Child:
         """Start the process, in a session of its own so that the terminal's signals do not reach it."""
         try:
             child = await processes.start(
                 command,
-                env=host_environment(os.environ if environment is None else environment),
+                env=environment,
                 limit=wire.LINE_LIMIT,
             )
         except OSError as error:
@@ -311,7 +337,7 @@ class _Child:
 
 
 def _pipes(
-    process: asyncio.subprocess.Process,
+    process: asyncio.subprocess.Process | Borrowed,
 ) -> tuple[asyncio.StreamWriter, asyncio.StreamReader, asyncio.StreamReader]:
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise ValueError("the model host is started with three pipes")

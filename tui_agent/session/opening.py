@@ -54,12 +54,13 @@ async def open_session(
     listener: Listener | None = None,
     checkpoints: Checkpoints | None = None,
     jitter: Callable[[], float] = random.random,
+    hosted: Model | None = None,
 ) -> Session:
     """A new session, or the saved one in the folder `resume`, ready for `submit`.
 
     `listener` hears every event from the first one on, as if it had subscribed before the session was there.
     `checkpoints` keep the workspace in place of the store in the state folder; `jitter` spreads the waits between tries
-    of a model call, by numbers from 0 to 1.
+    of a model call, by numbers from 0 to 1; `hosted` makes the calls through litellm in place of a host of its own.
     Raises `SessionError` where the journal cannot be opened, or a sandbox is required and none works.
     """
     if settings.sandbox.mode == "require":
@@ -102,7 +103,7 @@ async def open_session(
     return Session(
         settings,
         operator,
-        model or ModelByName(settings),
+        model or ModelByName(settings, hosted),
         tools
         or default_tools(
             settings.command_timeout,
