@@ -987,3 +987,45 @@ async def test_a_model_that_cannot_be_is_refused_in_words() -> None:
         await console.say("/model openai/x")
         await console.until(lambda: ("model", "openai/x") in console.session.done)
         assert "The next call goes to openai/x." in console.remarks()
+
+
+async def test_what_is_asked_before_the_session_is_open_is_done_in_its_order() -> None:
+    async with live() as console:
+        screen, session = console.screen, console.session
+        screen.session = None
+        await screen.submit("first")
+        screen.action_pause()
+        await screen.submit("second")
+        await screen.attach(session)  # type: ignore[arg-type]
+        orders = [done for done in session.done if done[0] in {"submit", "mode"}]
+        assert orders == [("submit", "first"), ("mode", "PAUSED"), ("submit", "second")]
+
+
+async def test_a_message_is_dropped_once_and_no_other_for_it_before_the_session_is_open_and_after() -> None:
+    async with live() as console:
+        screen, session = console.screen, console.session
+        screen.session = None
+        for text in ("one", "two", "three"):
+            await screen.submit(text)
+        first, second, _ = screen.queue
+        assert screen.unqueue(first.id)
+        assert not screen.unqueue(first.id)
+        assert [message.text for message in screen.queue] == ["two", "three"]
+        await screen.attach(session)  # type: ignore[arg-type]
+        screen.take_back(second)
+        assert console.prompt == ""
+        await console.until(lambda: "gone out already" in console.remarks())
+
+
+async def test_two_fast_drops_drop_two_messages() -> None:
+    from textual import events
+
+    async with live() as console:
+        console.session.start()
+        for text in ("one", "two", "three"):
+            await console.say(text)
+        await console.until(lambda: "queued three" in console.shown())
+        await console.press("up")
+        for _ in range(2):
+            console.app.post_message(events.Key("d", "d"))
+        await console.until(lambda: [one.text for one in console.session.state.queue] == ["one"])

@@ -245,3 +245,24 @@ echo the editor ends
         said(terminal, "It is built.")
     finally:
         terminal.close()
+
+
+def test_what_breaks_beside_the_conversation_ends_it_with_words(
+    command: list[str], env: dict[str, str]
+) -> None:
+    program = (
+        "import sys\nfrom tui_agent.cli import main\nfrom tui_agent.session.session import Session\n"
+        "async def wait(self): raise RuntimeError('the wait broke')\n"
+        "Session.wait = wait\nraise SystemExit(main(sys.argv[1:]))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *command[2:]],
+        input="build\n",
+        env={**os.environ, **env, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "the wait broke" in ended.stderr

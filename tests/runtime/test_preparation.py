@@ -15,6 +15,7 @@ from tests.scripted_model import scripted_model
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.headless import run_headless
+from tui_agent.runtime.driver import Driver
 from tui_agent.session import session as session_module
 
 DONE = {"text": "done"}
@@ -159,3 +160,18 @@ async def test_run_without_a_screen_says_the_cause_and_exits_with_1(
     assert code == 1
     assert result["outcome"] == "error"
     assert "The run was not started: No space left on device" in result["reason"]
+
+
+async def test_a_run_that_breaks_outside_of_its_loop_is_said_also_where_nobody_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def breaks(*_: object) -> NoReturn:
+        raise RuntimeError("the driver broke")
+
+    monkeypatch.setattr(Driver, "run", breaks)
+    live = await start_session(tmp_path, [DONE])
+    await live.session.submit("go")
+    with pytest.raises(RuntimeError):
+        await settled(live)
+    await asyncio.sleep(0)
+    assert errors(live) == ["Internal error: RuntimeError: the driver broke"]

@@ -134,7 +134,10 @@ class QueuedMessages(Static, can_focus=True):
     def action_choose(self, what: Literal["edit", "drop", "send"]) -> None:
         """Do it with the message under the cursor."""
         if self.waiting:
-            self.post_message(self.Chosen(self.waiting[self._cursor], what))
+            chosen = self.waiting[self._cursor]
+            self.post_message(self.Chosen(chosen, what))
+            if what == "drop":
+                self.show([message for message in self.waiting if message is not chosen])
 
     def action_leave(self) -> None:
         self.post_message(self.Left())

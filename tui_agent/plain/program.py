@@ -183,12 +183,17 @@ class PlainConsole:
 
     async def _close(self) -> bool:
         """End the session in good order, and say how to go on with it. False where the disk refused."""
-        for task in (self._work, *self._aside):
-            if task is not None:
-                task.cancel()
+        under_way = [task for task in (self._work, *self._aside) if task is not None]
+        for task in under_way:
+            task.cancel()
+        ended = await asyncio.gather(*under_way, return_exceptions=True)
         self._input.close()
         self.paper.end()
         opened, closed = self._opened, True
+        for fault in ended:
+            if isinstance(fault, Exception):
+                sys.stderr.write(f"{sanitize(str(fault))}\n")
+                closed = False
         if opened is not None:
             try:
                 await opened.session.close()
@@ -260,10 +265,13 @@ class PlainConsole:
             await self._woken.wait()
 
     def _end_work(self) -> None:
-        if self._work is not None and self._work.done():
-            work, self._work = self._work, None
-            if not work.cancelled():
-                work.result()
+        """What has ended is forgotten; what broke, breaks the conversation."""
+        ended = {task for task in (self._work, *self._aside) if task is not None and task.done()}
+        self._work = None if self._work in ended else self._work
+        self._aside -= ended
+        for task in ended:
+            if not task.cancelled():
+                task.result()
 
     @property
     def _busy(self) -> bool:
@@ -281,7 +289,6 @@ class PlainConsole:
     def _begin_aside(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._aside.add(task)
-        task.add_done_callback(self._aside.discard)
         task.add_done_callback(lambda _: self._wake())
 
     def _wake(self) -> None:
@@ -298,9 +305,11 @@ class PlainConsole:
 
     async def _watch_run(self) -> None:
         """Wake when what runs has ended: its last event comes a little before."""
-        if self._opened is not None:
-            await self._opened.session.wait()
-        self._watched = False
+        try:
+            if self._opened is not None:
+                await self._opened.session.wait()
+        finally:
+            self._watched = False
 
     def _goes_by_itself(self) -> bool:
         return self._opened is None or str(self._opened.session.state.session.mode) == "AUTO"

@@ -38,6 +38,7 @@ from tui_agent.runtime.executor import Executor
 from tui_agent.runtime.hooks import HookRunner
 from tui_agent.runtime.model_call import ModelCaller
 from tui_agent.runtime.operator import Operator
+from tui_agent.runtime.recorder import RecordingFailed
 from tui_agent.runtime.system_prompt import system_prompt
 from tui_agent.sandbox.choose import choose, switched_off
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
@@ -525,6 +526,16 @@ class Session:
 
     def _start(self, work: Coroutine[Any, Any, events.RunFinished | None]) -> None:
         self._run = asyncio.get_running_loop().create_task(self._run_all(work), name=f"run-{self.id}")
+        self._run.add_done_callback(self._run_ended)
+
+    def _run_ended(self, run: asyncio.Task[events.RunFinished | None]) -> None:
+        """Say what broke: who waits for the run gets it, but nobody has to."""
+        bug = None if run.cancelled() else run.exception()
+        if bug is not None:
+            logger.error("the run broke", exc_info=bug)
+            with suppress(RecordingFailed):  # which the journal says by itself
+                text = f"Internal error: {type(bug).__name__}: {bug}"
+                self._recorder.record(events.Notice(severity="error", text=text))
 
     async def _run_all(
         self, work: Coroutine[Any, Any, events.RunFinished | None]

@@ -7,7 +7,8 @@ are the live screen's.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
@@ -66,11 +67,25 @@ def on_session(
                 screen.say(str(error), "warning")
 
         if screen.session is None:
-            screen.pending.append(attempt)
+            screen.pending.append(Order(attempt))
         else:
             attempt(screen.session)
 
     return command
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """What was asked for before the session was open: a command, or a message."""
+
+    act: Callable[[Session], Awaitable[None] | None]
+    text: str | None = None
+    """That of a message."""
+
+    @property
+    def id(self) -> str:
+        """Its own, whatever goes before it."""
+        return f"unsent-{id(self)}"
 
 
 class SessionScreen(DashboardScreen):
@@ -81,10 +96,8 @@ class SessionScreen(DashboardScreen):
         self.session: Session | None = None
         self.end_seen: RunState | None = None
         """The end of a long session, to be looked at while all of it is read."""
-        self.pending: list[Callable[[Session], None]] = []
-        """Commands from before the session was open."""
-        self._unsent: list[tuple[str, str]] = []
-        """Messages from before the session was open, each with what was typed of it."""
+        self.pending: list[Order] = []
+        """What was asked for before the session was open, in its order."""
         self._interrupted_in = ""
         """The mode that an interrupt of the operator's ended; empty: there was none since."""
         self.own_commands: OwnCommands | None = None
@@ -112,12 +125,10 @@ class SessionScreen(DashboardScreen):
         self.operator.bind(self.redraw, self._goes_by_itself)
         session.subscribe(self._recorded)
         pending, self.pending = self.pending, []
-        for act in pending:
-            act(session)
-        unsent, self._unsent = self._unsent, []
-        for text, typed in unsent:
-            if not await self._submit(session, text, typed):
-                self.put_in_prompt(text)
+        for order in pending:
+            under_way = order.act(session)
+            if under_way is not None:
+                await under_way
         self.redraw()
 
     def _recorded(self, event: Event, state: RunState) -> None:
@@ -219,13 +230,18 @@ class SessionScreen(DashboardScreen):
         alone. `line` goes back into the prompt where the message cannot be sent (None: its text).
         """
         typed = text if typed is None else typed
+
+        async def send(session: Session) -> None:
+            if not await self._submit(session, text, typed, model):
+                self.put_in_prompt(text if line is None else line)
+            elif self.interrupted and self.running:
+                # What was cut short was cut short to say this.
+                self._go(self._interrupted_in, session)
+
         if self.session is None:
-            self._unsent.append((text, typed))
-        elif not await self._submit(self.session, text, typed, model):
-            self.put_in_prompt(text if line is None else line)
-        elif self.interrupted and self.running:
-            # What was cut short was cut short to say this.
-            self._go(self._interrupted_in, self.session)
+            self.pending.append(Order(send, text))
+        else:
+            await send(self.session)
         self.redraw()
 
     async def _submit(self, session: Session, text: str, typed: str, model: str = "") -> bool:
@@ -316,16 +332,19 @@ class SessionScreen(DashboardScreen):
         from tui_agent.console.queued import Waiting
 
         if self.session is None:
-            return [Waiting(f"unsent-{place}", text) for place, (text, _) in enumerate(self._unsent)]
+            return [Waiting(order.id, order.text) for order in self.pending if order.text is not None]
         return [Waiting(message.id, message.text) for message in self.session.state.queue]
 
-    def unqueue(self, message_id: str) -> None:
-        """Drop a message that waits."""
-        if self.session is None:
-            del self._unsent[int(message_id.removeprefix("unsent-"))]
-        else:
+    def unqueue(self, message_id: str) -> bool:
+        """Drop a message; False where it does not wait any more."""
+        waits = any(message.id == message_id for message in self.queue)
+        if not waits:
+            self.say("That message has gone out already.")
+        self.pending = [order for order in self.pending if order.id != message_id]
+        if self.session is not None:
             self.session.unqueue(message_id)
         self.redraw()
+        return waits
 
     # --- commands: how the run goes on ----------------------------------------------------------------------
 
@@ -492,8 +511,8 @@ class SessionScreen(DashboardScreen):
 
     def take_back(self, message: Waiting) -> None:
         """A message that waits goes back into the prompt."""
-        self.unqueue(message.id)
-        self.put_in_prompt(message.text)
+        if self.unqueue(message.id):
+            self.put_in_prompt(message.text)
 
     # --- commands: MCP servers ------------------------------------------------------------------------------
 
