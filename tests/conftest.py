@@ -39,6 +39,10 @@ os.environ["PATH"] = os.pathsep.join(
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# A machine with much to do is no fault.
+hypothesis.settings.register_profile("however slow", deadline=None)
+hypothesis.settings.load_profile("however slow")
+
 gc.disable()  # until all tests are collected
 
 FIRST = ("test_quality.py",)
