@@ -14,6 +14,7 @@ import socket
 import stat
 import subprocess
 import sys
+import warnings
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -159,7 +160,8 @@ def _folder() -> Path:
     """The folder of the socket: this user's alone. Raises `OSError`."""
     from platformdirs import user_runtime_path
 
-    folder = user_runtime_path("agent-tui")
+    with warnings.catch_warnings(action="ignore"):  # of a folder in place of one that is not set
+        folder = user_runtime_path("agent-tui")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) != 0o700:
