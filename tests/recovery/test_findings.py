@@ -134,3 +134,9 @@ def test_a_hostile_command_takes_little_time(piece: str) -> None:
     found_by(hostile, "exit code 1\n" + hostile * 20)
     found_by("make", "exit code 1\n" + ("= 1 Tests run: 1 runs, " + hostile) * 50)
     assert time.perf_counter() - before < 2.0
+
+
+def test_an_output_of_blank_lines_takes_no_time() -> None:
+    started = time.process_time()
+    found_by("pytest -q", "exit code 1\n" + "\n" * 7_900 + "x")
+    assert time.process_time() - started < 0.5

@@ -26,8 +26,8 @@ _FORMS = tuple(
 )
 """How recordings and our own shell tool say an exit code: before the output, or in a remark behind it."""
 _FRAME = re.compile(
-    r"^\s*(?:</?(?:output|stdout|stderr|result)>|\(no output\)|output:|stdout:|stderr:|wall time: .*"
-    r"|command failed: .*|return ?code: \d+)\s*?$",
+    r"^[^\S\n]*(?:</?(?:output|stdout|stderr|result)>|\(no output\)|output:|stdout:|stderr:|wall time: .*"
+    r"|command failed: .*|return ?code: \d+)[^\S\n]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _HEAD, _TAIL = 4_000, 4_000
