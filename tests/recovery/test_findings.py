@@ -136,7 +136,12 @@ def test_a_hostile_command_takes_little_time(piece: str) -> None:
     assert time.perf_counter() - before < 2.0
 
 
-def test_an_output_of_blank_lines_takes_no_time() -> None:
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [("pytest -q", "\n" * 7_900), ("1" * 19_000 + "!", "")],
+    ids=["blank lines", "digits"],
+)
+def test_what_goes_on_and_on_takes_no_time(command: str, output: str) -> None:
     started = time.process_time()
-    found_by("pytest -q", "exit code 1\n" + "\n" * 7_900 + "x")
+    found_by(command, f"exit code 1\n{output}x")
     assert time.process_time() - started < 0.5

@@ -160,6 +160,8 @@ _FRONTS = frozenset(
     {"npx", "bunx", "pnpx", "uvx", "pipx", "xvfb-run", "coverage", "yarn", "mise", "asdf", "dotenv"}
 )
 """Programs that run one of their arguments."""
+_LONGEST_WORD = 1_000
+"""Characters of a word that names a program."""
 _MOST_WORDS = 12
 """Words behind a runner among which the program that does the work is looked for."""
 
@@ -237,7 +239,7 @@ def _base(word: str) -> str:
 
 def _names(words: Sequence[str]) -> list[str]:
     """By what the table may know it: with its subcommand, by its name, without a version in the name."""
-    if not words:
+    if not words or len(words[0]) > _LONGEST_WORD:
         return []
     name = _base(words[0])
     arguments = [word for word in words[1:] if not word.startswith(("-", "+"))][:1]
