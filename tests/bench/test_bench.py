@@ -13,10 +13,12 @@ import pytest
 from tests.bench.harness import ran
 from tui_agent.bench import bench
 from tui_agent.bench.bench import BenchError, Plan, journal_of, read_rows, run, write_parquet
+from tui_agent.bench.case import all_cases
 from tui_agent.bench.figures import broken, difference, estimate, losses, solved, summaries
-from tui_agent.bench.report import write
+from tui_agent.bench.report import RULE_OF, write
 from tui_agent.bench.run import Row, Unit
 from tui_agent.cli import main
+from tui_agent.core.recovery.rules import Rule
 
 PLAN = Plan(("plain-work/upper", "sampling/seven"), ("repeats",), ("retries", "combined"), ("absent",), (1,))
 
@@ -43,6 +45,15 @@ def test_a_killed_bench_goes_on_where_it_was(tmp_path: Path) -> None:
     assert run(PLAN, tmp_path, 1, progress) == again
     unit = Unit("sampling/seven", "repeats", 1)
     assert (journal_of(tmp_path, unit, "combined", "absent") / "events.jsonl").is_file()
+
+
+def test_a_real_model_costs_no_more_than_it_may(tmp_path: Path) -> None:
+    rows = run(PLAN, tmp_path, 1, progress)
+    dear = [json.dumps(asdict(replace(row, cost=1.5))) + "\n" for row in rows[:2]]
+    (tmp_path / bench.ROWS).write_text("".join(dear))
+    with pytest.raises(BenchError, match=r"has cost 3\.00 USD, and 2\.00 are allowed"):
+        run(PLAN, tmp_path, 1, progress, max_cost=2.0)
+    assert len(read_rows(tmp_path)) == 2
 
 
 def test_rows_of_other_cases_are_not_mixed_in(tmp_path: Path) -> None:
@@ -107,10 +118,9 @@ async def test_differences_are_paired_by_unit_and_have_an_interval(tmp_path: Pat
 async def test_a_loss_is_named_where_its_interval_holds_no_zero(tmp_path: Path) -> None:
     simple, own = await made(tmp_path)
     worse = [replace(row, solved=False) for row in own]
-    assert [(kind, name, what) for kind, name, what, _ in losses([*simple, *worse])] == [
-        ("k", "retries", "success")
-    ]
-    assert losses([*simple, *simple]) == []
+    found = losses([*simple, *worse], "combined")
+    assert [(loss.kind, loss.what, loss.others) for loss in found] == [("k", "success", ("retries",))]
+    assert losses([*simple, *simple], "combined") == []
     assert broken(own, simple).mean == 0.2
 
 
@@ -163,6 +173,13 @@ def test_everything_there_is_can_be_listed(capsys: pytest.CaptureFixture[str]) -
     assert "polling/five-sleeps" in listed
     assert "without-ring" in listed
     assert "gives-up" in listed
+
+
+def test_rules_of_silent_failures_are_named_for_kinds_that_there_are() -> None:
+    assert RULE_OF.keys() < {case.kind for case in all_cases() if case.visible == "implicit"}
+    assert set(RULE_OF.values()) == {rule.value for rule in Rule if rule.startswith("implicit.")} - {
+        "implicit.returns"
+    }
 
 
 def test_counted_habits_are_what_the_machines_use() -> None:

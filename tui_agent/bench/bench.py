@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -130,7 +131,7 @@ def _carry_out(
 ) -> Iterator[list[Row]]:
     scratch = Path(tempfile.mkdtemp(prefix="agent-tui-bench-"))
     try:
-        with ProcessPoolExecutor(jobs, initializer=_alone, initargs=(scratch,)) as pool:
+        with ProcessPoolExecutor(jobs, initializer=_alone, initargs=(scratch, os.getpid())) as pool:
             waiting: set[Future[list[Row]]] = set()
             for group in groups:
                 before()
@@ -143,9 +144,16 @@ def _carry_out(
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _alone(scratch: Path) -> None:
-    """The operator's own instructions and skills have no say in a benchmark."""
+def _alone(scratch: Path, parent: int) -> None:
+    """The operator's own instructions and skills have no say in a benchmark; and no process outlives its bench."""
     os.environ["XDG_CONFIG_HOME"] = str(scratch / "config")
+    threading.Thread(target=_end_with, args=(parent,), name="bench-parent", daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def _run_group(

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Literal
 
 from tui_agent.bench.policies import REFERENCE
 from tui_agent.bench.run import Row
@@ -167,12 +168,22 @@ def split(rows: Iterable[Row], key: Callable[[Row], str]) -> Mapping[str, list[R
     return found
 
 
-def losses(rows: Sequence[Row], own: str = "combined") -> list[tuple[str, str, str, Estimate]]:
-    """Where a simpler rule does better beyond doubt: (kind, rule, success or harm, by how much), the worst first."""
+@dataclass(frozen=True)
+class Loss:
+    """A kind of cases in which simpler rules do better beyond doubt; `worst` is against the best of them."""
+
+    kind: str
+    what: Literal["success", "harm"]
+    others: tuple[str, ...]
+    worst: Estimate
+
+
+def losses(rows: Sequence[Row], own: str) -> list[Loss]:
+    """Where `own` loses to a simpler rule, the worst first."""
     grouped = by_contestant(rows)
     if own not in grouped:
         return []
-    found = []
+    found: defaultdict[tuple[str, Literal["success", "harm"]], list[tuple[str, Estimate]]] = defaultdict(list)
     for name, others in grouped.items():
         if name == own or name.startswith("without-") or " + " in name:
             continue
@@ -180,8 +191,17 @@ def losses(rows: Sequence[Row], own: str = "combined") -> list[tuple[str, str, s
             theirs = [row for row in others if row.kind == kind]
             success = difference(mine, theirs, solved)
             if success.decided < 0:
-                found.append((kind, name, "success", success))
+                found[kind, "success"].append((name, success))
             harm = difference(mine, theirs, interrupted)
             if mine[0].negative and harm.decided > 0:
-                found.append((kind, name, "harm", harm))
-    return sorted(found, key=lambda loss: -abs(loss[3].mean))
+                found[kind, "harm"].append((name, harm))
+    made = [
+        Loss(
+            kind,
+            what,
+            tuple(name for name, _ in better),
+            max((by for _, by in better), key=lambda by: abs(by.mean)),
+        )
+        for (kind, what), better in found.items()
+    ]
+    return sorted(made, key=lambda loss: -abs(loss.worst.mean))

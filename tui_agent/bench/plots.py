@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from math import ceil, floor
 from typing import NamedTuple
 
 _INK, _LINE, _SOFT, _POINT, _OWN = "#1c2430", "#c9d1dc", "#6b7789", "#3b6fb6", "#c4492f"
@@ -29,27 +30,32 @@ class Span(NamedTuple):
 
 
 def plane(points: Sequence[Point], across: str, up: str) -> str:
-    """Points by two shares, each with its name beside it; names that would overlap move down."""
+    """Points by two shares, in the part of the plane where they are, each with its name beside it; names that would
+    overlap move down.
+    """
     width, height, left, bottom = 760, 460, 60, 50
     inner_w, inner_h = width - left - 160, height - bottom - 20
+    widest = max([0.1, *(ceil(10 * point.x) / 10 for point in points)])
+    lowest = min([0.9, *(floor(10 * point.y) / 10 for point in points)])
+    highest = max([lowest + 0.1, *(ceil(10 * point.y) / 10 for point in points)])
 
-    def place(point: Point) -> tuple[float, float]:
-        return left + point.x * inner_w, 20 + (1 - point.y) * inner_h
+    def place(x: float, y: float) -> tuple[float, float]:
+        return left + x / widest * inner_w, 20 + (highest - y) / (highest - lowest) * inner_h
 
     lines = [_open(width, height)]
-    for tick in range(0, 11, 2):
-        share = tick / 10
-        x, y = place(Point("", share, share))
+    for tick in range(6):
+        across_here, up_here = widest * tick / 5, lowest + (highest - lowest) * tick / 5
+        x, y = place(across_here, up_here)
         lines += [
             f'<line x1="{left}" y1="{y:.0f}" x2="{left + inner_w}" y2="{y:.0f}" stroke="{_LINE}"/>',
-            _text(left - 8, y + 4, f"{tick * 10} %", "end"),
-            _text(x, height - bottom + 18, f"{tick * 10} %", "middle"),
+            _text(left - 8, y + 4, f"{up_here:.0%}", "end"),
+            _text(x, height - bottom + 18, f"{across_here:.0%}", "middle"),
         ]
     taken: list[tuple[float, float]] = []
     for point in sorted(points, key=lambda one: (-one.y, one.x)):
-        x, y = place(point)
+        x, y = place(point.x, point.y)
         at = y + 4
-        while any(abs(at - other) < 12 and abs(x - there) < 120 for there, other in taken):
+        while any(abs(at - other) < 12 and abs(x - there) < 80 for there, other in taken):
             at += 12
         taken.append((x, at))
         colour = _OWN if point.own else _POINT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -25,7 +25,18 @@ from tui_agent.bench.policies import LEFT_OUT, REFERENCE
 from tui_agent.bench.run import Row
 
 OWN = "combined"
-_MOST_LOSSES = 40
+
+NO_LOSS = f"No simpler rule does better than `{OWN}` in any kind of case beyond doubt."
+RULE_OF = {
+    "silent: claim without a test": "implicit.claim",
+    "silent: edit that changes nothing": "implicit.no_change",
+    "silent: error under exit code 0": "implicit.error",
+    "silent: exit code hidden": "implicit.exit_code",
+    "silent: no test ran": "implicit.no_tests",
+    "silent: summary cut off": "implicit.cut",
+}
+"""The rule that each kind of silent failure is there for. `implicit.returns` has no cases: its failure is no silent one
+for a model that reads the error."""
 
 INTRODUCTION = """\
 # Recovery policies on equal faults
@@ -51,6 +62,10 @@ Words: *success*: the workspace is as it was to be, and the run ended with an an
 those that were asked about, refused a call, turned round or ended. *Broken*: runs that succeed with retries alone
 and not so. Intervals are 95 %, by drawing cases anew (1,000 times). Differences are paired by case, behaviour and
 seed. Where an interval holds 0, nobody is named better.
+
+`opencode` is the rule as its source reads: it compares calls of one reply, and these models send one call a reply, so
+it never fires; `doom-loop` is the same rule counted over replies. `none` has no recovery at all, `retries` repeats
+failed model calls; the other agents' rules stand on top of `retries`.
 """
 
 
@@ -78,6 +93,8 @@ def markdown(rows: Sequence[Row], found: dict[str, Summary]) -> str:
     parts = [
         INTRODUCTION,
         _counts(rows),
+        "## In short",
+        _short(rows),
         "## All policies",
         _overall(found),
         "## By field of the square",
@@ -242,13 +259,17 @@ def _implicit(rows: Sequence[Row]) -> str:
         return ""
     own = split([row for row in grouped[OWN] if row.square.startswith("implicit")], lambda row: row.kind)
     lines = [
-        [kind, _points(difference(mine, grouped["without-implicit"], solved))]
+        [
+            kind,
+            f"`{RULE_OF[kind]}`" if kind in RULE_OF else "no rule",
+            _points(difference(mine, grouped["without-implicit"], solved)),
+        ]
         for kind, mine in sorted(own.items())
     ]
     harm = difference([row for row in grouped[OWN] if row.negative], grouped["without-implicit"], interrupted)
     return (
         f"Silent failures, rule by rule: what the rules `implicit.*` bring in success; on healthy runs they cost "
-        f"{_points(harm)} points of harm.\n\n{table(['silent failure', 'success'], lines)}"
+        f"{_points(harm)} points of harm.\n\n{table(['silent failure', 'rule', 'success'], lines)}"
     )
 
 
@@ -281,19 +302,68 @@ def _operators(rows: Sequence[Row]) -> str:
 
 
 def _losses(rows: Sequence[Row]) -> str:
-    found = losses(rows)
-    if not found:
-        return f"No simpler rule does better than `{OWN}` in any kind of case beyond doubt."
+    found = losses(rows, OWN)
+    if OWN not in by_contestant(rows):
+        return f"`{OWN}` was not run."
     lines = [
-        [kind, f"`{name}`", what, _points(value).replace("**", "")]
-        for kind, name, what, value in found[:_MOST_LOSSES]
+        [
+            loss.kind,
+            loss.what,
+            _points(loss.worst).replace("**", ""),
+            ", ".join(f"`{name}`" for name in loss.others),
+        ]
+        for loss in found
     ]
     said = (
-        f"Kinds of cases in which another rule does better than `{OWN}` beyond doubt, in percentage points of "
-        f"`{OWN}` over the other: success below 0, harm above 0."
+        f"Kinds of cases in which other rules do better than `{OWN}` beyond doubt: `{OWN}` over the best of them in "
+        "percentage points, success below 0 or harm above 0. A kind holds two to ten cases, and many kinds and rules "
+        "are compared, so a few of these would be chance."
     )
-    more = f"\n\n{len(found) - _MOST_LOSSES} more are left out." if len(found) > _MOST_LOSSES else ""
-    return f"{said}\n\n{table(['kind', 'other rule', 'of', OWN], lines)}{more}"
+    parts = [f"{said}\n\n{table(['kind', 'of', OWN, 'rules that do better'], lines)}" if found else NO_LOSS]
+    grouped = by_contestant(rows)
+    kinds = split(grouped[OWN], lambda row: row.kind)
+    open_ = {
+        kind: value
+        for kind, mine in sorted(kinds.items())
+        if (value := difference(mine, grouped.get(REFERENCE, []), solved)).mean < 0 <= value.high
+    }
+    if open_:
+        said = (
+            f"Below `{REFERENCE}` in success, though the interval holds 0 (few cases, or few of them lost):"
+        )
+        parts.append(
+            f"{said}\n\n{table(['kind', OWN], [[kind, _points(value)] for kind, value in open_.items()])}"
+        )
+    return "\n\n".join(parts)
+
+
+def _short(rows: Sequence[Row]) -> str:
+    """What the figures say in sentences."""
+    grouped = by_contestant(rows)
+    if OWN not in grouped:
+        return ""
+    own = grouped[OWN]
+    faulty, healthy = ([row for row in own if row.negative is which] for which in (False, True))
+    lines = [
+        f"- `{OWN}` over `{name}`: success {_points(difference(faulty, grouped[name], solved))}, harm "
+        f"{_points(difference(healthy, grouped[name], interrupted))}."
+        for name in (*_main(rows), "notes-only", "refusals-only")
+        if name in grouped and name != OWN
+    ]
+    parts = {
+        "brings success": [name for name in LEFT_OUT if _decided(faulty, grouped, name, solved) > 0],
+        "costs success": [name for name in LEFT_OUT if _decided(faulty, grouped, name, solved) < 0],
+        "does harm": [name for name in LEFT_OUT if _decided(healthy, grouped, name, interrupted) > 0],
+    }
+    for what, names in parts.items():
+        named = ", ".join(f"`{name}`" for name in names) or "none"
+        lines.append(f"- Of the detectors of `{OWN}`, what {what} beyond doubt: {named}.")
+    said = "In percentage points; bold where the interval does not hold 0."
+    return f"{said}\n\n" + "\n".join(lines)
+
+
+def _decided(own: Sequence[Row], grouped: Mapping[str, list[Row]], part: str, measure: Measure) -> int:
+    return difference(own, grouped.get(f"without-{part}", []), measure).decided
 
 
 def _how(rows: Sequence[Row]) -> str:
@@ -379,6 +449,8 @@ def _html(text: str) -> str:
             blocks.append(f"<h{level}>{_inline(lines[0].lstrip('# '))}</h{level}>")
         elif lines[0].startswith("|"):
             blocks.append(_html_table(lines))
+        elif lines[0].startswith("- "):
+            blocks.append(f"<ul>{''.join(f'<li>{_inline(line[2:])}</li>' for line in lines)}</ul>")
         elif lines[0].startswith("```"):
             blocks.append(f"<pre>{escape(chr(10).join(lines[1:-1]))}</pre>")
         else:
