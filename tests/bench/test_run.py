@@ -160,3 +160,12 @@ async def test_a_real_model_works_on_the_same_cases_through_its_server(tmp_path:
     assert (row.solved, row.failures, row.model_faults) == (True, 2, 1)
     assert "<recovery_note>" in str(served.requests[2].body["messages"])
     assert row.behaviour == "openai/served"
+
+
+async def test_a_server_comes_back_by_the_replies_of_the_model_and_not_by_tries(tmp_path: Path) -> None:
+    away = Fault("tool", tool="read_file", back=3, message="exit code 7: Connection refused")
+    look = Step(Call("read_file", {"path": "in.txt"}), fails=True)
+    other = Step(Call("list_dir", {"path": "."}))
+    await ran(tmp_path, replace(PLAIN, faults=(away,), steps=(look, other, look)))
+    ended = [event for event in journal(tmp_path) if event["type"] in {"tool_succeeded", "tool_failed"}]
+    assert [event["type"] for event in ended[:3]] == ["tool_failed", "tool_succeeded", "tool_succeeded"]

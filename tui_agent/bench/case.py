@@ -99,8 +99,9 @@ class Fault:
 
     model: requests number `at` to `at + times - 1` fail with `kind` (times 0: from there on); or all before the
     second `until` of the run. tool: of the calls of `tool` whose arguments match, number `at` and the following: an
-    error (`raises`), a success that did nothing (`says`), or an error after the effect (`after`). world: before tool
-    call number `at` files are written and removed.
+    error (`raises`), a success that did nothing (`says`), or an error after the effect (`after`); or all of them until
+    the model was asked for reply number `back`. world: while reply number `at` is asked for, others write and remove
+    files.
     """
 
     seam: Literal["model", "tool", "world"]
@@ -109,6 +110,7 @@ class Fault:
     kind: FaultKind = FaultKind.SERVER
     retry_after: float | None = None
     until: float = 0.0
+    back: int = 0
     tool: str = ""
     match: str = ""
     effect: Literal["raises", "says", "after"] = "raises"
@@ -247,7 +249,7 @@ def _step(table: Mapping[str, Any]) -> Step:
 
 
 def _fault(table: Mapping[str, Any]) -> Fault:
-    numbers = {"kind": FaultKind, "at": int, "times": int, "retry_after": float, "until": float}
+    numbers = {"kind": FaultKind, "at": int, "times": int, "back": int, "retry_after": float, "until": float}
     made = {key: numbers.get(key, lambda as_it_is: as_it_is)(value) for key, value in table.items()}
     made["remove"] = tuple(made.get("remove", ()))
     return Fault(**made)

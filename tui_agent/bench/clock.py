@@ -10,9 +10,12 @@ START = 1_800_000_000.0
 
 @dataclass
 class Clock:
-    """Seconds; `passed` since the start."""
+    """Seconds; `passed` since the start. `requests` counts the replies of the model that were asked for: what others do
+    meanwhile goes by it, whether a call runs or is refused.
+    """
 
     passed: float = 0.0
+    requests: int = 0
 
     def __call__(self) -> float:
         return START + self.passed

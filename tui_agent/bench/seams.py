@@ -62,6 +62,7 @@ class FaultyModel:
                         retry_after=fault.retry_after,
                     )
                 )
+        self._clock.requests += 1
         async for piece in self._model.stream(request):
             yield piece
 
@@ -100,10 +101,9 @@ class World:
         self.before = before
         self.real_time = real_time
         self._workspace = workspace
-        self._changes = [fault for fault in faults if fault.seam == "world"]
+        self._changes = sorted((one for one in faults if one.seam == "world"), key=lambda one: one.at)
         self._faults = [fault for fault in faults if fault.seam == "tool"]
         self._met = dict.fromkeys(range(len(self._faults)), 0)
-        self._calls = 0
 
     def around(self, tools: ToolRegistry) -> ToolRegistry:
         """The same tools within this world."""
@@ -112,17 +112,16 @@ class World:
             InWorld(tool, self) if tool.effect is not Effect.DIALOGUE else tool for tool in found if tool
         ])  # fmt: skip
 
-    def next_call(self) -> None:
-        """Others change the workspace, where it is their turn."""
-        self._calls += 1
-        for change in self._changes:
-            if change.at == self._calls:
-                for name in change.remove:
-                    (self._workspace / name).unlink(missing_ok=True)
-                for name, content in change.write.items():
-                    path = self._workspace / name
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_text(content, encoding="utf-8")
+    def goes_on(self) -> None:
+        """Others change the workspace, where it was their turn meanwhile."""
+        while self._changes and self._changes[0].at <= self.clock.requests:
+            change = self._changes.pop(0)
+            for name in change.remove:
+                (self._workspace / name).unlink(missing_ok=True)
+            for name, content in change.write.items():
+                path = self._workspace / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(content, encoding="utf-8")
 
     def fault_of(self, tool: str, arguments: Mapping[str, Any]) -> Fault | None:
         """The fault that this call meets."""
@@ -130,7 +129,10 @@ class World:
         for place, fault in enumerate(self._faults):
             if fault.tool == tool and re.search(fault.match, said, re.MULTILINE):
                 self._met[place] += 1
-                if fault.covers(self._met[place]):
+                if fault.back:
+                    if self.clock.requests < fault.back:
+                        return fault
+                elif fault.covers(self._met[place]):
                     return fault
         return None
 
@@ -152,8 +154,8 @@ class InWorld:
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
         """See `Tool.run`."""
         world = self._world
+        world.goes_on()
         await world.before(self.name, arguments)
-        world.next_call()
         world.clock.pass_(TOOL_SECONDS)
         command = arguments.get("command")
         if isinstance(command, str) and not world.real_time:
