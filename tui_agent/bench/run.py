@@ -225,7 +225,7 @@ async def run_unit(
     real: RealModel | None = None,
 ) -> Row:
     """One run. `scratch` is a place for its workspace; its journal goes to the folder `journal`."""
-    workspace, state_dir = _fresh(case.files, scratch)
+    workspace, state_dir = fresh(case.files, scratch)
     clock = Clock()
     referee = _Referee(case, contestant, operator, clock)
     settings, model, tools = _made(case, unit, contestant, clock, workspace, state_dir, real)
@@ -254,8 +254,8 @@ async def run_unit(
     return _row(case, unit, contestant, referee, state, clock, workspace)
 
 
-def _fresh(files: Mapping[str, str], scratch: Path) -> tuple[Path, Path]:
-    """A workspace with the case's files, and a place for the session."""
+def fresh(files: Mapping[str, str], scratch: Path) -> tuple[Path, Path]:
+    """A workspace with these files, and a place for the session; whatever was there before is gone."""
     workspace, state_dir = scratch / "workspace", scratch / "state"
     for folder in (workspace, state_dir):
         shutil.rmtree(folder, ignore_errors=True)
