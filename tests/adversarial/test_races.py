@@ -13,7 +13,11 @@ from typing import Any
 import pytest
 
 from tests.adversarial.attack import Attack, attack, attacks
+from tests.sandbox.boxes import MECHANISMS, folder_at_home, needed
 from tests.tools.box import Box
+from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
+from tui_agent.sandbox.walls import Walls
+from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.files import EditFile, ReadFile, WriteFile
 from tui_agent.tools.find import Glob, Grep, ListDir
@@ -135,3 +139,43 @@ async def test_what_a_search_found_through_a_link(
     )
     assert (await box.call("glob", pattern="**/*.txt")).content.splitlines()[0] == "d/a.txt"
     assert "name-outside" not in (await box.call("glob", pattern="**/*.txt")).content
+
+
+GIT = """#!/bin/sh
+case "$1" in
+update-index|read-tree) cat '{outside}/a.txt' > "$GIT_DIR/shown-$1"; echo x > '{outside}/made-by-'$1 ;;
+esac
+exec /usr/bin/git "$@"
+"""
+"""What a git does that is unlucky with every name: it reads and writes behind the link."""
+
+
+@attack(
+    "A checkpoint is made and gone back to, while a folder and a link out of the workspace change places",
+    "git reads and writes names of the workspace within the walls of commands: nothing outside is there for it",
+    fell="in 1 of 50 rounds a checkpoint held what a file outside holds",
+)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+async def test_checkpoints_while_links_are_swapped(
+    mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed(mechanism)
+    with folder_at_home() as home:
+        workspace, outside, programs, state = (home / name for name in ("w", "outside", "programs", "state"))
+        for folder in (workspace, outside, programs, state / "s1" / "tmp"):
+            folder.mkdir(parents=True)
+        (outside / "a.txt").write_text("THE-SECRET\n")
+        (workspace / "a.txt").write_text("inside\n")
+        (programs / "git").write_text(GIT.format(outside=outside))
+        (programs / "git").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+        walls = Walls.around(workspace, state / "s1" / "tmp", state_dir=state, show=(str(programs),))
+        checkpoints = Checkpoints(state, workspace, "s1")
+        checkpoints.inside(Sandbox(mechanism, walls))
+        saved = await checkpoints.save("before")
+        (workspace / "a.txt").write_text("changed\n")
+        await checkpoints.restore(saved.ref)
+        assert (workspace / "a.txt").read_text() == "inside\n"
+        shown = [path.read_text() for path in state.rglob("shown-*")]
+        assert (len(shown), set(shown)) == (2, {""})
+        assert [path.name for path in outside.iterdir()] == ["a.txt"]

@@ -61,7 +61,8 @@ class Record:
         """Commands run from now on; `changed`: since it was written last."""
         with suppress(OSError):  # without a record commands run all the same
             if self._lock is None:
-                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self.folder.parent.mkdir(mode=0o700, exist_ok=True)
+                self.folder.mkdir(mode=0o700, exist_ok=True)
                 self._lock = os.open(
                     self.folder / f"{self._name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
                 )

@@ -218,7 +218,9 @@ class Session:
         watch = Watch(walls.places, self.folder / TAKEN_BACK_FOLDER, record)
         self._say_taken_back(await asyncio.to_thread(watch.recover), "The last run here was killed. ")
         passed = self.settings.environment.passed
-        return await choose(self.settings.sandbox.mode, walls, passed, watch, self._say_taken_back)
+        chosen = await choose(self.settings.sandbox.mode, walls, passed, watch, self._say_taken_back)
+        self.checkpoints.inside(chosen)
+        return chosen
 
     async def sandbox_of_server(self, entry: ServerEntry) -> Sandbox:
         """The walls that an MCP server runs in."""

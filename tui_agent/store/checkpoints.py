@@ -21,6 +21,8 @@ from tui_agent.store.shadow_git import ShadowGit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from tui_agent.sandbox.mechanisms import Sandbox
+
 CHECKPOINTS_FOLDER = "checkpoints"
 
 
@@ -85,6 +87,10 @@ class Checkpoints:
         self._limits = limits or Limits()
         self._secrets = tuple(secrets)
 
+    def inside(self, sandbox: Sandbox) -> None:
+        """From now on files of the workspace are read and written in these walls."""
+        self._git.sandbox = sandbox
+
     @property
     def unavailable(self) -> str | None:
         """Why there can be no checkpoints here; None where there can."""
@@ -135,7 +141,7 @@ class Checkpoints:
                 await self._add(in_the_way)
                 undo = await self._commit(await self._write_tree(), "before going back")
                 changes = await self._changes(undo.ref, ref)
-            await self._git.run("read-tree", "--reset", "-u", ref)
+            await self._git.run("read-tree", "--reset", "-u", ref, walled=True)
             await self._git.run("update-ref", "refs/heads/newest", ref)
             return Restored(undo.ref, tuple(changes))
 
@@ -240,7 +246,9 @@ class Checkpoints:
 
     async def _add(self, paths: list[str]) -> None:
         await self._git.run(
-            "update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=_listed(paths)
+            *("update-index", "--add", "--remove", "--replace", "-z", "--stdin"),
+            stdin=_listed(paths),
+            walled=True,
         )
 
     async def _write_tree(self) -> str:

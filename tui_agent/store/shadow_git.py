@@ -11,9 +11,12 @@ import asyncio
 import contextlib
 import fcntl
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_agent import processes
+from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.sandbox.run_later import Places
 from tui_agent.store.errors import CheckpointError, disk_error
 from tui_agent.store.private import make_private, private
 
@@ -70,6 +73,8 @@ class ShadowGit:
         """`not_saved`: folders of our own, left out where they are inside the workspace."""
         self.store = store
         self.workspace = workspace
+        self.sandbox = Sandbox()
+        """The walls around what goes by names of the workspace, where a folder may become a link meanwhile."""
         self._not_saved = (store, *not_saved)
 
     @staticmethod
@@ -77,11 +82,12 @@ class ShadowGit:
         """Whether there is a git to call."""
         return processes.own_program("git") is not None
 
-    async def run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
+    async def run(self, *arguments: str, stdin: bytes | None = None, walled: bool = False) -> bytes:
         """The command's standard output. Raises `CheckpointError`; when cancelled, git has ended too."""
+        argv = [processes.own_program("git", self.workspace) or "/usr/bin/git", *arguments]
         try:
             child = await processes.start(
-                [processes.own_program("git", self.workspace) or "/usr/bin/git", *arguments],
+                self._inside(argv) if walled else argv,
                 cwd=self.workspace,
                 env=self._environment(),
                 stdin=processes.DEVNULL if stdin is None else processes.PIPE,
@@ -107,6 +113,24 @@ class ShadowGit:
         if child.code:
             raise _failed(arguments, errors)
         return out
+
+    def _inside(self, argv: Sequence[str]) -> Sequence[str]:
+        """The command line that reaches of the machine what commands reach, and writes the workspace and the store."""
+        walls = self.sandbox.walls
+        if walls is None:
+            return argv
+        ours = replace(
+            walls,
+            network=False,
+            hidden=tuple(
+                path
+                for path in walls.hidden
+                if not walls.within(path) and not self.store.is_relative_to(path)
+            ),
+            writable=(*walls.writable, self.store),
+            places=Places(),
+        )
+        return replace(self.sandbox, walls=ours).wrap(argv, ())
 
     @contextlib.asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
