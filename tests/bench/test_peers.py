@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.harness import CASES, ran
+from tests.bench.harness import CASES, journal, ran
 from tui_agent.bench.peers import DoomLoop, GeminiCli, OpenHands
 from tui_agent.bench.policies import CONTESTANTS, LEFT_OUT
 from tui_agent.core import events
@@ -100,8 +100,12 @@ async def test_gemini_goes_on_after_it_told_the_model(tmp_path: Path) -> None:
 async def test_an_operator_lets_a_doom_loop_go_on_or_rejects_it(tmp_path: Path) -> None:
     badly = await ran(tmp_path, "sampling/five", "doom-loop", operator="badly")
     well = await ran(tmp_path, "sampling/five", "doom-loop", operator="well")
-    assert (badly.solved, badly.tool_errors) == (True, 0)
-    assert well.tool_errors
+    assert (badly.solved, badly.questions) == (True, 3)
+    assert (well.solved, well.questions) == (True, 1)
+    loop = await ran(tmp_path, "same-call/log", "doom-loop", "ignores-notes", "well", seed=3)
+    said = [event["content"] for event in journal(tmp_path) if event["type"] == "tool_failed"]
+    assert loop.questions == len(said) > 0
+    assert "The operator rejected this call, and said: It is in error.log." in said[0]
 
 
 def test_every_detector_is_left_out_once_and_each_change_is_one_of_the_policy() -> None:

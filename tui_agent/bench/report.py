@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+from tui_agent import __version__
 from tui_agent.bench import plots
 from tui_agent.bench.behaviours import BEHAVIOURS
 from tui_agent.bench.bench import PARQUET, BenchError, write_parquet
@@ -367,23 +368,31 @@ def _decided(own: Sequence[Row], grouped: Mapping[str, list[Row]], part: str, me
 
 
 def _how(rows: Sequence[Row]) -> str:
-    from tui_agent import __version__
-
-    models = sorted({row.behaviour for row in rows})
-    operators = list(dict.fromkeys(row.operator for row in rows))
-    options = [f"--operators {','.join(operators)}"] if operators != ["absent"] else []
-    options += (
-        [f"--seed {min(row.seed for row in rows)} --repeat {len({row.seed for row in rows})}"] if rows else []
-    )
-    if not set(models) <= set(BEHAVIOURS):
-        options.append(f"--model {models[0]}")
+    seeds = sorted({row.seed for row in rows})
+    every = f"--seed {seeds[0]} --repeat {len(seeds)} --out DIR" if seeds else ""
+    alone = [row for row in rows if row.operator == "absent"]
+    asked = [row for row in rows if row.operator != "absent"]
+    commands = [f"agent-tui bench {_models(alone)}{every}"]
+    if asked:
+        operators = ",".join(dict.fromkeys(row.operator for row in asked))
+        policies = ",".join(dict.fromkeys(row.policy for row in asked))
+        commands.append(
+            f"agent-tui bench {_models(asked)}--operators {operators} \\\n    --policies {policies} {every}"
+        )
+    listed = "\n".join((*commands, "agent-tui bench report DIR"))
     return (
-        f"agent-tui {__version__}:\n\n```sh\nagent-tui bench {' '.join(options)} --out DIR\n"
-        "agent-tui bench report DIR\n```\n\nThe same seed gives the same journals but for times and places. "
-        "`agent-tui replay "
-        "DIR/runs/CASE/BEHAVIOUR-SEED/POLICY` opens a run. Rules of other agents are written anew from their sources, "
-        "which `tui_agent/bench/peers.py` names with their versions."
+        f"agent-tui {__version__}:\n\n```sh\n{listed}\n```\n\nThe same seed gives the same journals but for times and "
+        "places. `agent-tui replay DIR/runs/CASE/BEHAVIOUR-SEED/POLICY` opens a run. Rules of other agents are written "
+        "anew from their sources, which `tui_agent/bench/peers.py` names with their versions."
     )
+
+
+def _models(rows: Sequence[Row]) -> str:
+    """The option that names the models of these runs; none where they are all the behaviours."""
+    models = list(dict.fromkeys(row.behaviour for row in rows))
+    if not set(models) <= set(BEHAVIOURS):
+        return f"--model {models[0]} "
+    return "" if set(models) == set(BEHAVIOURS) else f"--behaviours {','.join(models)} "
 
 
 # --- the page --------------------------------------------------------------------------------------------------

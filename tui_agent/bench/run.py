@@ -15,7 +15,7 @@ from tui_agent.bench.case import Case
 from tui_agent.bench.clock import Clock
 from tui_agent.bench.kept import MemoryCheckpoints, RememberingBash
 from tui_agent.bench.operators import BenchOperator, Kind
-from tui_agent.bench.peers import TOLD
+from tui_agent.bench.peers import TOLD, NoPeer, Peer
 from tui_agent.bench.policies import Contestant
 from tui_agent.bench.seams import FaultyModel, World
 from tui_agent.config.settings import Settings
@@ -163,8 +163,9 @@ class _Referee:
     def __init__(self, case: Case, contestant: Contestant, operator: Kind, clock: Clock) -> None:
         self.watch = _Watch()
         self.session: Session | None = None
+        self._case = case
         self._contestant = contestant
-        self._peer = contestant.watcher()
+        self._peer: Peer = contestant.watcher()
         self._clock = clock
         self._stopping: asyncio.Task[None] | None = None
         on_escalation = unanswered(contestant.policy, None)
@@ -186,7 +187,9 @@ class _Referee:
             case "ask" if self.operator.present:
                 await self.operator.think()
                 if self.operator.kind != "badly":
-                    raise ToolError(f"The operator rejected this call, and said: {self.operator.words}")
+                    if not self._case.negative:
+                        raise ToolError(f"The operator rejected this call, and said: {self.operator.words}")
+                    self._peer = NoPeer()  # allowed for the whole session
             case "ask" | "stop":
                 await self._end()
             case "refuse":
