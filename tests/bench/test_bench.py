@@ -88,11 +88,27 @@ async def test_the_report_says_what_cannot_be_seen_and_how_it_was_run(tmp_path: 
     write(rows, tmp_path)
     text = (tmp_path / "BENCHMARK.md").read_text()
     assert "cannot be seen by any rule that reads errors" in " ".join(text.split())
-    assert "agent-tui bench --seed 1 --repeat 1" in text
+    assert (
+        "agent-tui bench CASES --behaviours repeats --policies retries,combined --seed 1 --repeat 1" in text
+    )
     assert "the same success on purpose" in text
     page = (tmp_path / "report.html").read_text()
     assert page.count("<svg") >= 1
     assert "<script" not in page
+
+
+async def test_the_report_is_the_same_in_whatever_order_the_runs_ended(tmp_path: Path) -> None:
+    one = await row_of(tmp_path)
+    rows = [
+        replace(one, case=f"f/{n}", policy=policy, solved=n % 3 == 0, negative=n > 6)
+        for n in range(10)
+        for policy in ("combined", "retries")
+    ]
+    pages = []
+    for order in (rows, rows[::-1]):
+        write(order, tmp_path)
+        pages.append((tmp_path / "report.html").read_text())
+    assert pages[0] == pages[1]
 
 
 # --- figures ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from tui_agent import __version__
 from tui_agent.bench import plots
 from tui_agent.bench.behaviours import BEHAVIOURS
 from tui_agent.bench.bench import PARQUET, BenchError, write_parquet
+from tui_agent.bench.case import all_cases
 from tui_agent.bench.figures import (
     Estimate,
     Measure,
@@ -22,7 +23,8 @@ from tui_agent.bench.figures import (
     split,
     summaries,
 )
-from tui_agent.bench.policies import LEFT_OUT, REFERENCE
+from tui_agent.bench.operators import OPERATORS
+from tui_agent.bench.policies import CONTESTANTS, LEFT_OUT, REFERENCE
 from tui_agent.bench.run import Row
 
 OWN = "combined"
@@ -73,6 +75,7 @@ failed model calls; the other agents' rules stand on top of `retries`.
 def write(rows: Sequence[Row], out: Path) -> list[Path]:
     """Write everything into the folder; the paths. Without pyarrow no Parquet is written, and the page says so."""
     written = [out / "BENCHMARK.md", out / "report.html"]
+    rows = sorted(rows, key=_order)
     found = summaries(rows)
     written[0].write_text(markdown(rows, found), encoding="utf-8")
     written[1].write_text(page(rows, found), encoding="utf-8")
@@ -84,6 +87,12 @@ def write(rows: Sequence[Row], out: Path) -> list[Path]:
 
         sys.stderr.write(f"agent-tui bench: {error}\n")
     return written
+
+
+def _order(row: Row) -> tuple[object, ...]:
+    """Whatever the order in which runs ended, the report is the same."""
+    contestant = list(CONTESTANTS).index(row.policy), [*map(str, OPERATORS)].index(row.operator)
+    return (*contestant, row.case, row.behaviour, row.seed)
 
 
 # --- tables ----------------------------------------------------------------------------------------------------
@@ -372,12 +381,12 @@ def _how(rows: Sequence[Row]) -> str:
     every = f"--seed {seeds[0]} --repeat {len(seeds)} --out DIR" if seeds else ""
     alone = [row for row in rows if row.operator == "absent"]
     asked = [row for row in rows if row.operator != "absent"]
-    commands = [f"agent-tui bench {_models(alone)}{every}"]
+    some = "" if len({row.case for row in rows}) == len(all_cases()) else "CASES "
+    commands = [f"agent-tui bench {some}{_models(alone)}{_policies(alone)}{every}"]
     if asked:
         operators = ",".join(dict.fromkeys(row.operator for row in asked))
-        policies = ",".join(dict.fromkeys(row.policy for row in asked))
         commands.append(
-            f"agent-tui bench {_models(asked)}--operators {operators} \\\n    --policies {policies} {every}"
+            f"agent-tui bench {_models(asked)}--operators {operators} \\\n    {_policies(asked)}{every}"
         )
     listed = "\n".join((*commands, "agent-tui bench report DIR"))
     return (
@@ -385,6 +394,11 @@ def _how(rows: Sequence[Row]) -> str:
         "places. `agent-tui replay DIR/runs/CASE/BEHAVIOUR-SEED/POLICY` opens a run. Rules of other agents are written "
         "anew from their sources, which `tui_agent/bench/peers.py` names with their versions."
     )
+
+
+def _policies(rows: Sequence[Row]) -> str:
+    names = list(dict.fromkeys(row.policy for row in rows))
+    return "" if set(names) == set(CONTESTANTS) else f"--policies {','.join(names)} "
 
 
 def _models(rows: Sequence[Row]) -> str:
