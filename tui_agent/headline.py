@@ -43,6 +43,31 @@ def headline(message: str, limit: int = 400) -> str:
     return one_line(_DECORATION.sub("", said), limit)
 
 
+def innermost(error: str) -> list[str]:
+    """The lines around the innermost place that an error names: the last source line of a traceback or of a test's
+    report, else the last place in a file, else the line that says what is wrong. At most five, without those that
+    only decorate or hold a schema.
+    """
+    lines = [line.rstrip() for line in error[-_LOOKED_AT:].split("\n")]
+    lines = [line for line in lines if _WORD.search(line) and not _SCHEMA.match(line)]
+    said = headline(error)
+    places = [
+        place + (_FRAME.match(line) is not None)
+        for place, line in enumerate(lines)
+        if _FRAME.match(line) or _MARKED.match(line) or _PLACE.match(line)
+    ]
+    at = places[-1] if places else next((n for n, line in enumerate(lines) if said in line), len(lines) - 1)
+    around = lines[max(0, at - 2) : at + 3]
+    return [line for line in around if said not in line and line.strip() not in said]
+
+
+_FRAME = re.compile(r'\s*File "[^"]{1,300}", line \d+')
+_MARKED = re.compile(r">\s")
+_PLACE = re.compile(r"^[\w./@+-]{1,200}:\d+(?::\d+)?:\s")
+"""Where a traceback, a test's report, a compiler name their source."""
+_SCHEMA = re.compile(r'\s*(?:\{\s*$|\{.*"(?:type|properties|required)":|"(?:type|properties|required)":)')
+
+
 def telling_line(output: str, limit: int = 120) -> str:
     """The line of a successful command's output that tells most: an error or a place that it names, else its last."""
     lines = [line for raw in output[-_LOOKED_AT:].split("\n") if (line := raw.strip()) and line != _NOTHING]
@@ -55,7 +80,7 @@ def telling_line(output: str, limit: int = 120) -> str:
 _TELLING = (
     _NAMED,
     _SAID,
-    re.compile(r"^[\w./@+-]{1,200}:\d+(?::\d+)?:\s"),
+    _PLACE,
     re.compile(r"\b[A-Z]{1,3}\d{3,5}\b"),
 )
 """An error's name or word, a place in a file, a checker's code."""

@@ -839,8 +839,70 @@ def test_what_was_tried_is_shown_by_the_line_that_says_what_is_wrong_and_the_las
         "other trouble",
         "2–3. step 2, step 3: the same error",
         "ModuleNotFoundError: No module named 'shop'",
-        f"{error}\nRan 1 test in 0.003s",
+        "The command failed with exit code 1.\nRan 1 test in 0.003s",
     ]
+    assert [passage.text for passage in tried(attempts, "whole")][-1] == f"{error}\nRan 1 test in 0.003s"
+    changed = [
+        Attempt("step 1", "no"),
+        Attempt("step 2", "no", ("a.py",)),
+        Attempt("step 3", "no", ("b.py", "a.py")),
+    ]
+    assert next(p.text for p in tried(changed) if "same" in p.text).endswith("changed in between: a.py, b.py")
+
+
+TRACEBACK = """The command failed with exit code 1.
+Traceback (most recent call last):
+  File "/usr/lib/python3.11/runpy.py", line 196, in _run_module_as_main
+    return _run_code(code, main_globals, None,
+  File "/usr/lib/python3.11/runpy.py", line 86, in _run_code
+    exec(code, run_globals)
+  File "shop/tax.py", line 11, in total
+    return rates[country] * sum(prices)
+           ~~~~~^^^^^^^^^
+KeyError: 'NL'"""
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+async def test_a_question_shows_where_the_error_is_and_all_its_choices_and_a_key_opens_the_whole_of_it(
+    size: tuple[int, int],
+) -> None:
+    test = {"command": "python3 -m shop.tax"}
+    failure = Failure(kind=FailureKind.TOOL_EXECUTION, message=TRACEBACK, tool="bash", input=test)
+    async with live(size) as console:
+        console.session.start()
+        console.session.record(
+            ReplyFinished(calls=(ToolCall(id="c", name="bash"),)),
+            ToolFailed(call_id="c", tool="bash", input=test, failure=failure),
+            IterationFinished(iteration=1),
+        )
+        question = "This call failed three times with nothing changed in between."
+        console.escalate(
+            source="attempts", rule="attempts.escalate", question=question, tool="bash", input=test
+        )
+        await console.card_takes_keys()
+        shown = console.shown()
+        for part in (
+            "r retry once",
+            "e edit and",
+            "s skip",
+            "p partial",
+            "x stop",
+            "w why?",
+            "t whole",
+            question[:30],
+        ):
+            assert part in shown, part
+        body = console.card.query_one(CardBody)
+        lines = "\n".join(text_of(line).strip() for line in body._lines)
+        assert "KeyError: 'NL'\nexec(code, run_globals)\nFile \"shop/tax.py\", line 11" in lines
+        assert "_run_module_as_main" not in lines
+        await console.press("down", "t")
+        await console.until(lambda: any("_run_module_as_main" in text_of(line) for line in body._lines))
+
+
+def test_the_schema_of_a_tool_is_no_part_of_what_went_wrong() -> None:
+    error = "Invalid call of edit_file: 'old' or 'new' is missing\n{\n  \"type\": \"object\",\n}"
+    assert [passage.text for passage in tried([Attempt("step 1", error)])][2:] == [error.split("\n")[0]]
 
 
 def test_an_indent_gives_way_before_the_name_at_a_lines_end_is_wrapped() -> None:
@@ -854,7 +916,7 @@ def test_an_indent_gives_way_before_the_name_at_a_lines_end_is_wrapped() -> None
 def test_rules_drawn_across_an_error_take_no_further_rows_of_a_card(end: str) -> None:
     banner = f"{'=' * 38} FAILURES {'=' * 38}"
     error = f"exit code 1\n{banner}\n{'-' * 80}\nAssertionError: 1 is not 2{end}"
-    lines = [text_of(line).strip() for line in CardBody(list(tried([Attempt("step 1", error)]))).draw(44, 0)]
+    lines = [text_of(line).strip() for line in CardBody(list(tried([Attempt("step 1", error)], "whole"))).draw(44, 0)]
     place = lines.index("exit code 1")
     assert lines[place + 1].split("=")[-1] == ""
     assert " FAILURES " in lines[place + 1]

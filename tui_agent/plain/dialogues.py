@@ -183,14 +183,16 @@ def escalation(
     numbered = [f"{number}  {one_line(choice.label, 400)}" for number, choice in enumerate(choices, 1)]
     how = "A number or its words choose; any other text is your answer, and =5 is the answer 5."
     # What the last call wrote stands right above; "?" reads the whole of it again.
-    subject = escalation_card.subject(asked, attempts, whole=False)
+    subject = escalation_card.subject(asked, attempts, "line")
     ask = Ask((head, *indented(shown(subject)), *numbered, how))
     while True:
         line = (yield ask).strip()
         by_words = (place for place, one in enumerate(choices, 1) if one.label.casefold() == line.casefold())
         number = int(line) if line.isdecimal() and len(line) < 4 else next(by_words, 0)
         if line == "?":
-            ask = Ask((head, *indented(shown(escalation_card.subject(asked, attempts))), *numbered, how))
+            ask = Ask(
+                (head, *indented(shown(escalation_card.subject(asked, attempts, "whole"))), *numbered, how)
+            )
         elif not line or (
             line.isdecimal() and not 1 <= number <= len(choices) and asked.source != "ask_operator"
         ):

@@ -651,7 +651,7 @@ async def test_the_strip_tells_the_open_incident_as_one_story() -> None:
     )
     assert rows[0].endswith("the same error 3 times")
     assert rows[1] == "  step 1 ✗ note──step 2 ✗ note──step 3 ✗"
-    assert rows[2].startswith("  guide ✓ › withhold › pivot › [ASK] › partial › stop")
+    assert rows[2].startswith("  hint ✓ › held back › other way › [ASKS YOU] › partial › stop")
     assert rows[2].endswith("if it fails again: you are asked")
 
 
@@ -699,7 +699,7 @@ async def test_the_ladder_has_the_rungs_of_the_policy_alone() -> None:
     (call,) = story.reply("", ("bash", {"command": "python3 -m unittest"}))
     story.fail(call, PYTEST)
     rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
-    assert rows[2].strip() == "pivot › partial"
+    assert rows[2].strip() == "other way › partial"
 
 
 def failing(*commands: str) -> Story:
@@ -716,17 +716,17 @@ def failing(*commands: str) -> Story:
 @pytest.mark.parametrize(
     ("width", "ladder"),
     [
-        (120, "[GUIDE] › withhold › pivot › ask › partial › stop"),
-        (78, "[GUIDE]"),
-        (60, "[GUIDE]"),
-        (54, "[GUIDE] › withhold › pivot › ask › partial › stop"),
+        (120, "[HINT] › held back › other way › asks you › partial › stop"),
+        (78, "[HINT]"),
+        (60, "[HINT]"),
+        (58, "[HINT] › held back › other way › asks you › partial › stop"),
     ],
 )
 async def test_a_narrow_ladder_keeps_its_rungs_whole(width: int, ladder: str) -> None:
     said = {120: "if it fails again: ", 78: "if it fails again: ", 60: "next: ", 54: ""}[width]
     last = (await text_at(IncidentStrip, troubled(), (width, 24))).split("\n")[-1]
     assert last.split("  ")[1].strip() == ladder
-    assert last.endswith(f"{said}the model is advised what to do about it" if said else ladder)
+    assert last.endswith(f"{said}the model gets a hint for this error" if said else ladder)
 
 
 async def test_the_strip_says_that_a_call_waits_for_the_operator() -> None:
@@ -734,7 +734,7 @@ async def test_the_strip_says_that_a_call_waits_for_the_operator() -> None:
     story.add(events.EscalationRaised(id="e", question="?", source="attempts"))
     rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
     assert rows[1].endswith("──▶ you")
-    assert "[ASK]" in rows[2]
+    assert "[ASKS YOU]" in rows[2]
     assert len((await text_at(IncidentStrip, story, (80, 24))).split("\n")) == 1
 
 
@@ -755,7 +755,7 @@ async def test_a_question_about_something_else_is_no_part_of_the_story() -> None
     for event in asked:
         rows = (await text_at(IncidentStrip, failing("make").add(event), (150, 40))).split("\n")
         assert rows[1] == "  step 1 ✗──step 2 ✗"
-        assert rows[2].startswith("  [GUIDE] › withhold › pivot › ask")
+        assert rows[2].startswith("  [HINT] › held back › other way › asks you")
         assert "if it fails again: " in rows[2]
 
 
@@ -776,7 +776,7 @@ async def test_a_model_that_fails_has_a_ladder_of_its_own() -> None:
         events.NotePrepared(text=NOTE)
     )  # about what failed before, and not about the model
     rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
-    assert rows[1:] == ["  step 1 ✗──✗", "  [RETRY] › ask"]
+    assert rows[1:] == ["  step 1 ✗──✗", "  [RETRY] › asks you"]
 
 
 async def test_replies_that_break_the_form_have_a_ladder_of_their_own() -> None:
@@ -786,7 +786,7 @@ async def test_replies_that_break_the_form_have_a_ladder_of_their_own() -> None:
     failure = events.Failure(kind=events.FailureKind.NO_TOOL_CALL, message="The reply has no tool call.")
     story.add(events.ReplyRejected(failure=failure))
     rows = (await text_at(IncidentStrip, story, (150, 40))).split("\n")
-    assert rows[2] == "  guide › ask"
+    assert rows[2] == "  hint › asks you"
 
 
 async def test_a_failure_that_the_run_went_on_without_is_a_problem_left_open() -> None:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rich.cells import cell_len
 from textual.app import ComposeResult
@@ -26,7 +26,7 @@ from tui_agent.console.commands import is_command
 from tui_agent.console.panes.pane import Asked
 from tui_agent.core.names import ABOUT_PLAN, OF_NO_FAILURE
 from tui_agent.core.recovery.signature import normalise
-from tui_agent.headline import headline
+from tui_agent.headline import headline, innermost
 
 if TYPE_CHECKING:
     from textual import events
@@ -56,6 +56,8 @@ class Attempt(NamedTuple):
 
     what: str
     error: str
+    changed: tuple[str, ...] = ()
+    """Files that were changed between the failure before and this one."""
 
 
 class EscalationCard(Card):
@@ -87,11 +89,14 @@ class EscalationCard(Card):
     def __init__(self, question: EscalationQuestion, attempts: Sequence[Attempt]) -> None:
         super().__init__(question, title_of(question.asked.source), question.asked.rule)
         self._attempts = attempts
+        self._detail: Detail = "around"
 
     def compose(self) -> ComposeResult:
         asked = self.question.asked
-        yield CardBody(list(subject(asked, self._attempts)))
+        yield CardBody(list(subject(asked, self._attempts, self._detail)))
         choices = choices_for(asked)
+        if _folds(self._attempts):
+            choices.append(Choice("t", "whole error", "whole"))
         yield AnswerField(
             _PLACEHOLDERS.get(asked.source, "Say what to do, or take a key below"),
             {choice.key for choice in choices},
@@ -116,6 +121,12 @@ class EscalationCard(Card):
                 self._reply("answer", option)
             case "why":
                 self.post_message(Asked(self.question.asked.seq))
+            case "whole":
+                self._detail = "around" if self._detail == "whole" else "whole"
+                body = self.query_one(CardBody)
+                body.rewrite(subject(self.question.asked, self._attempts, self._detail))
+                body.redraw()
+                body.refresh(layout=True)
             case "edit":
                 self.add_class("-editing")
                 self.query_one(ArgumentsEditor).open()
@@ -236,8 +247,15 @@ def choices_for(asked: EscalationRaised) -> list[Choice]:
     return [retry, skip, *ends]
 
 
-def subject(asked: EscalationRaised, attempts: Sequence[Attempt], *, whole: bool = True) -> Iterable[Passage]:
-    """The question; the call; the attempts, the last one with its whole error where it is to be `whole`."""
+Detail = Literal["line", "around", "whole"]
+"""How much of the last error is shown below the line that says what is wrong: nothing, what stands around the innermost
+place, all of it."""
+
+
+def subject(
+    asked: EscalationRaised, attempts: Sequence[Attempt], detail: Detail = "around"
+) -> Iterable[Passage]:
+    """The question; the call; the attempts, the last one with its error in this detail."""
     yield Passage(asked.question, "" if asked.source == ABOUT_PLAN else "bold")
     if asked.tool and asked.source != "ask_operator":
         yield GAP
@@ -253,7 +271,7 @@ def subject(asked: EscalationRaised, attempts: Sequence[Attempt], *, whole: bool
             yield Passage(option, number=str(place))
     if attempts:
         yield GAP
-        yield from tried(attempts, whole=whole)
+        yield from tried(attempts, detail)
 
 
 def _long(options: Sequence[str]) -> bool:
@@ -261,25 +279,33 @@ def _long(options: Sequence[str]) -> bool:
     return any(cell_len(option) > LONGEST_CHOICE for option in options)
 
 
-def tried(attempts: Sequence[Attempt], *, whole: bool = True) -> Iterable[Passage]:
-    """The attempts with the line that says what is wrong, once for those in a row that failed in the same way; where it
-    is to be `whole`, the last with all of its error.
+def _folds(attempts: Sequence[Attempt]) -> bool:
+    """Whether the last error is longer than what is shown of it."""
+    return bool(attempts) and attempts[-1].error.strip("\n").count("\n") > len(innermost(attempts[-1].error))
+
+
+def tried(attempts: Sequence[Attempt], detail: Detail = "around") -> Iterable[Passage]:
+    """The attempts with the line that says what is wrong, once for those in a row that failed in the same way, and what
+    was changed in between; the last with its error in this detail.
     """
     yield Passage("Tried:", "muted")
-    number, last = 0, len(attempts) if whole else -1
+    number, last = 0, len(attempts) if detail != "line" else -1
     for _, group in groupby(attempts, key=lambda attempt: normalise(attempt.error)):
         alike = list(group)
         first, number = number + 1, number + len(alike)
         which, how = (f"{first}–{number}", ": the same error") if len(alike) > 1 else (str(number), "")
         what = ", ".join(dict.fromkeys(attempt.what for attempt in alike))
-        yield Passage(f"{which}. {what}{how}", "muted", indent=1)
+        changed = ", ".join(dict.fromkeys(name for attempt in alike for name in attempt.changed))
+        between = f" · changed in between: {changed}" if changed else ""
+        yield Passage(f"{which}. {what}{how}{between}", "muted", indent=1)
         error, said = alike[-1].error.rstrip("\n"), headline(alike[-1].error)
         if number == last and error.count("\n") < SHORT and error.startswith(said):
             yield Passage(error, "error", indent=4, squeezed=True)
             continue
         yield Passage(said, "error", indent=4)
         if number == last:
-            yield Passage(error, "muted", indent=4, squeezed=True)
+            shown = error.split("\n") if detail == "whole" else innermost(error)
+            yield from [Passage("\n".join(shown), "muted", indent=4, squeezed=True)] if shown else []
 
 
 def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
@@ -292,7 +318,10 @@ def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
     skipped = max(0, len(conversation.entries) - LOOKED_BACK)
     entries = [*conversation.entries.tail(skipped), *conversation.calls]
     found: list[Attempt] = []
+    changed: dict[str, None] = {}
     for entry in reversed(entries):
+        if isinstance(entry, CallEntry) and entry.changed and found:
+            changed.update(dict.fromkeys(reversed(entry.changed)))
         match entry:
             case OperatorEntry(iteration=0):
                 break
@@ -301,6 +330,9 @@ def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
                 if same if asked.tool else entry.state is CallState.FAILED:
                     called = f"{entry.tool} {short_input(entry.tool, entry.input)}".strip()
                     what = f"step {entry.iteration}" if asked.tool else called
+                    if found:
+                        found[-1] = found[-1]._replace(changed=tuple(reversed(changed)))
+                    changed = {}
                     found.append(Attempt(what, entry.failure.message if entry.failure else entry.content))
             case FaultEntry() if asked.source == "model":
                 tries = [*entry.earlier, entry][-ATTEMPTS_SHOWN:]

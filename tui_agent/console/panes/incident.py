@@ -42,10 +42,10 @@ class Rung(NamedTuple):
 
 
 LADDER: dict[str, Rung] = {
-    "guide": Rung("guide", "the model is advised what to do about it"),
-    "withhold": Rung("withhold", "the call is not run again"),
-    "pivot": Rung("pivot", "another approach is asked for"),
-    "escalate": Rung("ask", "you are asked"),
+    "guide": Rung("hint", "the model gets a hint for this error"),
+    "withhold": Rung("held back", "the call is not run again"),
+    "pivot": Rung("other way", "the model is asked for another approach"),
+    "escalate": Rung("asks you", "you are asked"),
     "degrade": Rung("partial", "the run ends with a partial answer"),
     "stop": Rung("stop", "the run is stopped"),
 }
