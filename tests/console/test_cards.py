@@ -916,7 +916,10 @@ def test_an_indent_gives_way_before_the_name_at_a_lines_end_is_wrapped() -> None
 def test_rules_drawn_across_an_error_take_no_further_rows_of_a_card(end: str) -> None:
     banner = f"{'=' * 38} FAILURES {'=' * 38}"
     error = f"exit code 1\n{banner}\n{'-' * 80}\nAssertionError: 1 is not 2{end}"
-    lines = [text_of(line).strip() for line in CardBody(list(tried([Attempt("step 1", error)], "whole"))).draw(44, 0)]
+    lines = [
+        text_of(line).strip()
+        for line in CardBody(list(tried([Attempt("step 1", error)], "whole"))).draw(44, 0)
+    ]
     place = lines.index("exit code 1")
     assert lines[place + 1].split("=")[-1] == ""
     assert " FAILURES " in lines[place + 1]
