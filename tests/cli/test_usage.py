@@ -49,6 +49,16 @@ def test_options_may_stand_before_the_command(
     assert f"agent-tui {command}" in capsys.readouterr().err
 
 
+def test_a_word_with_a_capital_is_a_task_and_no_slip(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tui_agent.cli import console
+
+    began: list[str] = []
+    monkeypatch.setattr(console, "main", lambda arguments: began.extend(arguments) or 0)
+    for word in ("Explain", "Resume", "Document"):
+        assert front_door.main([word]) == 0
+    assert began == ["Explain", "Resume", "Document"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [

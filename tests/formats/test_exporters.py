@@ -58,6 +58,7 @@ from tui_agent.core.fold import fold
 from tui_agent.core.state import RunState
 from tui_agent.event_lines import WORDS, event_line
 from tui_agent.formats.exporters import FORMATS, Format, export_session, transcript_text
+from tui_agent.formats.exporters.html import to_html
 from tui_agent.formats.exporters.markdown import code, fenced, inline, quoted
 from tui_agent.formats.importers.own import read_events
 from tui_agent.formats.importers.reading import read_recording
@@ -567,3 +568,25 @@ def test_a_transcript_names_the_rules_where_the_journal_does() -> None:
     assert "» NOTE [note.error, note.pivot]\n" in text
     assert "RUN ENDED stopped: Enough. [ring.stop]\n" in text
     assert "stop by ring: Five identical errors. [ring.stop]\n" in text.split("RECOVERY TIMELINE\n")[1]
+
+
+def test_a_page_draws_markdown_and_nothing_in_it_becomes_a_tag_a_link_or_a_picture() -> None:
+    text = (
+        "# Done\n\n**two** `files`\n\n- one\n\n<script>alert(1)</script> <img src=x onerror=y> "
+        "[here](javascript:evil) ![p](https://a.b/p.png) <https://a.b> \n\n[r]: https://a.b\n\n[r]"
+    )
+    banner = f"The command failed with exit code 1.\n{'=' * 20} FAILURES {'=' * 20}\nKeyError: 'NL'"
+    listed: list[Event] = [
+        SessionStarted(session_id="s", workspace="/w"),
+        RunStarted(run=1, task="t", policy="combined"),
+        IterationStarted(iteration=1),
+        ReplyFinished(text=text, calls=(ToolCall(id="c", name="bash"),)),
+        _ended("make", banner),
+        IterationFinished(iteration=1),
+    ]
+    page = to_html([event.stamped(seq, 1.0) for seq, event in enumerate(listed, 1)])
+    for part in ("<h1>Done</h1>", "<strong>two</strong>", "<code>files</code>", "<li>one</li>"):
+        assert part in page
+    for tag in ("<script", "<img", '<a href="http', '<a href="java'):
+        assert tag not in page
+    assert "<em>KeyError: &#39;NL&#39;</em>" in page

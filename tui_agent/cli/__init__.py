@@ -113,7 +113,8 @@ def _refuse_misspelt_command(word: str) -> None:
     """Raises `UsageError` for one word that is almost a command, or a verb of `sessions`: as a task it would start a
     run that costs money.
     """
-    if any(char.isspace() for char in word):
+    if any(char.isspace() for char in word) or word[:1].isupper():
+        # Commands begin with a small letter; "Explain" is a task.
         return
     from tui_agent.cli.sessions import VERBS
 

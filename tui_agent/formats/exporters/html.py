@@ -48,17 +48,23 @@ from tui_agent.formats.exporters.wording import (
     input_text,
     rate,
 )
+from tui_agent.headline import headline
 from tui_agent.quantities import compact, counted, seconds
 from tui_agent.terminal_text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from markdown_it import MarkdownIt
+
     from tui_agent.core.events import Event
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _SUMMARY_LENGTH = 140
 """Characters of a call's arguments or error that its closed block shows."""
+
+_LONGEST_PROSE = 200_000
+"""Characters of a reply that is drawn as Markdown; a longer one stands as it is."""
 
 _POLICY = "default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -127,9 +133,11 @@ def _environment() -> Environment:
         "clock": clock,
         "date": lambda at: time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at)),
         "diff_lines": _diff_lines,
+        "cause": lambda failure: headline(failure.message, _SUMMARY_LENGTH),
         "input_text": input_text,
         "kind": lambda item: _KINDS[type(item)],
         "mark": lambda call: _MARKS.get(call.state, ("", "…")),
+        "prose": _prose,
         "role": _role,
         "seconds": seconds,
         "short": _short,
@@ -180,6 +188,22 @@ def _anchors(story: Story) -> set[int]:
 
 
 # --- words and numbers --------------------------------------------------------------------------------------
+
+
+def _prose(text: str) -> Markup:
+    """Markdown of the model as elements. Nothing in it becomes a tag, a link or a picture."""
+    text = visible(text.strip())
+    if len(text) > _LONGEST_PROSE:
+        return Markup("<p class='plain'>{}</p>").format(text)
+    return Markup(_markdown().render(text))  # noqa: S704 - html is off, all text in it is escaped
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    plain = ["link", "image", "autolink", "reference", "html_block", "html_inline"]
+    return MarkdownIt("js-default", {"html": False, "linkify": False}).disable(plain)
 
 
 def _role(state: str) -> str:
