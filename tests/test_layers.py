@@ -37,7 +37,7 @@ FLOORS = (
 )
 """From the ground up. A part imports parts of lower floors."""
 
-SCREEN = ("textual", "rich", "pygments", "markdown_it")
+SCREEN = ("textual", "rich", "pygments")
 MCP = ("mcp", "mcp_types", "httpx2", "anyio")
 ONLY_IN = {
     "litellm": ("models",),
@@ -46,6 +46,7 @@ ONLY_IN = {
     "aiohttp": ("serve",),
     "pyarrow": ("bench",),
     **dict.fromkeys(MCP, ("tools",)),
+    "markdown_it": ("console", "formats"),
     **dict.fromkeys(SCREEN, ("console",)),
 }
 """Libraries that one part keeps to itself."""
