@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.recovery.player import Player
+from tui_agent.core.recovery.command_reading import read
 from tui_agent.core.recovery.polling import clock_moved, told_to_wait, waits
 
 WAITING = [
@@ -97,3 +98,17 @@ def test_a_hostile_text_takes_little_time(piece: str) -> None:
     told_to_wait({"command": hostile})
     clock_moved(hostile, hostile + "1:00:00")
     assert time.perf_counter() - before < 1.0
+
+
+@pytest.mark.parametrize("command", ["\n" * 19_000, "<<E\n" * 4_900], ids=["blank lines", "here-documents"])
+def test_a_command_that_goes_on_and_on_is_read_at_once(command: str) -> None:
+    started = time.process_time()
+    told_to_wait({"command": command})
+    read(command)
+    assert time.process_time() - started < 0.5
+
+
+def test_the_text_of_a_here_document_writes_no_file() -> None:
+    found = read("cat <<'E' > kept.txt\necho x > not.txt\nE\necho <<F\ntee also.txt\n")
+
+    assert found.writes == ("kept.txt", "also.txt")

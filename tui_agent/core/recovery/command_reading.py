@@ -36,7 +36,8 @@ _WRITES = re.compile(
     r"(?<![<>&\d=-])>{1,2}\|? ?([\w./~+-]{1,200})|\btee (?:-a )?([\w./~+-]{1,200})"
     r"|\b(?:cp|mv) (?:-\w+ )*[\w./~+-]{1,200} ([\w./~+-]{1,200})"
 )
-_BODY = re.compile(r"(<<-?\s*(['\"]?)(\w+)\2[^\n]*)\n.*?^\t*\3$", re.DOTALL | re.MULTILINE)
+_HERE = re.compile(r"<<-?[^\S\n]*(['\"]?)(\w+)\1")
+"""What announces a here-document."""
 _MOST_FILES = 20
 _IN_PLACE = re.compile(
     r"\b(?:sed|perl)\s+(?:-\S{1,40}\s+){0,4}-\w{0,9}i|\bsed\b[^|;&\n]{0,200}--in-place|\bpatch\s+-|\bgit\s+apply\b"
@@ -185,7 +186,21 @@ class _Reader:
 
 def _without_bodies(command: str) -> str:
     """The command line without its here-documents, which hold any text."""
-    return _BODY.sub(r"\1", command) if "<<" in command else command
+    if "<<" not in command:
+        return command
+    lines = command.split("\n")
+    last = {line.lstrip("\t"): place for place, line in enumerate(lines)}
+    kept: list[str] = []
+    place = 0
+    while place < len(lines):
+        kept.append(lines[place])
+        announced = _HERE.search(lines[place])
+        place += 1
+        if announced is not None and last.get(announced[2], 0) >= place:
+            while lines[place].lstrip("\t") != announced[2]:
+                place += 1
+            place += 1
+    return "\n".join(kept)
 
 
 def _never_fails(pipeline: Pipeline) -> bool:

@@ -33,7 +33,7 @@ _LONGEST = 8_000
 
 _WAITS = re.compile(
     r"""
-    (?:^|[;&|(\n]|\bdo|\bthen|\btimeout\ [\d.]+[smh]?)\s*
+    (?:^|[;&|(\n]|\bdo|\bthen|\btimeout\ [\d.]+[smh]?)[^\S\n]*
         (?:sleep|usleep|wait|watch|inotifywait|fswatch|wait-for-it(?:\.sh)?|wait-on|wait4x|dockerize|pg_isready)\b
     | \btail\ {1,3}(?:-\w{1,9}\ {1,3}){0,3}-\w{0,9}[fF]\b | --(?:wait|watch|follow|retry-connrefused)\b
     | \b(?:time|asyncio)\.sleep\(
