@@ -413,7 +413,7 @@ async def test_a_wrong_value_is_named_and_changes_nothing() -> None:
         await console.until(lambda: "no policy nonsense" in console.remarks())
         await console.say("/approve maybe")
         await console.until(
-            lambda: "There is no mode maybe. The modes are ask, writes, all." in console.remarks()
+            lambda: "There is no mode maybe. The modes are plan, ask, writes, all." in console.remarks()
         )
         assert console.session.done == []
 
@@ -455,7 +455,7 @@ def test_the_help_explains_the_focused_pane_first_and_every_sign_pane_and_strate
     words = "\n".join(f"{left} {right}" for _, rows in shown for left, right in rows)
     for sign in ("✗", "⊘", "▲", "▼", "⏚", "≈"):
         assert sign in words
-    for name in ("Error ring", "Trends", "PIVOT", "DEGRADE", "withhold"):
+    for name in ("Error ring", "Trends", "PIVOT", "DEGRADE", "held back"):
         assert name in words
 
 

@@ -295,7 +295,7 @@ def test_at_least_three_demos_come_with_the_product_each_with_title_task_and_fil
             "policy = 'forged'\n[[turns]]",
             "f.toml.policy is 'forged' (did you mean 'forge'?). It is one of: forge",
         ),
-        ("approve = 'no'\n[[turns]]", "It is one of: ask, writes, all"),
+        ("approve = 'no'\n[[turns]]", "It is one of: plan, ask, writes, all"),
         ("turns = 3", "f.toml.turns is a number. It has to be a list of tables"),
         ("[[turns]]\ntxt = 'a'", "f.toml.turns[0]: the key 'txt' is unknown (did you mean 'text'?)"),
         ("[[turns]]\nnext = 'b'\n[[turns]]\nlabel = 'a'", "there is no turn labelled 'b'"),
