@@ -21,6 +21,7 @@ from tui_agent.core import events
 from tui_agent.core.names import Decision
 from tui_agent.formats.exporters import export_session
 from tui_agent.formats.importers.load import save
+from tui_agent.permissions.offers import in_short
 from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.session.opening import open_session
 from tui_agent.session.rules import SessionRules
@@ -288,3 +289,15 @@ def test_with_a_damaged_file_of_kept_rules_every_call_asks_and_nothing_is_overwr
     assert kept.path.read_bytes() == before
     kept.path.write_text('{"allow": [{"rule": "bash(make)", "at": 1e999}]}')
     assert [(rule.decision, rule.text) for rule in kept.rules()] == [(Decision.ASK, "*")]
+
+
+async def test_a_card_never_offers_two_rules_that_read_alike(tmp_path: Path) -> None:
+    command = "for i in $(seq 1 12); do echo line $i; sleep 1; done; seq 1 3000"
+    live = await start_session(
+        tmp_path, [{"calls": [{"tool": "bash", "args": {"command": command}}]}, "done"], approve="ask"
+    )
+    await live.run()
+    (asked,) = live.of(events.ApprovalAsked)
+    short = [in_short(texts) for texts in (asked.rules, *asked.others)]
+    assert short == ["this command alone", "`seq *`", "every command, whatever it does"]
+    await live.close()

@@ -15,7 +15,7 @@ from tui_agent.core.events import Approval
 from tui_agent.core.names import Decision
 from tui_agent.core.state import RunState
 from tui_agent.permissions.judge import Judgement, Permissions
-from tui_agent.permissions.offers import offers
+from tui_agent.permissions.offers import in_short, offers
 from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.tools.tool import Tool
 
@@ -111,12 +111,15 @@ class Approvals:
     def others(
         self, state: RunState, tool: Tool, arguments: Mapping[str, Any], suggested: Sequence[str]
     ) -> Rules:
-        """Other sets of rules that would let this call run, from narrow to wide; () where none is suggested."""
+        """Other sets of rules that would let this call run, from narrow to wide; () where none is suggested.
+
+        Two that read alike are one choice.
+        """
         if not suggested:
             return ()
         found: dict[tuple[str, ...], None] = {}
         for texts in offers(tool.name, arguments):
-            if texts != tuple(suggested):
+            if in_short(texts) != in_short(suggested):
                 judgement = self._with(state, texts).judge(tool.name, tool.effect, arguments)
                 if judgement.decision is Decision.ALLOW:
                     found[texts] = None
