@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import socket
 import sys
 import threading
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import tui_agent
 from tests.sandbox.boxes import MECHANISMS, folder_at_home, needed
 from tests.sandbox.test_planted import Desk, desk_for
 from tui_agent.processes import supervised
@@ -217,7 +219,13 @@ def test_addresses_of_this_machine_and_of_its_cloud_are_told_from_others(address
 
 def test_where_connections_cannot_be_looked_at_there_are_no_unix_sockets(desk: Desk) -> None:
     """A gate within a gate: the kernel hands calls over to one alone."""
+    # The program itself may lie in a home folder, which is out of sight.
+    package = Path(tui_agent.__file__).parent
+    for name in ("tools/supervisor.py", "sandbox/gate.py"):
+        (desk.workspace / "copied" / name).parent.mkdir(parents=True)
+        shutil.copy(package / name, desk.workspace / "copied" / name)
     inner = " ".join(supervised(0.0, 4, ("--gate=own",), leash=3))
+    inner = inner.replace(str(package), str(desk.workspace / "copied"))
     code = (
         "socket.create_server(('127.0.0.1', 0)).close()\n" if desk.sandbox.mechanism == "bubblewrap" else ""
     )
