@@ -248,10 +248,10 @@ async def test_a_question_stands_in_the_conversation_until_it_is_answered(
         await until(pilot, lambda: "event 20/27" in shown(screen))
         assert "What now?" not in shown(screen)
         await pilot.press("x")
-        await until(pilot, lambda: all(part in shown(screen) for part in ("asks you", "What now?")))
+        await until(pilot, lambda: all(part in shown(screen) for part in ("▲ asks you", "What now?")))
         await pilot.press("right")
         await until(pilot, lambda: all(part in shown(screen) for part in ("asked you", "» Use ninja.")))
-        assert "asks you" not in shown(screen)
+        assert "▲ asks you" not in shown(screen)
 
 
 async def test_the_help_begins_with_the_keys_of_the_replay(saved: Path, tmp_path: Path) -> None:

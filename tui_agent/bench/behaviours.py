@@ -189,7 +189,7 @@ class Machine:
 
     def _draw(self, what: str) -> float:
         """A number from 0 to 1 that is the same wherever a run comes to the same point."""
-        return random.Random(f"{self._unit}|{self._at}|{self._moves}|{what}").random()  # noqa: S311
+        return random.Random(f"{self._unit}|{self._at}|{self._moves}|{what}").random()
 
     def _judge(self, heard: _Heard) -> None:
         """What the last reply came to."""

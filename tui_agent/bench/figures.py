@@ -73,7 +73,7 @@ def _bootstrap(values: Sequence[tuple[str, float]]) -> Estimate:
     if not sums:
         return Estimate(0.0, 0.0, 0.0, 0, 0)
     groups = list(sums.values())
-    drawn = random.Random(len(groups))  # noqa: S311 - the same interval each time
+    drawn = random.Random(len(groups))
     means = []
     for _ in range(DRAWS):
         total, count = map(sum, zip(*drawn.choices(groups, k=len(groups)), strict=True))

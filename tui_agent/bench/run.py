@@ -240,7 +240,7 @@ async def run_unit(
         tools=world.around(tools),
         environment=None if real else {},
         clock=clock,
-        jitter=random.Random(repr(unit)).random,  # noqa: S311 - the same waits under every contestant
+        jitter=random.Random(repr(unit)).random,
         checkpoints=None if real else MemoryCheckpoints(workspace),
     )
     referee.session = session
