@@ -55,6 +55,12 @@ FOUND = [
     ),
     ("make linkcheck", 2, "(index: line 3) broken https://x.example - 404\nmake: *** [x] Error 1", "make"),
     ("lychee README.md", 2, "", "lychee"),
+    ("sh -n a.sh", 2, "a.sh: 2: Syntax error: end of file unexpected", "sh"),
+    ("bash -n a.sh", 2, "a.sh: line 2: syntax error: unexpected end of file", "bash"),
+    ("node --check a.js", 1, "SyntaxError: Unexpected token", "node"),
+    ("ruby -c a.rb", 1, "a.rb:1: syntax error", "ruby"),
+    ("python3 -m json.tool a.json", 1, "Expecting value: line 1 column 1 (char 0)", "json.tool"),
+    ("bash tests/check.sh", 1, "FAILED (failures=1)", "check.sh"),
     ("linkchecker https://x.example", 1, "", "linkchecker"),
     ("npm run test -- a", 1, "Tests:       1 failed, 2 total", "npm"),
     ("./gradlew test", 1, "> There were failing tests. See the report", "gradlew"),
@@ -112,6 +118,9 @@ FAILED = [
     ("pytest | tail -3", 1, "no"),
     ("echo 'pytest", 1, "not closed"),
     ("rm test_a.py", 1, "rm: cannot remove 'test_a.py': No such file or directory"),
+    ("sh -n none.sh", 2, "sh: 0: cannot open none.sh: No such file"),
+    ("bash a.sh", 2, "it broke"),
+    ("node a.js", 1, "Error: no"),
     ("cat tests/check", 1, "cat: tests/check: No such file or directory"),
 ]
 

@@ -119,7 +119,7 @@ TOLD = "The file docs/instalation.md specifies Python 3.8 or higher."
 
 
 async def asked(folder: Path, task: str, *turns: dict[str, Any] | str, **settings: Any) -> LiveSession:
-    (folder / "workspace" / "docs").mkdir(parents=True)
+    (folder / "workspace" / "docs").mkdir(parents=True, exist_ok=True)
     (folder / "workspace" / "docs" / "installation.md").write_text("Python 3.11\n")
     live = await start_session(folder, turns, sandbox="off", **settings)
     await live.run(task)
@@ -143,9 +143,33 @@ async def test_an_answer_about_a_file_that_is_not_there_is_asked_about_once(
     assert (recovery.streak.count, recovery.form.count, recovery.ring.filled) == (0, 0, 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "look"),
+    [("docs/installation.md", "docs/installation.md"), ("tax.py", "tax.py"), ("taxs.py", '{"path": "."}')],
+)
+async def test_an_answer_about_a_file_that_nobody_has_read_is_asked_about_once(
+    tmp_path: Path, name: str, look: str
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "tax.py").write_text("RATE = 0.2\n")
+    told = f"{name} defines a rate."
+    live = await asked(tmp_path, f"What does {name} do?", told, told)
+    assert rules(live) == [Rule.IMPLICIT_CLAIM]
+    assert look in live.sent(1)[-1]["content"]
+    assert live.of(events.RunFinished)[0].answer == told
+
+
+async def test_an_answer_about_a_file_that_an_earlier_run_has_read_is_taken(tmp_path: Path) -> None:
+    read = {"calls": [{"tool": "read_file", "args": {"path": "docs/installation.md"}}]}
+    told = "docs/installation.md says Python 3.11."
+    live = await asked(tmp_path, "What does docs/installation.md say?", read, told)
+    assert rules(live) == []
+
+
 CHATS = {
     "nothing of files": ("What is a monad?", "A monad contains a value and says how to go on with it."),
-    "a file that is there": ("What does docs/installation.md say?", "docs/installation.md says Python 3.11."),
+    "an address without a path": ("What is example.com?", "example.com describes itself as an example."),
+    "a name that is nowhere": ("What is main.rs?", "main.rs contains the entry of a Rust program."),
     "news that it is not there": (
         "What does docs/plan.md say?",
         "There is no docs/plan.md, so it says nothing.",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -32,6 +31,7 @@ from tui_agent.core.request.text_calls import writes_calls
 from tui_agent.core.request.written_calls import is_unreadable, written_calls
 from tui_agent.core.state import FINISH
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
+from tui_agent.runtime.claimed_files import Unseen, unseen
 from tui_agent.runtime.coalesce import ReplyStream
 from tui_agent.runtime.operator import RequestOutline
 from tui_agent.runtime.recorder import Recorder
@@ -259,6 +259,7 @@ class ModelCaller:
         cut = reply.finish_reason == "length"
         exact: dict[str, ParsedCall] = {}
         calls = tuple(self._parsed(call, exact, cut=cut) for call in _with_own_ids(reply.calls, iteration))
+        untold = await self._unseen(reply.text, exact)
         self._recorder.record(
             events.ReplyFinished(
                 text=reply.text,
@@ -274,7 +275,8 @@ class ModelCaller:
                 carried=reply.carried,
                 written=written,
                 broken=broken,
-                missing=self._missing_files(reply.text, exact),
+                missing=untold.missing,
+                unread=untold.unread,
                 duration=time.monotonic() - began,
             )
         )
@@ -284,17 +286,16 @@ class ModelCaller:
             self._recorder.record(events.Notice(severity="warning", text=text, origin="parameters"))
         return exact
 
-    def _missing_files(self, text: str, calls: Mapping[str, ParsedCall]) -> tuple[str, ...]:
-        """Files that an answer tells about without a call in this run, and that are not in the workspace."""
+    async def _unseen(self, text: str, calls: Mapping[str, ParsedCall]) -> Unseen:
+        """Files that an answer tells about although no call was made in this session."""
         state = self._recorder.state
         if not state.recovery.policy.verify_claims or state.metrics.tool_calls:
-            return ()
+            return Unseen()
         if any(call.tool.name != FINISH for call in calls.values()):
-            return ()
+            return Unseen()
         said = "\n".join((text, *(str(call.arguments.get("answer", "")) for call in calls.values())))
-        return tuple(
-            path for path in files_claimed(said, state.run.task) if _is_missing(self._workspace, path)
-        )
+        claimed = files_claimed(said, state.run.task)
+        return await asyncio.to_thread(unseen, self._workspace, claimed) if claimed else Unseen()
 
     def _with_calls_in_text(self, reply: Reply, model: str, *, native: bool) -> Reply:
         """The reply with the calls that it holds as text, where they are calls beyond doubt, or fit their tools.
@@ -438,15 +439,6 @@ class ModelCaller:
 def without_images(model: str, gets: Literal["gets", "got"]) -> str:
     """What becomes of images, in words for the operator."""
     return f"{model} cannot see images: it {gets} their names alone. /model chooses one that can."
-
-
-def _is_missing(workspace: Path, path: str) -> bool:
-    """Whether a folder of the workspace does not hold the file `path`."""
-    place = workspace / path
-    try:
-        return ".." not in place.parts and place.parent.is_dir() and not os.path.lexists(place)
-    except (OSError, ValueError):
-        return False
 
 
 def _left_out(model: str, names: Sequence[str]) -> str:

@@ -65,6 +65,8 @@ class ReplyFinished(Event):
     """Why its text is no answer although no rule of the policy speaks against it; None: it may be one."""
     missing: tuple[str, ...] = ()
     """Files that were asked about, that it tells about without any call, and that were not there."""
+    unread: tuple[str, ...] = ()
+    """The same of files that were there."""
     by: Literal["model", "operator"] = "model"
     """operator: no model was called; the calls are those that the operator wrote with *edit and retry*."""
 

@@ -7,8 +7,9 @@
 |        | where the run goes on without an operator: guide, and blocked |
 
 A block ends when something has changed since the call failed last, or when a related call (same tool and program)
-fails with another error. Unchanged, only *retry once* and *edit and retry* let a blocked call run, once; after any
-other answer it is not asked about again for being called.
+fails with another error. What met something that did not answer (`absence`) may also be tried again after a wait, in
+steps or in time, that doubles with each try. Else only *retry once* and *edit and retry* let a blocked call run, once;
+after any other answer it is not asked about again for being called.
 
 The same failure after a change is a trial (`trials`): it is counted here beside the failures and judged there.
 """
@@ -17,10 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.absence import did_not_answer
 from tui_agent.core.recovery.changes import command_of
 from tui_agent.core.recovery.error_shape import error_shape
 from tui_agent.core.recovery.iteration import CallResult, Iteration, Status
@@ -42,6 +44,17 @@ _NAMED = 12
 
 _KEPT = 200
 """Entries that are kept; beyond it the oldest that is not blocked goes."""
+
+
+_FIRST_WAIT = 2, 15.0
+"""Steps and seconds before a blocked call that met no answer is tried again; doubled with each try."""
+
+
+class Again(NamedTuple):
+    """From which step on, or from when on (seconds since the epoch), whichever comes first."""
+
+    step: int
+    at: float
 
 
 @dataclass(frozen=True)
@@ -76,12 +89,22 @@ class AttemptEntry:
     """What was changed between them, oldest first, each once."""
     hint: str = ""
     """The newest failure's."""
+    again: Again | None = None
+    """When it may be tried again although nothing has changed; None: it may not."""
 
     def refusal(self, *, operator_present: bool) -> Blocked:
         """What is known where this call is not executed."""
         waits: Decided = "waits" if operator_present else "nobody"
         failures = self.count + self.trials
-        return Blocked(self.tool, failures, self.settled or waits, self.words, self.last_message, self.hint)
+        return Blocked(
+            self.tool,
+            failures,
+            self.settled or waits,
+            self.words,
+            self.last_message,
+            self.hint,
+            may_answer_later=self.again is not None,
+        )
 
 
 @dataclass(frozen=True)
@@ -143,7 +166,10 @@ class AttemptLedger:
                 old = entries.pop(key, None)
                 counts = policy.trials != "off"
                 between = changes.since(old.mark, key, mark) if counts and old is not None else ()
-                entries[key] = self._with_one_more(old, result, policy, between, mark)
+                entry = self._with_one_more(old, result, policy, between, mark)
+                entries[key] = evolve(
+                    entry, again=_again(entry, result.failure, iteration) if counts else None
+                )
                 if counts:
                     _release_related(entries, result)
         _forget_oldest(entries)
@@ -264,6 +290,15 @@ class AttemptLedger:
         ]
         asking = next((entry for entry in triggered if _escalates(entry, policy)), None)
         return asking or max(triggered, key=lambda entry: entry.count, default=None)
+
+
+def _again(entry: AttemptEntry, failure: Failure | None, iteration: Iteration) -> Again | None:
+    """When a call that was blocked just now may run again by itself."""
+    if not entry.blocked or failure is None or not did_not_answer(failure):
+        return None
+    steps, seconds = _FIRST_WAIT
+    times = 1 << min(entry.count - entry.limit, 10)
+    return Again(iteration.number + 1 + steps * times, iteration.at + seconds * times)
 
 
 def _progressed(old: AttemptEntry, signature: str, policy: RecoveryPolicy) -> bool:

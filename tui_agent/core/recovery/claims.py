@@ -61,9 +61,9 @@ _NO_FAILURES = re.compile(
 )
 
 _FILE = re.compile(
-    r"(?<![\w/.:~@$%{<+-])(?:\./)?((?:[\w.+-]{1,100}/){1,12}[\w.+-]{0,100}\.\w{1,10})(?![\w/(])"
+    r"(?<![\w/.:~@$%{<+-])(?:\./)?((?:[\w.+-]{1,100}/){0,12}[\w.+-]{0,100}\.\w{1,10})(?![\w/(])"
 )
-"""A file in a folder of the workspace."""
+"""What may be a file of the workspace."""
 _STATES = re.compile(
     r"\b(?:sa(?:ys|id)|specif(?:y|ies|ied)|states?|contains?|holds?|defines?|describes?|lists?|shows?|requires?|mentions?"
     r"|documents?|explains?|declares?|recommends?|reads|according\ to)\b",
@@ -79,7 +79,7 @@ _NO_STATEMENT = re.compile(
 
 
 def files_claimed(answer: str, asked: str) -> tuple[str, ...]:
-    """Files in folders of the workspace that `asked` names and of which the answer states what they hold."""
+    """Files that `asked` names and of which the answer states what they hold."""
     named = set(_FILE.findall(asked[:_LONGEST]))
     if not named:
         return ()

@@ -194,7 +194,7 @@ class CognitiveState:
         """The strategy as a verdict, after an iteration that changed something."""
         if not self.changed_last_iteration or self.strategy is Strategy.CONTINUE:
             return silent(COGNITION)
-        value = f"{_NAMES[policy.cognition]} {self.shown(policy):.2f}"
+        value = f"confidence {self.shown(policy):.2f}"
         stalled = f"{self.stall} steps without a success"
         match self.strategy:
             case Strategy.CONCLUDE:
@@ -204,16 +204,14 @@ class CognitiveState:
                 reason = f"{len(self.uncertainties)} open uncertainties"
                 return verdict(Level.PIVOT, Rule.COGNITION_UNCERTAIN, reason)
             case Strategy.PIVOT:
-                again = "" if policy.cognition == "walk" else ", and the same kind of error again"
-                return verdict(Level.PIVOT, Rule.COGNITION_PIVOT, f"{stalled}{again}, {value}")
+                why = value if policy.cognition == "walk" else "and the same kind of error again"
+                return verdict(Level.PIVOT, Rule.COGNITION_PIVOT, f"{stalled}, {why}")
             case _ if self.stall >= policy.stall_threshold and policy.cognition == "walk":
                 return verdict(Level.DEGRADE, Rule.COGNITION_DEGRADE, f"{stalled}, {value}")
             case _:
                 reason = f"{len(self.uncertainties)} open uncertainties"
                 return verdict(Level.DEGRADE, Rule.COGNITION_UNCERTAIN, reason)
 
-
-_NAMES = {"walk": "confidence", "chance": "chance of the next step", "off": "confidence"}
 
 _FAULT_PREFIX = "API error: "
 

@@ -160,7 +160,7 @@ class RecoveryState:
             return refusal
         if self.policy.attempts == "block" and self.attempts.entries:
             entry = self.attempts.blocking(key, earlier.get(key, 0))
-            if entry is not None and not self._changed_since(entry.mark, key):
+            if entry is not None and not self._changed_since(entry.mark, key) and not self._waited(entry):
                 reason = entry.refusal(operator_present=self.operator_present).text
                 return Permit(False, "blocked", reason, rule=Rule.ATTEMPTS_BLOCK)
         if self.policy.stuck and self.stuck.patterns:
@@ -173,7 +173,14 @@ class RecoveryState:
     def blocks(self, entry: AttemptEntry) -> bool:
         """Whether this call would not run now: it is blocked, no further try is allowed, and nothing has changed."""
         barred = self.policy.attempts == "block" and entry.blocked and not entry.allowed
-        return barred and not self._changed_since(entry.mark, entry.key)
+        return barred and not self._changed_since(entry.mark, entry.key) and not self._waited(entry)
+
+    def _waited(self, entry: AttemptEntry) -> bool:
+        """Whether what did not answer this call has had its time to come back."""
+        if entry.again is None or entry.settled == "skip":
+            return False
+        step = 1 if self.last is None else self.last.number + 1
+        return step >= entry.again.step or (self.reply is not None and self.reply.at >= entry.again.at)
 
     def _changed_since(self, mark: int, key: str) -> bool:
         """Whether something has changed since the change numbered `mark`, in the open iteration included."""

@@ -71,6 +71,8 @@ PROGRAMS: dict[str, Codes] = {
     **_all(
         "gcc, g++, cc, c++, clang, clang++, javac, kotlinc, scalac, rustc, ghc, py_compile, compileall", 1
     ),
+    **_all("json.tool, node, ruby", 1),
+    **_all("bash, sh, dash, zsh, ksh", 1, 2),
     **_all("go build, deno check, zig build, swiftc, valac, ocamlc, elm make", 1),
     **_all("cargo build, cargo check, cargo doc", 101),
     **_all("tsc, vue-tsc", 1, 2),
@@ -93,6 +95,9 @@ _ONLY_WITH: dict[str, tuple[str, ...]] = {
     "mix format": ("--check-formatted",),
     "terraform fmt": ("-check", "--check"),
     "git diff": ("--check",),
+    **dict.fromkeys(("bash", "sh", "dash", "zsh", "ksh"), ("-n",)),
+    "node": ("--check", "-c"),
+    "ruby": ("-c",),
 }
 """Programs that report only with one of these options."""
 
@@ -136,6 +141,7 @@ _CRASHED = re.compile(
         |invalid\ flag|no\ source\ files)
     | ^go:\ (?!downloading|finding|extracting|found) | ^no\ required\ module
     | ^\S*(?:gcc|cc|g\+\+|c\+\+|clang\S*)(?:-\d+)?:\ (?:fatal\ )?error:
+    | ^\S*sh:\ (?:\d+:\ )?(?:cannot|can't)\ open | ^\S*sh:\ \S+:\ No\ such\ file
     | ^error\ TS(?:5|6|18)\d{3}: | ^make\S*:\ \*\*\*\ No\ (?:rule|targets)
     """,
     re.VERBOSE | re.MULTILINE,
@@ -206,9 +212,8 @@ def checking_program(words: Sequence[str]) -> str:
     """The name of the program that the words run, where it is one that checks: of the table, or one that runs such."""
     words = _without_fronts(words, PROGRAMS)
     for name in _names(words):
-        if name in PROGRAMS:
-            options = _ONLY_WITH.get(name)
-            return name if options is None or any(option in words for option in options) else ""
+        if name in PROGRAMS and _reports(name, words):
+            return name
     if not words:
         return ""
     launcher = _SCRIPT.sub("", script_of(words) or _base(words[0]))
@@ -219,11 +224,9 @@ def _reporter(words: Sequence[str], code: int, output: str, codes: Mapping[str, 
     """The name of the program that the words run, where `code` says by it that something was found."""
     words = _without_fronts(words, codes)
     for name in _names(words):
-        if code in codes.get(name, ()):
-            options = _ONLY_WITH.get(name)
-            wanted = options is None or any(option in words for option in options)
+        if code in codes.get(name, ()) and _reports(name, words):
             # Its report comes first; a traceback there is the program's own end.
-            return name if wanted and not output.startswith(_TRACEBACK) else ""
+            return "" if output.startswith(_TRACEBACK) else name
     if not words:
         return ""
     script = script_of(words)
@@ -231,6 +234,12 @@ def _reporter(words: Sequence[str], code: int, output: str, codes: Mapping[str, 
         return script
     launcher = _SCRIPT.sub("", script or _base(words[0]))
     return (script or launcher) if launcher in _LAUNCHERS and _REPORT.search(output) else ""
+
+
+def _reports(name: str, words: Sequence[str]) -> bool:
+    """Whether a program of the table is called in the way in which it reports."""
+    options = _ONLY_WITH.get(name)
+    return options is None or any(option in words for option in options)
 
 
 def _base(word: str) -> str:

@@ -185,16 +185,18 @@ class ImplicitFailures:
         first = self.remarks[0]
         return verdict(Level.GUIDE, first.rule, first.reason)
 
-    def unproved(self, answer: str, missing: tuple[str, ...] = ()) -> Remark | None:
+    def unproved(
+        self, answer: str, missing: tuple[str, ...] = (), unread: tuple[str, ...] = ()
+    ) -> Remark | None:
         """What to ask about an answer that claims what no result shows; None where there is nothing to ask.
 
-        `missing`: files that it tells about without a call, and that are not there.
+        `missing` and `unread`: files that it tells about without a call, and that are not there, or are.
         """
         evidence = self.evidence
         if self.verified:
             return None
         if missing:
-            folder = missing[0].rpartition("/")[0]
+            folder = missing[0].rpartition("/")[0] or "."
             text = (
                 f"Your answer tells what {missing[0]} holds, but there is no such file, and you have looked at "
                 f'nothing. Look first (list_dir {{"path": {json.dumps(folder)}}}), then answer by what is there.'
@@ -202,6 +204,13 @@ class ImplicitFailures:
             return Remark(
                 Rule.IMPLICIT_CLAIM, f"The answer tells of {missing[0]}, which is not there", text, "claim"
             )
+        if unread:
+            text = (
+                f"Your answer tells what {unread[0]} holds, and you have not read it. Read it first "
+                f'(read_file {{"path": {json.dumps(unread[0])}}}), then answer by what it says.'
+            )
+            reason = f"The answer tells of {unread[0]}, and no call was made"
+            return Remark(Rule.IMPLICIT_CLAIM, reason, text, "claim")
         if evidence.other or not (evidence.failed or evidence.changed):
             return None
         claim = claims_tests_pass(answer)

@@ -15,6 +15,9 @@ LONGEST_ERROR = 600
 LONGEST_WORDS = 1_000
 """Characters of the operator's own words that a refusal repeats."""
 
+WAIT_FIRST = "Nothing answered there. Start it, wait for it (sleep 20), or do something else first; then call it again."
+"""What to do about a call that met no answer."""
+
 Decided = Literal["waits", "skip", "answer", "nobody"]
 """Why a blocked call stays blocked: the question is open, the operator chose *skip*, the operator answered in words,
 or nobody can be asked."""
@@ -34,6 +37,8 @@ class Blocked:
     words: str = ""
     error: str = ""
     hint: str = ""
+    may_answer_later: bool = False
+    """What it needs did not answer: it may run again after a wait."""
 
     @property
     def text(self) -> str:
@@ -55,6 +60,9 @@ class Blocked:
             case "skip":
                 added = f", and said: {words}" if words else "."
                 return f"The operator chose to go on without it{added}\nReach the goal in another way."
+            case "answer" | "nobody" if self.may_answer_later:
+                who = f"The operator answered: {words}" if words else "Nobody can be asked now."
+                return f"{who}\n{WAIT_FIRST}"
             case "answer":
                 follow = "Follow the answer; once something has changed, this call may run again."
                 return f"The operator answered: {words}\n{follow}"

@@ -4,7 +4,8 @@
 |        | has a ladder of its own |
 | resets | any successful call empties it, and the answer to its own question; a different failure, or a change of the
 |        | workspace in between, only breaks the row |
-| levels | guide: a failure below five in a row · five identical: ask where an operator is there, else stop |
+| levels | guide: a failure below five in a row, or one error of five different calls · else five identical: ask where
+|        | an operator is there, else stop, but not for what did not answer |
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core.events import Failure, FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.absence import did_not_answer
 from tui_agent.core.recovery.forge_note import forge_note
 from tui_agent.core.recovery.iteration import Iteration
 from tui_agent.core.recovery.rules import Rule
@@ -46,6 +48,10 @@ class RingSlot:
     seq: int
     after_change: bool = False
     """The workspace changed between the failure before it and this one."""
+    key: str = ""
+    """The call that failed, by its key; "" for a reply without one."""
+    absent: bool = False
+    """What it needs did not answer: it may be tried again after a wait."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,16 @@ class ErrorRing:
     """A call of the last iteration failed."""
     mark: int = 0
     """The change of the workspace that was the last one when the newest slot was filled."""
-    key: str = ""
-    """The call of that slot: what it changes itself is no change between."""
+
+    @property
+    def key(self) -> str:
+        """The call of the newest slot: what it changes itself is no change between."""
+        return self.newest.key if self.newest is not None else ""
+
+    @property
+    def newest(self) -> RingSlot | None:
+        """The slot that was filled last."""
+        return next((slot for slot in reversed(self.slots) if slot is not None), None)
 
     @property
     def filled(self) -> int:
@@ -107,23 +121,28 @@ class ErrorRing:
         if not iteration.failed and not (cleared and self.slots[0]):
             return evolve(self, changed_last_iteration=False) if self.changed_last_iteration else self
         slots = [] if cleared else [slot for slot in self.slots if slot is not None]
-        mark, key = self.mark, self.key
+        mark = self.mark
         if failures:
-            moved = policy.trials != "off" and bool(changes.since(mark, key))
+            moved = policy.trials != "off" and bool(changes.since(mark, self.key))
             slots.append(_slot(failures, iteration, policy, tools, after_change=moved))
-            mark, key = changes.count, _key_of(iteration, failures[0])
+            mark = changes.count
         kept = slots[-SLOTS:]
-        return ErrorRing((*kept, *(None for _ in range(SLOTS - len(kept)))), iteration.failed, mark, key)
+        return ErrorRing((*kept, *(None for _ in range(SLOTS - len(kept)))), iteration.failed, mark)
 
     def answered(self) -> ErrorRing:
         """The operator answered the ring's question: it starts anew."""
-        return ErrorRing(mark=self.mark, key=self.key) if self.tripped else self
+        return ErrorRing(mark=self.mark) if self.tripped else self
+
+    def _of_different_calls(self) -> bool:
+        """Whether no two of the failures are of one call: a survey of what is broken, or ways that all end alike."""
+        keys = [slot.key for slot in self.slots if slot is not None]
+        return all(keys) and len(set(keys)) == len(keys)
 
     def verdict(self, policy: RecoveryPolicy, operator_present: bool) -> VerdictRecord:
         """By the newest slot, after an iteration in which a call failed."""
         if not self.changed_last_iteration:
             return silent(RING)
-        newest = next((slot for slot in reversed(self.slots) if slot is not None), None)
+        newest = self.newest
         if newest is None:
             reason = "A failure, and a success after it in the same reply"
             return verdict(Level.GUIDE, Rule.RING_GUIDE, reason)
@@ -132,13 +151,13 @@ class ErrorRing:
             reason = f"{what}: {self.identical} of {SLOTS} identical errors in a row"
             return verdict(Level.GUIDE, Rule.RING_GUIDE, reason)
         reason = f"{SLOTS} identical consecutive errors ({what})"
+        if policy.trials != "off" and self._of_different_calls():
+            return verdict(Level.GUIDE, Rule.RING_GUIDE, f"{reason} of {SLOTS} different calls")
         if policy.ring == "ask" and operator_present:
             return verdict(Level.ESCALATE, Rule.RING_ASK, reason)
+        if policy.ring == "ask" and newest.absent:
+            return verdict(Level.GUIDE, Rule.RING_GUIDE, f"{reason}, and what did not answer may come back")
         return verdict(Level.STOP, Rule.RING_STOP, reason)
-
-
-def _key_of(iteration: Iteration, failure: Failure) -> str:
-    return next((result.key for result in iteration.results if result.failure is failure), "")
 
 
 def _slot(
@@ -163,4 +182,6 @@ def _slot(
         iteration.at,
         iteration.seq,
         after_change,
+        next((result.key for result in iteration.results if result.failure is first), ""),
+        did_not_answer(first),
     )

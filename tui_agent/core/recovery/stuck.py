@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import Level, VerdictRecord
 from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.absence import did_not_answer
 from tui_agent.core.recovery.iteration import FORM_ERRORS, LOOKING_ONLY, CallResult, Iteration, Status
 from tui_agent.core.recovery.paraphrases import only_looks, says_much
 from tui_agent.core.recovery.polling import clock_moved, waits
@@ -144,9 +145,9 @@ class StuckPatterns:
             if result.status is Status.WITHHELD:
                 state = state._extended(result.key)
             elif result.failure is not None and (
-                result.failure.transient or result.failure.kind in FORM_ERRORS
+                did_not_answer(result.failure) or result.failure.kind in FORM_ERRORS
             ):
-                continue  # infrastructure is the breaker's; what was never executed says nothing of progress
+                continue  # what does not answer may come back; what was never executed says nothing of progress
             elif result.status in _COUNTED:
                 state = state._with_call(result, policy, iteration.number, changed=changed)
         return state._with_monologue(policy)

@@ -1,7 +1,7 @@
 """The circuit breaker of each tool: closed, open for some iterations, half-open for one probe.
 
 | counts | failures in a row of one tool over different inputs, infrastructure faults included; one call that fails
-|        | again and again is the attempts ledger's |
+|        | again and again is the attempts ledger's; of commands only with one and the same error |
 | resets | a success of the tool; another error after a change of the workspace; by hand |
 | levels | guide when it opens: the tool is left out of the list, then one call is tried, then closed or open again for
 |        | twice as long · the last tool with which something can be done is never left out |
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.changes import command_of
 from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, Iteration, Status
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature
@@ -177,6 +178,8 @@ def _after(
     if not failure.transient:
         if state.failures and changes > state.changes and signature != state.signature:
             state = BreakerState()  # an edit, and it fails in another way: work, not a broken tool
+        elif state.failures and signature != state.signature and command_of(result.input) is not None:
+            state = BreakerState()  # other programs that fail each in its own way: not the tool
         elif result.key in state.keys:
             return evolve(state, signature=signature, changes=changes)
     state = evolve(
