@@ -8,6 +8,7 @@ ran; fixed sentences mark the operator's refusals and calls that were dropped be
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FailureKind
@@ -276,24 +277,33 @@ def _result(call: Call, block: Record, record: Record, asked_at: float | None) -
     text = content_text(block.get("content"))
     at = _at(record)
     beside = record.get("toolUseResult")
-    if text.startswith(_INTERRUPT):
-        return Result("cancelled", text, at, "interrupted by the operator")
-    if block.get("is_error") is not True:
-        return Result(
-            "ok",
-            text,
-            at,
-            changed=changed_files(call.name, call.input),
-            diff=_diff(beside),
-            duration=_duration(beside, asked_at, at),
-        )
-    if _DROPPED.match(text):
-        return Result("cancelled", text, at, "cancelled because another call of the same reply failed")
-    if beside == _REJECTED or text.startswith(_DENIALS):
+    if block.get("is_error") is True and beside == _REJECTED:
         return Result("denied", text, at, _denial_reason(text))
+    result = result_of_text(call, text, failed=block.get("is_error") is True)
+    if result.status == "ok":
+        result = replace(result, diff=_diff(beside), duration=_duration(beside, asked_at, at))
+    return replace(result, at=at)
+
+
+def result_of_text(call: Call, text: str, *, failed: bool) -> Result:
+    """How a call has ended, by the text that the model reads of it. `failed`: Claude Code marks it as a failure."""
+    if text.startswith(_INTERRUPT):
+        return Result("cancelled", text, message="interrupted by the operator")
+    if not failed:
+        return Result("ok", text, changed=changed_files(call.name, call.input))
+    if _DROPPED.match(text):
+        return Result("cancelled", text, message="cancelled because another call of the same reply failed")
+    if text.startswith(_DENIALS):
+        return Result("denied", text, message=_denial_reason(text))
     kind, message = _failure(text)
-    return Result(
-        "failed", text, at, message, kind, unknown_effect=call.name == "Bash" and says_timed_out(message)
+    timed_out = call.name == "Bash" and says_timed_out(message)
+    return Result("failed", text, message=message, kind=kind, unknown_effect=timed_out)
+
+
+def marked_as_failure(text: str) -> bool:
+    """Whether the text alone says that a call did not do its work."""
+    return text.startswith(("<tool_use_error>", *_DENIALS)) or bool(
+        _EXIT_CODE.match(text) or _DROPPED.match(text)
     )
 
 

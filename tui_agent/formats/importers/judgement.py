@@ -116,6 +116,12 @@ class Judge:
         self.rekey = False
         self.inputs: dict[str, dict[str, JsonValue]] = {}
 
+    def go_on(self, known: Iterable[events.Event]) -> None:
+        """What is taken next follows these events, which were judged before."""
+        for event in known:
+            self.state = apply_unseen(self.state, event)
+        self._lift_limits()
+
     def put(self, event: events.Event) -> None:
         """Number the event, keep it and fold it."""
         seq = self.state.seq + 1
@@ -165,9 +171,11 @@ class Judge:
         recorded = policy_of_run(event.policy, event.policy_settings)
         self.rekey = recorded.attempts_key != self.policy.attempts_key
         self.put(event.model_copy(update=changes))
-        # The run had the limits of its own harness: ours would end long runs that went on.
-        unlimited = evolve(self.state.run, max_iterations=sys.maxsize, limits={})
-        self.state = evolve(self.state, run=unlimited)
+        self._lift_limits()
+
+    def _lift_limits(self) -> None:
+        """The run had the limits of its own harness: ours would end long runs that went on."""
+        self.state = evolve(self.state, run=evolve(self.state.run, max_iterations=sys.maxsize, limits={}))
 
     def _keyed(self, event: events.ReplyFinished) -> events.ReplyFinished:
         """Calls of a recording have no keys yet, or those of another policy."""

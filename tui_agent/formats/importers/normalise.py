@@ -26,6 +26,8 @@ from tui_agent.formats.importers.values import clean
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tui_agent.core.state import RunState
+
 NO_TASK = "(The recording begins without the operator's message.)"
 RECORDING_ENDS = "The recording ends here."
 NO_MESSAGE = "failed without a message"
@@ -39,41 +41,68 @@ def facts(
     transcript: Transcript, *, session_id: str, source: str, summary: str, base_at: float
 ) -> list[events.Event]:
     """The events of one transcript. `base_at` dates a recording that keeps no times (seconds since the epoch)."""
-    builder = _Builder(transcript, base_at)
-    builder.emit(
-        events.SessionStarted,
-        session_id=session_id,
-        workspace=transcript.workspace,
-        title=transcript.title,
-        source=source,
-    )
-    if not builder.timed:
-        summary = f"{summary} {NO_TIMES}".strip()
-    if summary:
-        builder.emit(events.Notice, severity="info", text=summary, origin="import")
-    builder.build()
-    return builder.events
+    made: list[events.Event] = []
+    steps = _merged(transcript.steps)
+    timed = any(step.at is not None for step in steps)
+    first = next((step.at for step in steps if step.at is not None), base_at)
+    builder = Builder(transcript, made.append, at=first, timed=timed)
+    builder.begin(session_id, source, summary if timed else f"{summary} {NO_TIMES}".strip())
+    for position, step in enumerate(steps):
+        rest = steps[position + 1 : position + 50]
+        builder.take(step, next((step for step in rest if not isinstance(step, Remarked)), None))
+    builder.end()
+    return made
 
 
-class _Builder:
-    """Walks the steps once. `at` never goes back, whatever the recording says."""
+class Builder:
+    """Makes events of one step after another. `at` never goes back, whatever the recording says."""
 
-    def __init__(self, transcript: Transcript, base_at: float) -> None:
+    def __init__(
+        self,
+        transcript: Transcript,
+        report: Callable[[events.Event], object],
+        *,
+        at: float,
+        timed: bool = True,
+    ) -> None:
+        """`transcript` tells of model and tools, and its steps are not looked at; `report` gets each event. `at`:
+        seconds since the epoch; `timed`: the steps have times.
+        """
         self.transcript = transcript
-        self.steps = _merged(transcript.steps)
-        self.timed = any(step.at is not None for step in self.steps)
-        first = next((step.at for step in self.steps if step.at is not None), base_at)
-        self.at = first
-        self.events: list[events.Event] = []
+        self.report = report
+        self.timed = timed
+        self.at = at
+        self.seq = 0
         self.run = 0
         self.iteration = 0
         self.attempt = 0
         self.running = False
         self.open_iteration = False
         self.model = transcript.model
+        self.last_text = ""
+
+    def go_on(self, state: RunState) -> None:
+        """What is taken next follows the events that `state` is made of."""
+        self.at, self.seq = max(self.at, state.at), state.seq
+        self.run, self.iteration = state.run.number, state.run.iteration
+        self.running, self.open_iteration = state.running, state.iteration_open
 
     def emit(self, kind: Callable[..., events.Event], **fields: Any) -> None:
-        self.events.append(kind(seq=len(self.events) + 1, at=self.at, **fields))
+        self.seq += 1
+        self.report(kind(seq=self.seq, at=self.at, **fields))
+
+    def begin(self, session_id: str, source: str, summary: str = "") -> None:
+        """The head of the session. `summary` is said in a notice."""
+        transcript = self.transcript
+        self.emit(
+            events.SessionStarted,
+            session_id=session_id,
+            workspace=transcript.workspace,
+            title=transcript.title,
+            source=source,
+        )
+        if summary:
+            self.emit(events.Notice, severity="info", text=summary, origin="import")
 
     def move(self, at: float | None) -> None:
         """Time goes on: to `at`, or by a step where the recording keeps no times."""
@@ -82,26 +111,20 @@ class _Builder:
         elif not self.timed:
             self.at += _STEP_SECONDS
 
-    def build(self) -> None:
-        for position, step in enumerate(self.steps):
-            following = self._following(position)
-            match step:
-                case Said():
-                    self._said(step)
-                case Turn():
-                    self._turn(step, following)
-                case Faulted():
-                    self._faulted(step, following)
-                case Interrupted():
-                    self._interrupted(step)
-                case Remarked():
-                    self.move(step.at)
-                    self.emit(events.Notice, text=step.text, origin="import")
-        self._end()
-
-    def _following(self, position: int) -> Step | None:
-        rest = self.steps[position + 1 : position + 50]
-        return next((step for step in rest if not isinstance(step, Remarked)), None)
+    def take(self, step: Step, following: Step | None) -> None:
+        """The events of a step. `following`: the next one that says something; None: none is known."""
+        match step:
+            case Said():
+                self._said(step)
+            case Turn():
+                self._turn(step, following)
+            case Faulted():
+                self._faulted(step, following)
+            case Interrupted():
+                self._interrupted(step)
+            case Remarked():
+                self.move(step.at)
+                self.emit(events.Notice, text=step.text, origin="import")
 
     # --- the operator -------------------------------------------------------------------------------------
 
@@ -132,11 +155,11 @@ class _Builder:
     def _interrupted(self, step: Interrupted) -> None:
         self.move(step.at)
         if self.running:
-            self._finish(events.Outcome.INTERRUPTED, step.reason)
+            self.finish(events.Outcome.INTERRUPTED, step.reason)
         else:
             self.emit(events.Notice, text=f"The recording says: {step.reason}.", origin="import")
 
-    def _finish(self, outcome: events.Outcome, reason: str = "", answer: str = "") -> None:
+    def finish(self, outcome: events.Outcome, reason: str = "", answer: str = "") -> None:
         if self.open_iteration:
             self._close_iteration(cancelled=True)
         self.emit(events.RunFinished, outcome=outcome, reason=reason, answer=answer)
@@ -180,10 +203,11 @@ class _Builder:
         )
         if not went_on:
             self._close_iteration()
-            self._finish(events.Outcome.MODEL_FAILED, f"{step.fault.kind}: {step.fault.message}")
+            self.finish(events.Outcome.MODEL_FAILED, f"{step.fault.kind}: {step.fault.message}")
 
     def _turn(self, turn: Turn, following: Step | None) -> None:
         self.model = turn.model or self.model
+        self.last_text = turn.text if turn.text.strip() else self.last_text
         self._open()
         asked = self.at
         self.move(turn.at)
@@ -209,7 +233,7 @@ class _Builder:
         self._close_iteration(cancelled=cancelled)
         answer = turn.answer or ("" if calls or turn.rejected else turn.text)
         if answer.strip() and (following is None or isinstance(following, Said)):
-            self._finish(events.Outcome.ANSWERED, answer=answer)
+            self.finish(events.Outcome.ANSWERED, answer=answer)
 
     # --- tools --------------------------------------------------------------------------------------------
 
@@ -258,26 +282,22 @@ class _Builder:
                 )
                 self.emit(events.ToolFailed, **common, failure=failure)
             case "denied":
-                self.emit(events.ToolRefused, **common, refusal="denied", reason=result.message)
+                self.emit(events.ToolRefused, **common, refusal=result.refusal, reason=result.message)
             case "cancelled":
                 self.emit(events.ToolCancelled, **common, reason=result.message)
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """The recording is over: the run ends as the recording says, or as cut off."""
         if not self.running:
             return
         transcript = self.transcript
         if transcript.finished:
-            self._finish(events.Outcome.ANSWERED, transcript.ending, transcript.answer or self._last_text())
+            self.finish(events.Outcome.ANSWERED, transcript.ending, transcript.answer or self.last_text)
         elif transcript.ending:
             reason = f"Ended elsewhere: {transcript.ending}."
-            self._finish(events.Outcome.PARTIAL, reason, transcript.answer or self._last_text())
+            self.finish(events.Outcome.PARTIAL, reason, transcript.answer or self.last_text)
         else:
-            self._finish(events.Outcome.INTERRUPTED, RECORDING_ENDS, self._last_text())
-
-    def _last_text(self) -> str:
-        texts = (step.text for step in reversed(self.steps) if isinstance(step, Turn))
-        return next((text for text in texts if text.strip()), "")
+            self.finish(events.Outcome.INTERRUPTED, RECORDING_ENDS, self.last_text)
 
 
 def _merged(steps: list[Step]) -> list[Step]:

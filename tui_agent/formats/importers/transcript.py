@@ -68,6 +68,8 @@ class Result:
     diff: str = ""
     duration: float | None = None
     unknown_effect: bool = False
+    refusal: Literal["denied", "blocked", "withheld", "breaker"] = "denied"
+    """Who refused a call that was denied: a person, or recovery."""
 
 
 @dataclass

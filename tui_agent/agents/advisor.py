@@ -1,0 +1,236 @@
+"""What our engine says of another agent's conversation while it goes on: a hook event in, an answer out.
+
+Each lane (a main line, or one sub-agent) is a session of ours, whose events are those that an import of its steps makes
+and whose verdicts are those that `analyze` would give. Nothing is judged here: the note is the one that was prepared,
+a refusal the engine's own. Blocking; the clock is the caller's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tui_agent.agents.dialect import Heard, Moment
+from tui_agent.core import events
+from tui_agent.core.decision.decide import NO_CALL
+from tui_agent.core.recovery.changes import unexplained
+from tui_agent.formats.importers.faults import classified
+from tui_agent.formats.importers.judgement import Judge
+from tui_agent.formats.importers.normalise import Builder
+from tui_agent.formats.importers.transcript import Call, Faulted, Remarked, Result, Said, Transcript, Turn
+from tui_agent.store.journal import JOURNAL_NAME, read_journal
+from tui_agent.store.lines import encode
+from tui_agent.store.lock import SessionLock
+from tui_agent.store.private import make_private
+from tui_agent.store.provenance import mark_foreign
+from tui_agent.tools.walk import walk
+
+if TYPE_CHECKING:
+    from tui_agent.agents.dialect import Dialect
+    from tui_agent.core.recovery.policy import RecoveryPolicy
+    from tui_agent.store.redaction import Redactor
+
+Advise = Literal["off", "note", "refuse"]
+
+LONGEST = 100_000
+"""Characters of one result, message or argument that are kept: a hook has to answer at once."""
+_LOOK = 0.1
+"""Seconds for a look at the workspace before a call is refused."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the agent is told; "" for nothing."""
+
+    note: str = ""
+    refuse: str = ""
+    ask: str = ""
+    go_on: str = ""
+
+
+class Lane:
+    """One conversation as a session of ours."""
+
+    def __init__(
+        self,
+        folder: Path,
+        heard: Heard,
+        dialect: Dialect,
+        policy: str | RecoveryPolicy,
+        redactor: Redactor,
+        at: float,
+    ) -> None:
+        """The session in `folder`, which goes on where it has events. `at`: seconds since the epoch.
+
+        Raises `SessionError` and `OSError` where its journal cannot be had.
+        """
+        self._dialect = dialect
+        self._redactor = redactor
+        self._transcript = Transcript(
+            title=f"{dialect.title}: sub-agent {heard.lane}" if heard.lane else "", workspace=heard.workspace
+        )
+        self._judge = Judge(policy, self._report)
+        self._builder = Builder(self._transcript, lambda event: self._judge.take(event, None), at=at)
+        self._unwritten = bytearray()
+        self._note = ""
+        self._rejected = ""
+        self._failed: dict[str, Result] = {}
+        """Calls of the open reply that are known to have failed, by id."""
+        self._refused: dict[str, Result] = {}
+        """Calls that were refused here, by id."""
+        self._asked: set[str] = set()
+        """Keys of calls about which the person was asked since they failed last."""
+        self._failed_at: dict[str, float] = {}
+        self._lock = SessionLock.acquire(folder)
+        try:
+            self._open(folder)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _open(self, folder: Path) -> None:
+        journal = folder / JOURNAL_NAME
+        known = read_journal(journal) if journal.exists() else None
+        self._file = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        os.ftruncate(self._file, 0 if known is None else known.end.size)
+        if known is None or not known.events:
+            self._builder.begin(folder.name, self._dialect.title)
+            return
+        if known.unterminated:
+            self._unwritten += b"\n"
+        self._judge.go_on(known.events)
+        self._builder.go_on(self._judge.state)
+
+    def close(self) -> None:
+        """Let another process have the session."""
+        os.close(self._file)
+        self._lock.release()
+
+    def _report(self, event: events.Event) -> None:
+        match event:
+            case events.NotePrepared(text=text):
+                self._note = text or ""
+            case events.ReplyRejected(failure=failure):
+                self._rejected = failure.message
+        self._unwritten += encode(self._redactor.redact(event))
+        with suppress(OSError):  # a full disk: the lines wait, in their order
+            del self._unwritten[: os.write(self._file, self._unwritten)]
+
+    def hear(self, heard: Heard, at: float, advise: Advise) -> Advice:
+        """Record an event, and say what the agent is told. `at`: seconds since the epoch."""
+        self._note = self._rejected = ""
+        match heard.moment:
+            case Moment.PROMPT:
+                self._transcript.operator_present = heard.attended and self._dialect.answers.ask is not None
+                self._builder.take(Said(_cut(heard.text), at), None)
+            case Moment.BEFORE_CALL if advise == "refuse":
+                return self._before(heard.calls[0][0], heard, at)
+            case Moment.CALL_FAILED:
+                self._failed.update({call.id: result for call, result in heard.calls if result is not None})
+            case Moment.CALLS_ENDED:
+                self._ended(heard, at)
+            case Moment.ANSWERED:
+                self._answered(_cut(heard.text), at, may_go_on=advise == "refuse" and not heard.goes_on)
+            case Moment.MODEL_FAILED:
+                self._builder.take(Faulted(classified(heard.text), at), None)
+            case Moment.NOTICE:
+                self._builder.take(Remarked(_cut(heard.text), at), None)
+            case Moment.ENDED:
+                self._builder.end()
+        return Advice() if advise == "off" else Advice(note=self._note, go_on=self._rejected)
+
+    def _before(self, call: Call, heard: Heard, at: float) -> Advice:
+        recovery = self._judge.state.recovery
+        key = recovery.key(call.name, call.input or {})
+        permit = recovery.permit(call.name, key)
+        if permit.allowed or _newer_file(heard.workspace, self._failed_at.get(key, self._builder.at)):
+            return Advice()
+        entry = recovery.attempts.entries.get(key)
+        if (
+            entry is not None
+            and heard.attended
+            and self._dialect.answers.ask is not None
+            and key not in self._asked
+        ):
+            self._asked.add(key)
+            return Advice(ask=_QUESTION.format(entry.count + entry.trials, _cut(entry.last_message, 600)))
+        reason = permit.reason
+        if permit.earlier_result:
+            reason = f"{reason}\nIts result was:\n{_cut(permit.earlier_result, 4_000)}"
+        refused = Result("denied", reason, at, reason, refusal=permit.refusal or "blocked")
+        if self._dialect.fields.batch:
+            self._refused[call.id] = refused
+        else:
+            self._builder.take(Turn(at, calls=[call], results={call.id: refused}), _MORE)
+        return Advice(refuse=reason)
+
+    def _ended(self, heard: Heard, at: float) -> None:
+        recovery = self._judge.state.recovery
+        results = {}
+        for call, told in heard.calls:
+            result = self._refused.get(call.id) or self._failed.get(call.id) or told
+            if result is None:
+                continue
+            results[call.id] = replace(
+                result, content=_cut(result.content), message=_cut(result.message), at=at
+            )
+            if result.status == "failed":
+                key = recovery.key(call.name, call.input or {})
+                self._asked.discard(key)
+                self._failed_at[key] = at
+        self._failed.clear()
+        self._refused.clear()
+        self._builder.take(Turn(at, calls=[call for call, _ in heard.calls], results=results), _MORE)
+
+    def _answered(self, text: str, at: float, *, may_go_on: bool) -> None:
+        """The model is done; it goes on where the engine would not take its answer, and only once."""
+        rejected = may_go_on and self._judge.state.recovery.rejects_text(text)
+        self._builder.take(Turn(at, text=text, rejected=NO_CALL if rejected else ""), _MORE)
+        if not may_go_on:
+            self._rejected = ""
+        if not self._rejected:
+            self._builder.finish(events.Outcome.ANSWERED, answer=text)
+
+
+_MORE = Remarked("")
+"""What follows a step is not known yet."""
+_QUESTION = "It has failed {} times with the same error, and nothing has changed since. Run it once more? The error: {}"
+
+
+def lane_folder(sessions: Path, agent: str, session: str, lane: str, at: float) -> Path:
+    """The folder of a lane: the one that is there, or a new one. `at`: seconds since the epoch. Raises `OSError`."""
+    digest = hashlib.sha256("\0".join((agent, session, lane)).encode("utf-8", "replace")).hexdigest()[:12]
+    for folder in sessions.glob(f"*-{digest}"):
+        return folder
+    folder = sessions / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(at))}-{digest}"
+    make_private(folder)
+    mark_foreign(folder)
+    return folder
+
+
+def _cut(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[: longest // 2]}\n…\n{text[-longest // 2 :]}"
+
+
+def _newer_file(workspace: str, since: float) -> bool:
+    """Whether a file of the workspace, but for those that tools keep for themselves, was written after `since`."""
+    ends = time.monotonic() + _LOOK
+    top = Path(workspace)
+    if not workspace or not top.is_dir():
+        return False
+    for entry in walk(top):
+        if time.monotonic() > ends:
+            return True  # too large to look at: nothing is refused for what was not seen
+        with suppress(OSError):
+            if (
+                not entry.is_dir
+                and (top / entry.path).lstat().st_mtime > since
+                and unexplained((), (entry.path,))
+            ):
+                return True
+    return False

@@ -1,0 +1,70 @@
+"""Claude Code: tried with version 2.1.197; its own types of 2.1.330 have the same events.
+
+PostToolBatch is the one event that also has the calls that were rejected before they ran. It has no mark of a failure,
+so that PostToolUseFailure, which comes before it, is heard as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tui_agent.agents.dialect import Answers, Dialect, Fields, Form, Moment, Record
+from tui_agent.formats.importers.claude_code import marked_as_failure, result_of_text
+from tui_agent.formats.importers.transcript import Call, Result
+from tui_agent.formats.importers.values import content_text, text_at
+
+
+def _result(call: Call, record: Record) -> Result:
+    if "error" in record:
+        if record.get("is_interrupt") is True:
+            return Result("cancelled", text_at(record, "error"), message="interrupted by the operator")
+        return result_of_text(call, text_at(record, "error"), failed=True)
+    text = content_text(record.get("tool_response"))
+    return result_of_text(call, text, failed=marked_as_failure(text))
+
+
+def _context(event: str, text: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+def _decision(decision: str) -> Form:
+    def form(event: str, reason: str) -> dict[str, Any]:
+        given = {"hookEventName": event, "permissionDecision": decision, "permissionDecisionReason": reason}
+        return {"hookSpecificOutput": given}
+
+    return form
+
+
+DIALECT = Dialect(
+    name="claude-code",
+    title="Claude Code",
+    events={
+        "UserPromptSubmit": Moment.PROMPT,
+        "PreToolUse": Moment.BEFORE_CALL,
+        "PostToolUseFailure": Moment.CALL_FAILED,
+        "PostToolBatch": Moment.CALLS_ENDED,
+        "Stop": Moment.ANSWERED,
+        "SubagentStop": Moment.ANSWERED,
+        "StopFailure": Moment.MODEL_FAILED,
+        "Notification": Moment.NOTICE,
+        "SessionEnd": Moment.ENDED,
+    },
+    fields=Fields(
+        batch="tool_calls",
+        texts={
+            Moment.PROMPT: "prompt",
+            Moment.ANSWERED: "last_assistant_message",
+            Moment.MODEL_FAILED: "error",
+            Moment.NOTICE: "message",
+        },
+        goes_on="stop_hook_active",
+    ),
+    answers=Answers(
+        note=_context,
+        refuse=_decision("deny"),
+        ask=_decision("ask"),
+        go_on=lambda _, reason: {"decision": "block", "reason": reason},
+    ),
+    result=_result,
+    unattended=lambda record: record.get("permission_mode") in {"bypassPermissions", "dontAsk"},
+)

@@ -1,0 +1,137 @@
+"""How the hooks of another agent look, as data: names of events and fields, marks of a failure, forms of an answer.
+
+A file beside this one fills it in for each agent. What is done with an event is `advisor`'s, whoever sent it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum, auto
+from typing import Any
+
+from tui_agent.formats.importers.transcript import Call, Result
+from tui_agent.formats.importers.values import content_text, json_text, objects_at, plain, text_at, value_at
+
+Record = Mapping[str, Any]
+Form = Callable[[str, str], dict[str, Any]]
+"""Makes an answer of the event's name and a text."""
+
+
+class Moment(StrEnum):
+    """What an event is about."""
+
+    PROMPT = auto()
+    """The person said something."""
+    BEFORE_CALL = auto()
+    """A call is about to run, and may still be refused."""
+    CALL_FAILED = auto()
+    """A call of a reply has failed; that the reply's calls have ended is still to come."""
+    CALLS_ENDED = auto()
+    """Calls have ended, well or badly: one, or all of a reply."""
+    ANSWERED = auto()
+    """The model is done, unless it is told to go on."""
+    MODEL_FAILED = auto()
+    NOTICE = auto()
+    ENDED = auto()
+    """The conversation is over."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """One event. `lane` names the sub-agent it is about, "" for the main line."""
+
+    event: str
+    moment: Moment
+    session: str
+    lane: str = ""
+    workspace: str = ""
+    calls: tuple[tuple[Call, Result | None], ...] = ()
+    """The calls with their results; before a call runs it has none."""
+    text: str = ""
+    """What the person, the model, the fault or the notice says."""
+    goes_on: bool = False
+    """The model goes on already because a hook told it to."""
+    attended: bool = True
+    """Somebody may be there to ask."""
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Names of an event's fields; "" where the agent has none."""
+
+    event: str = "hook_event_name"
+    session: str = "session_id"
+    lane: str = "agent_id"
+    workspace: str = "cwd"
+    tool: str = "tool_name"
+    input: str = "tool_input"
+    call: str = "tool_use_id"
+    batch: str = ""
+    """The list of a reply's calls, where one event has them all."""
+    texts: Mapping[Moment, str] = field(default_factory=dict)
+    goes_on: str = ""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Forms of what the agent takes; None: it takes no such answer."""
+
+    note: Form
+    """Text for the model, with the next thing that it reads."""
+    refuse: Form
+    """A call does not run, and the model reads why."""
+    ask: Form | None = None
+    """The person is asked whether a call runs."""
+    go_on: Form | None = None
+    """The model has to go on, and reads why."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One agent. `name` is that of `--agent`, `title` the one people know."""
+
+    name: str
+    title: str
+    events: Mapping[str, Moment]
+    fields: Fields
+    answers: Answers
+    result: Callable[[Call, Record], Result]
+    """How a call has ended, from the record that tells its end."""
+    unattended: Callable[[Record], bool] = lambda _: False
+    """Whether nobody is asked for anything."""
+
+    def read(self, record: Record) -> Heard | None:
+        """What an event says; None for one that is of no use. Raises `ValueError` where it names no session."""
+        fields = self.fields
+        event = text_at(record, fields.event)
+        moment = self.events.get(event)
+        if moment is None:
+            return None
+        session = text_at(record, fields.session)
+        if not session:
+            raise ValueError(f"{event} of {self.title} names no session")
+        calls: tuple[tuple[Call, Result | None], ...] = ()
+        if moment is Moment.BEFORE_CALL:
+            calls = ((self._call(record), None),)
+        elif moment in {Moment.CALL_FAILED, Moment.CALLS_ENDED}:
+            whole = fields.batch and moment is Moment.CALLS_ENDED
+            ended = objects_at(record, fields.batch) if whole else [record]
+            calls = tuple((call, self.result(call, one)) for one in ended if (call := self._call(one)).name)
+        return Heard(
+            event,
+            moment,
+            session,
+            lane=text_at(record, fields.lane),
+            workspace=text_at(record, fields.workspace),
+            calls=calls,
+            text=content_text(value_at(record, fields.texts.get(moment, ""))),
+            goes_on=value_at(record, fields.goes_on) is True,
+            attended=not self.unattended(record),
+        )
+
+    def _call(self, record: Record) -> Call:
+        given = value_at(record, self.fields.input)
+        values = plain(given) if isinstance(given, dict) else None
+        name = text_at(record, self.fields.tool)
+        return Call(text_at(record, self.fields.call), name, json_text(given), values)

@@ -1,0 +1,102 @@
+"""One hook event to the keeper, and its answer back: what another agent runs at each of its events.
+
+Run as a file of its own, `python -I -S door.py AGENT [ADVISE [POLICY]]`, with the event on standard input. It imports
+next to nothing, since every call of the agent waits for it; `_socket` is what `socket` wraps, in half the time to start.
+Whatever goes wrong, nothing is answered, the exit code is 0, and the agent goes on as if nobody had been asked.
+"""
+
+import os
+import sys
+import time
+
+import _socket
+
+PATIENCE = 5.0
+"""Seconds for an answer."""
+_START = 3.0
+"""Seconds for a keeper to begin."""
+LARGEST = 32 << 20
+"""Bytes of an event; a longer one is not looked at."""
+_PASSED = ("AGENT_TUI_", "XDG_")
+"""Beginnings of the names of variables that say where our files are."""
+
+
+def place() -> str:
+    """The keeper's socket, in a folder of this user's alone, by the time of this file: new code has its own keeper.
+
+    Raises `OSError` where the folder is somebody else's.
+    """
+    base = os.environ.get("XDG_RUNTIME_DIR", "")
+    folder = os.path.join(base, "agent-tui") if base else f"/tmp/agent-tui-{os.getuid()}"
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        found = os.lstat(folder)
+        if found.st_uid != os.getuid() or found.st_mode & 0o170077 != 0o040000:
+            raise PermissionError(folder) from None
+    return os.path.join(folder, f"hooks-{os.stat(__file__).st_mtime_ns:x}")
+
+
+def ask(event: bytes, arguments: list[str]) -> bytes:
+    """The keeper's answer. Raises `OSError`."""
+    passed = [f"{name}={value}" for name, value in os.environ.items() if name.startswith(_PASSED) or name == "HOME"]
+    words = [*(arguments + ["", "", ""])[:3], os.getcwd(), *passed]
+    head = b"\0".join(os.fsencode(word) for word in words)
+    connection = _connected(place())
+    connection.settimeout(PATIENCE)
+    connection.sendall(b"%d %d\n" % (len(head), len(event)) + head + event)
+    answer = b""
+    while piece := connection.recv(1 << 16):
+        answer += piece
+    return answer
+
+
+def _connected(path: str) -> "_socket.socket":
+    ends = time.monotonic() + _START
+    started = False
+    while True:
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            connection.connect(path)
+            return connection
+        except (FileNotFoundError, ConnectionRefusedError):
+            connection.close()
+            if time.monotonic() > ends:
+                raise
+        if not started:
+            _start(path)
+            started = True
+        time.sleep(0.02)
+
+
+def _start(path: str) -> None:
+    """Begin a keeper that is nobody's child. Of two that begin, one stays."""
+    if os.fork() == 0:
+        try:
+            os.setsid()
+            null = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):
+                os.dup2(null, stream)
+            if os.fork() == 0:
+                os.chdir("/")
+                package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+                run = f"import sys; sys.path.append({package!r}); from tui_agent.agents.keeper import main; main()"
+                os.execv(sys.executable, [sys.executable, "-P", "-c", run, path])
+        finally:
+            os._exit(0)
+    os.wait()
+
+
+def main() -> None:
+    """Answer the event on standard input."""
+    try:
+        event = sys.stdin.buffer.read(LARGEST + 1)
+        if len(event) <= LARGEST:
+            sys.stdout.buffer.write(ask(event, sys.argv[1:]))
+            sys.stdout.flush()
+    except Exception:  # noqa: BLE001 - the agent goes on whatever happens here
+        pass
+
+
+if __name__ == "__main__":
+    main()
