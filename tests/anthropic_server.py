@@ -1,4 +1,4 @@
-"""Answers of Anthropic's messages API for the scripted loopback server (`openai_server`), for programs that speak it."""
+"""Answers of Anthropic's messages API for the scripted loopback server (`openai_server`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from openai_server import Answer, stream
+from tests.openai_server import Answer, stream
 
 
 def says(words: str) -> Answer:

@@ -19,6 +19,7 @@ from tui_agent.agents.dialect import Heard, Moment
 from tui_agent.core import events
 from tui_agent.core.decision.decide import NO_CALL
 from tui_agent.core.recovery.changes import unexplained
+from tui_agent.core.recovery.note import tagged
 from tui_agent.formats.importers.faults import classified
 from tui_agent.formats.importers.judgement import Judge
 from tui_agent.formats.importers.normalise import Builder
@@ -28,7 +29,9 @@ from tui_agent.store.lines import encode
 from tui_agent.store.lock import SessionLock
 from tui_agent.store.private import make_private
 from tui_agent.store.provenance import mark_foreign
+from tui_agent.tools.failure_hints import hint_for
 from tui_agent.tools.walk import walk
+from tui_agent.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.agents.dialect import Dialect
@@ -142,7 +145,9 @@ class Lane:
                 self._builder.take(Remarked(_cut(heard.text), at), None)
             case Moment.ENDED:
                 self._builder.end()
-        return Advice() if advise == "off" else Advice(note=self._note, go_on=self._rejected)
+        if advise == "off":
+            return Advice()
+        return Advice(note=tagged(self._note) if self._note else "", go_on=self._rejected)
 
     def _before(self, call: Call, heard: Heard, at: float) -> Advice:
         recovery = self._judge.state.recovery
@@ -171,18 +176,18 @@ class Lane:
 
     def _ended(self, heard: Heard, at: float) -> None:
         recovery = self._judge.state.recovery
-        results = {}
+        results: dict[str, Result] = {}
         for call, told in heard.calls:
             result = self._refused.get(call.id) or self._failed.get(call.id) or told
             if result is None:
                 continue
-            results[call.id] = replace(
-                result, content=_cut(result.content), message=_cut(result.message), at=at
-            )
+            content, message, hint = _cut(result.content), _cut(result.message), ""
             if result.status == "failed":
                 key = recovery.key(call.name, call.input or {})
                 self._asked.discard(key)
                 self._failed_at[key] = at
+                hint = _hint(call, message, heard.workspace)
+            results[call.id] = replace(result, content=content, message=message, hint=hint, at=at)
         self._failed.clear()
         self._refused.clear()
         self._builder.take(Turn(at, calls=[call for call, _ in heard.calls], results=results), _MORE)
@@ -204,13 +209,21 @@ _QUESTION = "It has failed {} times with the same error, and nothing has changed
 
 def lane_folder(sessions: Path, agent: str, session: str, lane: str, at: float) -> Path:
     """The folder of a lane: the one that is there, or a new one. `at`: seconds since the epoch. Raises `OSError`."""
-    digest = hashlib.sha256("\0".join((agent, session, lane)).encode("utf-8", "replace")).hexdigest()[:12]
+    digest = hashlib.sha256(f"{agent}\0{session}\0{lane}".encode("utf-8", "replace")).hexdigest()[:12]
     for folder in sessions.glob(f"*-{digest}"):
         return folder
     folder = sessions / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime(at))}-{digest}"
     make_private(folder)
     mark_foreign(folder)
     return folder
+
+
+def _hint(call: Call, message: str, workspace: str) -> str:
+    arguments = call.input or {}
+    if not workspace or not isinstance(arguments.get("command"), str):
+        return ""
+    # The call that follows in it is of a tool of ours.
+    return hint_for("bash", arguments, message, Workspace(Path(workspace))).partition(" To read it: ")[0]
 
 
 def _cut(text: str, longest: int = LONGEST) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tui_agent.agents.dialect import Answers, Dialect, Fields, Form, Moment, Record
+from tui_agent.agents.dialect import Answers, Dialect, Fields, Form, Moment, Record, SettingsFile
 from tui_agent.formats.importers.claude_code import marked_as_failure, result_of_text
 from tui_agent.formats.importers.transcript import Call, Result
 from tui_agent.formats.importers.values import content_text, text_at
@@ -38,6 +38,14 @@ def _decision(decision: str) -> Form:
 DIALECT = Dialect(
     name="claude-code",
     title="Claude Code",
+    program="claude",
+    settings=SettingsFile(
+        user=".claude/settings.json",
+        project=".claude/settings.local.json",
+        home_variable="CLAUDE_CONFIG_DIR",
+        keys=lambda event: ("hooks", event),
+        entry=lambda command: {"hooks": [{"type": "command", "command": command, "timeout": 10}]},
+    ),
     events={
         "UserPromptSubmit": Moment.PROMPT,
         "PreToolUse": Moment.BEFORE_CALL,

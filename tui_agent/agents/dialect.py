@@ -88,11 +88,29 @@ class Answers:
 
 
 @dataclass(frozen=True)
+class SettingsFile:
+    """The JSON file in which the agent's hooks are registered."""
+
+    user: str
+    """In the home folder."""
+    project: str
+    """In the workspace: where what holds for one person on one machine is kept."""
+    home_variable: str
+    """The variable that names another folder than the one of `user`."""
+    keys: Callable[[str], tuple[str, ...]]
+    """Where the list of an event's hooks is."""
+    entry: Callable[[str], Any]
+    """The item of that list that runs a command."""
+
+
+@dataclass(frozen=True)
 class Dialect:
-    """One agent. `name` is that of `--agent`, `title` the one people know."""
+    """One agent. `name` is that of `--agent`, `title` the one people know, `program` its command."""
 
     name: str
     title: str
+    program: str
+    settings: SettingsFile
     events: Mapping[str, Moment]
     fields: Fields
     answers: Answers

@@ -1,19 +1,19 @@
 """One hook event to the keeper, and its answer back: what another agent runs at each of its events.
 
 Run as a file of its own, `python -I -S door.py AGENT [ADVISE [POLICY]]`, with the event on standard input. It imports
-next to nothing, since every call of the agent waits for it; `_socket` is what `socket` wraps, in half the time to start.
+next to nothing, since every call of the agent waits for it: `_socket` is what `socket` wraps, and takes half the time.
 Whatever goes wrong, nothing is answered, the exit code is 0, and the agent goes on as if nobody had been asked.
 """
 
+import _socket
+import fcntl
 import os
 import sys
 import time
 
-import _socket
-
 PATIENCE = 5.0
 """Seconds for an answer."""
-_START = 3.0
+_START = 4.0
 """Seconds for a keeper to begin."""
 LARGEST = 32 << 20
 """Bytes of an event; a longer one is not looked at."""
@@ -39,8 +39,10 @@ def place() -> str:
 
 def ask(event: bytes, arguments: list[str]) -> bytes:
     """The keeper's answer. Raises `OSError`."""
-    passed = [f"{name}={value}" for name, value in os.environ.items() if name.startswith(_PASSED) or name == "HOME"]
-    words = [*(arguments + ["", "", ""])[:3], os.getcwd(), *passed]
+    passed = [
+        f"{name}={value}" for name, value in os.environ.items() if name.startswith(_PASSED) or name == "HOME"
+    ]
+    words = [*[*arguments, "", "", ""][:3], os.getcwd(), *passed]
     head = b"\0".join(os.fsencode(word) for word in words)
     connection = _connected(place())
     connection.settimeout(PATIENCE)
@@ -53,7 +55,6 @@ def ask(event: bytes, arguments: list[str]) -> bytes:
 
 def _connected(path: str) -> "_socket.socket":
     ends = time.monotonic() + _START
-    started = False
     while True:
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         try:
@@ -63,27 +64,33 @@ def _connected(path: str) -> "_socket.socket":
             connection.close()
             if time.monotonic() > ends:
                 raise
-        if not started:
-            _start(path)
-            started = True
+        _start(path)
         time.sleep(0.02)
 
 
 def _start(path: str) -> None:
-    """Begin a keeper that is nobody's child. Of two that begin, one stays."""
+    """Begin a keeper that is nobody's child; of many who find none, one begins it and hands it its lock."""
+    lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return
     if os.fork() == 0:
         try:
             os.setsid()
             null = os.open(os.devnull, os.O_RDWR)
             for stream in range(3):
                 os.dup2(null, stream)
+            os.set_inheritable(lock, True)
             if os.fork() == 0:
                 os.chdir("/")
                 package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
                 run = f"import sys; sys.path.append({package!r}); from tui_agent.agents.keeper import main; main()"
-                os.execv(sys.executable, [sys.executable, "-P", "-c", run, path])
+                os.execv(sys.executable, [sys.executable, "-P", "-c", run, path, str(lock)])
         finally:
             os._exit(0)
+    os.close(lock)
     os.wait()
 
 
@@ -94,8 +101,8 @@ def main() -> None:
         if len(event) <= LARGEST:
             sys.stdout.buffer.write(ask(event, sys.argv[1:]))
             sys.stdout.flush()
-    except Exception:  # noqa: BLE001 - the agent goes on whatever happens here
-        pass
+    except Exception:
+        pass  # the agent goes on whatever happens here
 
 
 if __name__ == "__main__":

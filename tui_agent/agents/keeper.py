@@ -6,7 +6,6 @@ one batch, which run at once, cannot get between each other. Its death loses not
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import logging.handlers
@@ -23,7 +22,9 @@ from typing import Any, cast, get_args
 from tui_agent.agents import dialects
 from tui_agent.agents.advisor import Advice, Advise, Lane, lane_folder
 from tui_agent.agents.dialect import Dialect, Heard
+from tui_agent.agents.door import LARGEST
 from tui_agent.config.settings import Settings, load_settings
+from tui_agent.core.recovery.policy import preset
 from tui_agent.store.journal import sessions_folder
 from tui_agent.store.redaction import Redactor
 
@@ -31,6 +32,9 @@ STAY = 600.0
 """Seconds after the last event."""
 _PATIENCE = 2.0
 """Seconds for a hook to say what it has to say."""
+_LOOK = 5.0
+"""Seconds between two looks whether the socket is still there."""
+_LARGEST_HEAD = 1 << 16
 _LANES = 64
 """Conversations that are kept in memory; the others are read again when they go on."""
 LOG = "hooks.log"
@@ -61,13 +65,16 @@ class Keeper:
             logger.exception("an event of %s was not understood", agent or "an agent")
             return {}
 
-    def _answer(self, agent: str, advise: Advise, policy: str, settings: Settings, event: bytes) -> dict[str, Any]:
+    def _answer(
+        self, agent: str, advise: Advise, policy: str, settings: Settings, event: bytes
+    ) -> dict[str, Any]:
         record = json.loads(event)
         dialect = dialects.named(agent) if agent else dialects.of(record)
         heard = dialect.read(record)
         if heard is None:
             return {}
         now = time.time()
+        _touch(settings.state_dir / "hooks" / f"{dialect.name}.heard")
         advice = self._lane(dialect, heard, policy, settings, now).hear(heard, now, advise)
         answer = _formed(dialect, heard, advice)
         if answer:
@@ -80,7 +87,7 @@ class Keeper:
         key = (str(sessions), dialect.name, heard.session, heard.lane)
         lane = self._lanes.pop(key, None)
         if lane is None:
-            chosen = settings.recovery_policy() if not policy else policy
+            chosen = preset(policy or settings.policy, **settings.recovery.overrides())
             folder = lane_folder(sessions, *key[1:], now)
             lane = Lane(folder, heard, dialect, chosen, Redactor.from_environment(os.environ), now)
         self._lanes[key] = lane
@@ -100,6 +107,28 @@ def _formed(dialect: Dialect, heard: Heard, advice: Advice) -> dict[str, Any]:
     return forms.note(heard.event, advice.note) if advice.note else {}
 
 
+def last_event(state_dir: Path, agent: str) -> float | None:
+    """When an agent's event was heard last, in seconds since the epoch."""
+    with suppress(OSError):
+        return (state_dir / "hooks" / f"{agent}.heard").stat().st_mtime
+    return None
+
+
+def log_counts(state_dir: Path, agent: str) -> tuple[int, int]:
+    """Answers to an agent, and errors with its events, of which the log knows."""
+    lines: list[str] = []
+    with suppress(OSError):
+        lines = (state_dir / LOG).read_text("utf-8", "replace").splitlines()
+    answers = sum(f" INFO {agent} " in line for line in lines)
+    return answers, sum(" ERROR " in line and agent in line for line in lines)
+
+
+def _touch(path: Path) -> None:
+    with suppress(OSError):
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.touch(mode=0o600)
+
+
 def _advise(text: str) -> Advise:
     return cast("Advise", text) if text in get_args(Advise) else "refuse"
 
@@ -117,3 +146,50 @@ def _log_to(state_dir: Path) -> None:
     logger.handlers[:] = [handler]
     logger.setLevel(logging.INFO)
     logger.propagate = False
+
+
+# --- the process -----------------------------------------------------------------------------------------------------
+
+
+def serve(listener: socket.socket, path: Path, keeper: Keeper, stay: float = STAY) -> None:
+    """Answer until nobody has come for `stay` seconds, or the socket is no longer at `path`."""
+    ends = time.monotonic() + stay
+    while (left := ends - time.monotonic()) > 0 and path.exists():
+        listener.settimeout(min(left, _LOOK))
+        try:
+            caller, _ = listener.accept()
+        except TimeoutError:
+            continue
+        with caller, suppress(OSError, ValueError):
+            caller.settimeout(_PATIENCE)
+            words, event = _request(caller)
+            answer = keeper.answer(words, event)
+            if answer:
+                caller.sendall(json.dumps(answer, ensure_ascii=False).encode() + b"\n")
+        ends = time.monotonic() + stay
+
+
+def _request(caller: socket.socket) -> tuple[list[str], bytes]:
+    """What a hook sends: two lengths in a line, its words, the event. Raises `OSError`, `ValueError`."""
+    with caller.makefile("rb") as stream:
+        head, event = map(int, stream.readline(64).split())
+        if not (0 < head <= _LARGEST_HEAD and 0 <= event <= LARGEST):
+            raise ValueError("the request is too large")
+        words = stream.read(head).split(b"\0")
+        return [os.fsdecode(word) for word in words], stream.read(event)
+
+
+def main() -> None:
+    """Serve at the socket whose path is the first argument; the second is the lock that makes us the only one."""
+    path, lock = Path(sys.argv[1]), int(sys.argv[2])
+    os.set_inheritable(lock, False)
+    os.ftruncate(lock, 0)
+    os.write(lock, str(os.getpid()).encode())
+    for name in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(name, signal.SIG_IGN)
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen(256)
+        serve(listener, path, Keeper())
+    path.unlink(missing_ok=True)

@@ -279,6 +279,7 @@ class Builder:
                     input=call.input or {},
                     iteration=self.iteration,
                     unknown_effect=result.unknown_effect,
+                    hint=result.hint,
                 )
                 self.emit(events.ToolFailed, **common, failure=failure)
             case "denied":

@@ -68,6 +68,8 @@ class Result:
     diff: str = ""
     duration: float | None = None
     unknown_effect: bool = False
+    hint: str = ""
+    """What would help with a failure."""
     refusal: Literal["denied", "blocked", "withheld", "breaker"] = "denied"
     """Who refused a call that was denied: a person, or recovery."""
 

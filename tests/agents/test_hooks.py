@@ -1,0 +1,297 @@
+"""Hooks of another agent, as it runs them: a process for each event, the keeper behind all, journals beside it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui_agent.agents import door
+from tui_agent.agents.keeper import LOG, Keeper
+from tui_agent.core import events
+from tui_agent.formats.importers.judgement import judged
+from tui_agent.formats.importers.load import load_transcripts
+from tui_agent.store.journal import read_journal
+from tui_agent.store.provenance import is_foreign
+
+DOOR = [sys.executable, "-I", "-S", door.__file__]
+Hook = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A short path, since sockets have one. Keepers that begin here end when it is gone."""
+    folder = Path(tempfile.mkdtemp(prefix="hooks"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    monkeypatch.setenv("AGENT_TUI_STATE_DIR", str(folder / "state"))
+    (folder / "work").mkdir()
+    monkeypatch.chdir(folder / "work")
+    yield folder
+    for pid in keepers(folder):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(folder)
+
+
+def keepers(home: Path) -> list[int]:
+    """Those that serve there: each writes its number into its lock."""
+    return [int(lock.read_text()) for lock in (home / "agent-tui").glob("*.lock") if lock.read_text()]
+
+
+def run(record: object, *arguments: str) -> dict[str, Any]:
+    text = record if isinstance(record, bytes) else json.dumps(record).encode()
+    done = subprocess.run(
+        [*DOOR, *(arguments or ("claude-code",))], input=text, capture_output=True, check=True, timeout=60
+    )
+    assert done.stderr == b""
+    return dict(json.loads(done.stdout)) if done.stdout else {}
+
+
+def claude(event: str, **fields: Any) -> dict[str, Any]:
+    common = {
+        "session_id": "s1",
+        "cwd": str(Path.cwd()),
+        "permission_mode": "default",
+        "hook_event_name": event,
+    }
+    return {**common, **fields}
+
+
+def bash(command: str, number: int) -> dict[str, Any]:
+    return {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": f"t{number}"}
+
+
+def batch(command: str, number: int, response: str, **fields: Any) -> dict[str, Any]:
+    return claude(
+        "PostToolBatch", tool_calls=[{**bash(command, number), "tool_response": response}], **fields
+    )
+
+
+FAILS = "Exit code 2\npython3: can't open file 'nope.py': [Errno 2] No such file or directory"
+
+
+def journals(home: Path) -> list[list[events.Event]]:
+    return [read_journal(folder).events for folder in sorted((home / "state" / "sessions").iterdir())]
+
+
+def context(answer: dict[str, Any]) -> str:
+    return str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
+
+
+def decision(answer: dict[str, Any]) -> tuple[str, str]:
+    given = answer.get("hookSpecificOutput", {})
+    return given.get("permissionDecision", ""), given.get("permissionDecisionReason", "")
+
+
+def test_a_call_that_fails_three_times_is_noted_then_asked_about_then_refused(home: Path) -> None:
+    (Path("note.py")).write_text("")
+    assert run(claude("UserPromptSubmit", prompt="fix it")) == {}
+    notes = []
+    for number in range(1, 4):
+        assert run(claude("PreToolUse", **bash("python3 nope.py", number))) == {}
+        notes.append(context(run(batch("python3 nope.py", number, FAILS))))
+    assert all(note.startswith("<recovery_note>") for note in notes)
+    assert ["note.py" in note for note in notes] == [True, True, True]
+    assert "second failure" in notes[1]
+    asked, why = decision(run(claude("PreToolUse", **bash("python3 nope.py", 4))))
+    assert (asked, "failed 3 times" in why, "can't open file" in why) == ("ask", True, True)
+    refused, why = decision(run(claude("PreToolUse", **bash("python3 nope.py", 5))))
+    assert (refused, "was not executed" in why) == ("deny", True)
+    assert context(run(batch("python3 nope.py", 5, why))).count("recovery_note") in (0, 2)
+    assert run(claude("PreToolUse", **bash("python3 note.py", 6))) == {}
+    run(batch("python3 note.py", 6, ""))
+    assert run(claude("Stop", last_assistant_message="Which file do you mean?", stop_hook_active=False)) == {}
+    (journal,) = journals(home)
+    kinds = [event.type for event in journal]
+    assert kinds.count("tool_failed") == 3
+    assert [event.refusal for event in journal if isinstance(event, events.ToolRefused)] == ["blocked"]
+    assert isinstance(journal[-1], events.RunFinished)
+    folder = next((home / "state" / "sessions").iterdir())
+    assert is_foreign(folder, folder.parent)
+
+
+def test_nobody_is_asked_where_nobody_is_and_nothing_is_refused_where_only_notes_are_wanted(
+    home: Path,
+) -> None:
+    alone = {"permission_mode": "bypassPermissions"}
+    run(claude("UserPromptSubmit", prompt="fix it", **alone))
+    for number in range(1, 4):
+        run(batch("python3 nope.py", number, FAILS, **alone))
+    again = claude("PreToolUse", **bash("python3 nope.py", 4), **alone)
+    assert run(again, "claude-code", "note") == {}
+    assert run(again, "claude-code", "off") == {}
+    assert decision(run(again))[0] == "deny"
+    gave_up = claude("Stop", last_assistant_message="I gave up.", stop_hook_active=False, **alone)
+    assert run(gave_up)["decision"] == "block"
+    assert run({**gave_up, "stop_hook_active": True}) == {}
+
+
+def test_what_a_person_changed_lets_a_refused_call_run(home: Path) -> None:
+    for number in range(1, 4):
+        run(batch("make", number, "Exit code 2\nmake: *** No rule to make target 'all'.  Stop."))
+    again = claude("PreToolUse", **bash("make", 4))
+    assert decision(run(again))[0] == "ask"
+    later = time.time() + 5
+    Path("Makefile").write_text("all:\n")
+    os.utime("Makefile", (later, later))
+    assert run(again) == {}
+
+
+def test_calls_that_were_rejected_before_they_ran_and_empty_searches(home: Path) -> None:
+    edit = {"tool_name": "Edit", "tool_input": {"file_path": "a.py", "old_string": "x", "new_string": "y"}}
+    wrong = {
+        **edit,
+        "tool_use_id": "e",
+        "tool_response": "<tool_use_error>String to replace not found</tool_use_error>",
+    }
+    assert context(run(claude("PostToolBatch", tool_calls=[wrong])))
+    searched = {
+        "tool_name": "Grep",
+        "tool_input": {"pattern": "x"},
+        "tool_use_id": "g",
+        "tool_response": "No matches found",
+    }
+    assert run(claude("PostToolBatch", tool_calls=[searched])) == {}
+
+
+def test_a_sub_agent_is_a_session_of_its_own(home: Path) -> None:
+    for number in range(1, 4):
+        run(batch("make", number, "Exit code 2\nno rule", agent_id="sub1"))
+    assert run(claude("PreToolUse", **bash("make", 4))) == {}
+    assert decision(run(claude("PreToolUse", **bash("make", 5), agent_id="sub1")))[0] == "ask"
+    assert len(journals(home)) == 2
+
+
+def test_a_keeper_that_is_killed_and_hooks_that_come_at_once_lose_nothing(home: Path) -> None:
+    for number in range(1, 3):
+        run(batch("make", number, "Exit code 2\nno rule"))
+    (pid,) = keepers(home)
+    os.kill(pid, signal.SIGKILL)
+    many = [
+        subprocess.Popen([*DOOR, "claude-code"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(60)
+    ]
+    for number, one in enumerate(many):
+        assert one.stdin is not None
+        one.stdin.write(json.dumps(batch(f"echo {number}", 100 + number, f"{number}")).encode())
+        one.stdin.close()
+    assert [one.wait(60) for one in many] == [0] * 60
+    assert len(keepers(home)) == 1
+    run(batch("make", 3, "Exit code 2\nno rule"))
+    assert decision(run(claude("PreToolUse", **bash("make", 4))))[0] == "ask"
+    (journal,) = journals(home)
+    assert sum(isinstance(event, events.ToolSucceeded) for event in journal) == 60
+    assert [event.seq for event in journal] == list(range(1, len(journal) + 1))
+
+
+def test_no_event_breaks_an_agent_and_errors_are_in_the_log(home: Path) -> None:
+    for nonsense in (b"", b"{", b"[]", b"null", b'{"hook_event_name": "Stop"}', b"\xff\x00", b'{"a":' * 5000):
+        assert run(nonsense) == {}
+    assert run({"hook_event_name": "Stop", "session_id": "x"}, "no-such-agent") == {}
+    assert "no-such-agent" in (home / "state" / LOG).read_text()
+    assert (
+        subprocess.run([*DOOR, "x"], input=b"{}", env={"XDG_RUNTIME_DIR": "/proc"}, check=False).returncode
+        == 0
+    )
+
+
+def test_mutated_events_are_answered_or_left(home: Path) -> None:
+    """A few thousand; what is answered is an object, and the journal stays whole."""
+    keeper, source = Keeper(), random.Random(7)
+    words = ["claude-code", "refuse", "", str(Path.cwd()), f"AGENT_TUI_STATE_DIR={home / 'state'}"]
+    seeds = [
+        claude("UserPromptSubmit", prompt="x"),
+        claude("PreToolUse", **bash("make", 1)),
+        claude("PostToolUseFailure", **bash("make", 1), error="Exit code 2"),
+        batch("make", 1, "Exit code 2\nno"),
+        claude("Stop", last_assistant_message="done"),
+        claude("StopFailure", error="overloaded"),
+        claude("Notification", message="hi"),
+        claude("SessionEnd", reason="other"),
+    ]
+    odd: list[Any] = [
+        None,
+        True,
+        -1,
+        2**70,
+        1e308,
+        "",
+        "\ud800",
+        "x" * 5000,
+        [],
+        {},
+        [{}],
+        {"a": {"b": []}},
+        "\x1b[31m",
+    ]
+    for _ in range(3000):
+        record = json.loads(json.dumps(source.choice(seeds)))
+        for _ in range(source.randrange(4)):
+            target = record
+            key = source.choice(list(target) or [""])
+            if isinstance(target.get(key), list) and target[key] and isinstance(target[key][0], dict):
+                target, key = target[key][0], source.choice(list(target[key][0]) or [""])
+            target[key] = copy.deepcopy(source.choice(odd))
+        assert isinstance(keeper.answer(words, json.dumps(record).encode()), dict)
+    for journal in journals(home):
+        assert [event.seq for event in journal] == list(range(1, len(journal) + 1))
+
+
+RUNS = Path(__file__).resolve().parents[3] / "shared" / "labelled-runs" / "swebench-gemini-3-pro"
+
+
+@pytest.mark.skipif(not RUNS.is_dir(), reason="the recorded runs are not here")
+def test_recorded_runs_are_judged_as_analyze_judges_them(home: Path) -> None:
+    keeper = Keeper()
+    words = ["claude-code", "off", "combined", str(Path.cwd()), f"AGENT_TUI_STATE_DIR={home / 'state'}"]
+    for path in sorted(RUNS.iterdir())[:12]:
+        facts = load_transcripts(path)[0].events
+        alone = {"session_id": path.name, "permission_mode": "bypassPermissions"}
+        heard: list[dict[str, Any]] = []
+        for event in facts:
+            match event:
+                case events.RunStarted(task=task):
+                    heard.append(claude("UserPromptSubmit", prompt=task, **alone))
+                case events.IterationStarted():
+                    ended: list[dict[str, Any]] = []
+                case events.ToolResult():
+                    failed = isinstance(event, events.ToolFailed)
+                    text = event.failure.message if isinstance(event, events.ToolFailed) else event.content
+                    marked = f"<tool_use_error>{text}</tool_use_error>" if failed else text
+                    ended.append(
+                        {
+                            "tool_name": event.tool,
+                            "tool_input": event.input,
+                            "tool_use_id": event.call_id,
+                            "tool_response": marked,
+                        }
+                    )
+                case events.IterationFinished() if ended:
+                    heard.append(claude("PostToolBatch", tool_calls=ended, **alone))
+        for record in heard:
+            keeper.answer(words, json.dumps(record).encode())
+        whole = judged(facts, "combined", operator_present=False)
+        folder = next((home / "state" / "sessions").iterdir())
+        assert _verdicts(read_journal(folder).events) == _verdicts(whole)
+        shutil.rmtree(folder)
+
+
+def _verdicts(journal: list[events.Event]) -> list[tuple[str, str]]:
+    return [
+        (event.level, event.rule)
+        for event in journal
+        if isinstance(event, events.VerdictReached) and event.rule
+    ]

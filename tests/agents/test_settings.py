@@ -1,0 +1,87 @@
+"""Hooks in an agent's settings: what is not ours stays as it was, byte by byte."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.agents.json_text import JsonTextError, add, remove
+from tui_agent.cli import main
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = ("hooks", "Stop")
+
+
+@given(
+    st.dictionaries(st.text(max_size=6).filter(lambda key: key != "hooks"), VALUES, max_size=4),
+    st.sampled_from([None, 2, "\t"]),
+)
+def test_what_was_added_is_there_and_goes_again(
+    settings: dict[str, object], indent: int | str | None
+) -> None:
+    text = json.dumps(settings, indent=indent)
+    added = add(add(text, KEYS, {"ours": 1}), ("hooks", "Start"), {"ours": 2})
+    assert json.loads(added) == {**settings, "hooks": {"Stop": [{"ours": 1}], "Start": [{"ours": 2}]}}
+    for key in ("Stop", "Start"):
+        added = remove(added, ("hooks", key), lambda item: '"ours"' in item)
+    assert json.loads(added) == settings
+
+
+WRITTEN = """{
+    // by hand
+    "model": "opus", /* the large one */
+    "hooks": {
+        "Stop": [{"hooks": [{"command": "say done"}]},],
+    },
+}
+"""
+
+
+def test_comments_trailing_commas_and_others_hooks_stay() -> None:
+    added = add(WRITTEN, KEYS, {"ours": 1})
+    assert added.count("say done") == added.count("// by hand") == added.count('"ours"') == 1
+    assert remove(added, KEYS, lambda item: "ours" in item) == WRITTEN.replace("]}]},]", "]}]},]")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a" 1}', '{"hooks": []}', '{"hooks": {"Stop": {}}}', "[1]", "{", '{"a": 1} {}', "[" * 5000]
+)
+def test_what_cannot_be_changed_is_said(text: str) -> None:
+    with pytest.raises(JsonTextError):
+        add(text, KEYS, {})
+
+
+def test_installing_twice_and_taking_out_gives_the_file_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def hooks(*arguments: str) -> tuple[int, str]:
+        code = main(["hooks", *arguments])
+        return code, capsys.readouterr().out
+
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("AGENT_TUI_STATE_DIR", str(tmp_path / "state"))
+    file = tmp_path / "claude" / "settings.json"
+    file.parent.mkdir()
+    file.write_text(WRITTEN)
+    assert hooks("install", "claude-code")[0] == 2  # nobody can be asked
+    assert file.read_text() == WRITTEN
+    assert "+" in hooks("install", "claude-code", "--yes")[1]
+    once = file.read_text()
+    assert "nothing to do" in hooks("install", "claude-code", "--yes")[1]
+    assert str(file) in hooks("status")[1]
+    hooks("install", "claude-code", "--yes", "--advise", "note")
+    assert file.read_text() == once.replace(" refuse 2>", " note 2>")
+    hooks("uninstall", "claude-code", "--yes")
+    assert file.read_text() == WRITTEN
+    hooks("install", "claude-code", "--yes")
+    file.write_text(file.read_text().replace("opus", "haiku"))
+    hooks("uninstall", "claude-code", "--yes")
+    assert file.read_text() == WRITTEN.replace("opus", "haiku")
