@@ -26,7 +26,7 @@ FLOORS = (
     {"store"},
     {"formats"},
     {"session"},
-    {"analysis", "library"},
+    {"agents", "analysis", "library"},
     {"event_lines"},
     {"headless_output"},
     {"headless", "doctor", "console"},
