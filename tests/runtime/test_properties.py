@@ -25,6 +25,7 @@ calls = st.one_of(
     st.just({"tool": "write_file", "args": {"path": "a", "content": "x"}}),
     st.just({"tool": "bash", "args": {"command": "exit 3"}}),
     st.just({"tool": "ask_operator", "args": {"question": "what?"}}),
+    st.just({"tool": "task", "args": {"name": "part", "prompt": "go"}}),
     st.just({"tool": "finish", "args": {"answer": "done"}}),
 )
 turns = st.one_of(

@@ -29,6 +29,7 @@ from tui_agent.core.events import (
     Interrupted,
     IterationFinished,
     IterationStarted,
+    LaneEvent,
     Level,
     MessageQueued,
     MessageUnqueued,
@@ -223,6 +224,7 @@ def one_of_every_type() -> list[Event]:
             ended_by="ring.stop",
             rule="closing.turn",
         ),
+        LaneEvent(lane="c1", name="look", event=ToolStarted(call_id="c1", tool="bash", input={})),
     ]
 
 
@@ -255,6 +257,15 @@ PIECES: list[list[Event]] = [
         ToolSucceeded(call_id="c9", tool="bash"),
     ],
     [ModelCallStarted(iteration=1), ReplyDelta(text="a"), NotePrepared(text="edited"), ReplyFinished()],
+    [
+        LaneEvent(lane="c9", name="look", event=event)
+        for event in (
+            run_started(),
+            *(step for step in iteration(1, fails="boom") if not isinstance(step, ReplyDelta)),
+            ApprovalAsked(id="a9", call_id="c1", tool="bash", input={}),
+            RunFinished(outcome=Outcome.STOPPED),
+        )
+    ],
     [ToolProgress(call_id="c9", text="late"), IterationFinished(iteration=1)],
     [ToolProgress(call_id='c"\\', text="more"), ToolCancelled(call_id='c"\\', tool="bash")],
 ]

@@ -146,6 +146,8 @@ class Settings(BaseModel):
     on_escalation: OnEscalation | None = None
     """What `run` does where an operator would be asked; unset: `continue` under `combined`, `partial` under the
     presets."""
+    sub_agents: Annotated[int, Field(ge=0, le=16)] = 4
+    """Sub-agents that work at the same time, at most; 0: the model has no `task` tool."""
     timeout: Seconds | None = None
     """Longest time for a whole `run`; unset: no limit."""
     command_timeout: Seconds = 120.0

@@ -61,23 +61,20 @@ def _changes(state: RunState, event: events.Event) -> Changes:
     handler = _HANDLERS.get(type(event))
     if handler is not None:
         changes |= handler(state, event)
+    if state.lanes and type(event) in _RESULTS:
+        changes["lanes"] = {
+            call: lane for call, lane in state.lanes.items() if call != event.__dict__["call_id"]
+        }
     return changes
 
 
 _PIECES = frozenset({events.ReplyDelta, events.ToolProgress})
 """Come by the thousand, and concern nothing but what is on the screen until their whole comes."""
 
+_RESULTS = frozenset({events.ToolSucceeded, events.ToolFailed, events.ToolRefused, events.ToolCancelled})
+
 # A set of types, since `isinstance` on pydantic models costs more than all else that is done here.
-_OF_A_CALL = frozenset(
-    {
-        events.ToolStarted,
-        events.ApprovalAsked,
-        events.ToolSucceeded,
-        events.ToolFailed,
-        events.ToolRefused,
-        events.ToolCancelled,
-    }
-)
+_OF_A_CALL = _RESULTS | {events.ToolStarted, events.ApprovalAsked}
 
 
 def _attempt(state: RunState, event: Any) -> int:
@@ -185,6 +182,7 @@ def _run_started(state: RunState, event: events.RunStarted) -> Changes:
         "compaction_failures": 0,
         "summary_by": "",
         "stop": None,
+        "lanes": {},
     }
 
 
@@ -507,6 +505,23 @@ def _stop_requested(_: RunState, event: events.StopRequested) -> Changes:
     return {"stop": event}
 
 
+def _lane_event(state: RunState, event: events.LaneEvent) -> Changes:
+    """A sub-agent's state goes on; the run shares its cost, the files that it changed, the rules that it was allowed
+    and the failure that stands.
+    """
+    inner = event.placed
+    lane = apply(state.lane(event.lane), inner)
+    changes: Changes = {
+        "lanes": {**state.lanes, event.lane: lane},
+        "metrics": state.metrics.with_lane(inner),
+        "session": evolve(state.session, rules=lane.session.rules),
+    }
+    if type(inner) is events.IterationFinished:
+        ring = state.recovery.ring.with_lane(event.name, lane.recovery.ring)
+        changes["recovery"] = evolve(state.recovery, ring=ring)
+    return changes
+
+
 def _rewound(state: RunState, event: events.Rewound) -> Changes:
     changes: Changes = {"rewinds": state.rewinds[:-1] if event.undoes else (*state.rewinds, event)}
     if event.scope != "files" and not event.undoes:
@@ -568,4 +583,5 @@ _HANDLERS: dict[type[events.Event], Callable[[RunState, Any], Changes]] = {
     events.ServerChanged: _server_changed,
     events.ServerAsked: _server_asked,
     events.ServerAnswered: _server_answered,
+    events.LaneEvent: _lane_event,
 }

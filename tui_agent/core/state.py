@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
+from tui_agent.core.evolve import evolve
 from tui_agent.core.names import Decision, ToolCallForm
 from tui_agent.core.projections.background import BackgroundFacts
 from tui_agent.core.projections.conversation import Conversation
@@ -194,11 +195,27 @@ class RunState:
     """The MCP servers of this process by name, each as it stood last."""
     server_questions: tuple[events.ServerAsked, ...] = ()
     """What the operator is asked because of a server."""
+    lanes: Mapping[str, RunState] = field(default_factory=dict)
+    """The sub-agents at work, by the run's calls that started them."""
 
     @property
     def checkpoints(self) -> AppendLog[events.CheckpointSaved]:
         """Kept states of the workspace, oldest first."""
         return self.conversation.checkpoints
+
+    def lane(self, call_id: str) -> RunState:
+        """The state of a sub-agent, which begins with what is known of the models. The session is this one's."""
+        own = self.lanes.get(call_id)
+        if own is None:
+            own = RunState(
+                windows=self.windows, text_models=self.text_models, calibration=self.calibration, at=self.at
+            )
+        return evolve(own, session=self.session)
+
+    @property
+    def asking(self) -> tuple[RunState, ...]:
+        """The run itself and its lanes, as far as they wait for the operator."""
+        return tuple(one for one in (self, *self.lanes.values()) if one.approvals or one.escalation)
 
     @property
     def rewound(self) -> events.Rewound | None:

@@ -219,12 +219,16 @@ class Permissions:
     def _default(self, effect: str) -> tuple[Decision, str]:
         if effect == "write" and self._approve is Approval.PLAN:
             return Decision.DENY, _PLANNING
-        asks = {"read": False, "dialogue": False, "write": self._approve is Approval.ASK}.get(
+        asks = {"read": False, "dialogue": False, "task": False, "write": self._approve is Approval.ASK}.get(
             effect, self._approve is not Approval.ALL
         )
         if asks:
             return Decision.ASK, f"--approve {self._approve}: no rule applies"
-        free = {"read": "reading needs no approval", "dialogue": "it is a question or an answer"}
+        free = {
+            "read": "reading needs no approval",
+            "dialogue": "it is a question or an answer",
+            "task": "each call of the sub-agent is judged by itself",
+        }
         return Decision.ALLOW, free.get(effect, f"--approve {self._approve}")
 
     def _whole(self, tool: str, effect: str) -> Finding:

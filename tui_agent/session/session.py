@@ -33,12 +33,13 @@ from tui_agent.permissions.judge import Judgement
 from tui_agent.permissions.programs import base_name, interprets
 from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.runtime.approvals import Approvals
+from tui_agent.runtime.checkpointer import Checkpointer
 from tui_agent.runtime.driver import Driver
 from tui_agent.runtime.executor import Executor
 from tui_agent.runtime.hooks import HookRunner
 from tui_agent.runtime.model_call import ModelCaller
 from tui_agent.runtime.operator import Operator
-from tui_agent.runtime.recorder import RecordingFailed
+from tui_agent.runtime.recorder import Recorder, RecordingFailed
 from tui_agent.runtime.system_prompt import system_prompt
 from tui_agent.sandbox.choose import choose, switched_off
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
@@ -59,6 +60,7 @@ from tui_agent.session.rewind import (
     points,
 )
 from tui_agent.session.servers import SessionServers
+from tui_agent.session.sub_agents import SubAgents
 from tui_agent.store.audit import rule_uses
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
@@ -71,6 +73,7 @@ from tui_agent.tools.mcp.servers import McpServers
 from tui_agent.tools.registry import ToolRegistry, subject_key
 from tui_agent.tools.shell import Bash
 from tui_agent.tools.skills import BadSkill, ReadSkill, Skills, find_skills
+from tui_agent.tools.task import Task
 from tui_agent.tools.tool import ToolContext
 from tui_agent.tools.workspace import Workspace
 
@@ -125,12 +128,22 @@ class Session:
         self._model = model
         self._tools = tools if operator.present else tools.hiding(ASK_OPERATOR)
         workspace = Path(recorder.state.session.workspace)
-        output_dir = folder / OUTPUT_FOLDER
         self._workspace = workspace
         self.checkpoints = checkpoints or Checkpoints(
             settings.state_dir, workspace, self.id, secrets=recorder.secrets
         )
         self._checkpointer = SessionCheckpointer(recorder, self.checkpoints)
+        if settings.sub_agents:
+            lanes = SubAgents(
+                recorder,
+                lambda: self._tools,
+                operator,
+                self._checkpointer,
+                lambda prompt: self._run_started(prompt, (), ""),
+                self._make_driver,
+                settings.sub_agents,
+            )
+            self._tools = self._tools.having(Task(lanes.run))
         self.kept_rules = KeptRules(settings.state_dir, workspace)
         self._approvals = Approvals(
             workspace,
@@ -139,35 +152,12 @@ class Session:
             self.kept_rules.add,
             self._keep_everywhere,
         )
-        executor = Executor(
-            recorder,
-            self._tools,
-            operator,
-            Workspace(workspace),
-            output_dir,
-            self._approvals,
-            HookRunner(settings.hooks, self.id, workspace, settings.environment.passed),
-            self.sandbox,
-            self._checkpointer,
-            tuple((rule.pattern, rule.hint) for rule in settings.recovery.hints),
-        )
+        self._hooks = HookRunner(settings.hooks, self.id, workspace, settings.environment.passed)
+        self._jitter = jitter
         self._servers = SessionServers(
             recorder, operator, self._tools, settings.state_dir, workspace, self.sandbox_of_server
         )
-        caller = ModelCaller(
-            recorder,
-            model,
-            self._tools,
-            tools_ready=self._tools_ready,
-            api_base=settings.api_base,
-            server_of=lambda name: urlsplit(settings.called(name).api_base or "").netloc.rpartition("@")[2],
-            silence_timeout=settings.model_timeout,
-            waits_for_prompts=not settings.says("model_timeout"),
-            images=folder / IMAGES_FOLDER,
-            workspace=workspace,
-            jitter=jitter,
-        )
-        self._driver = Driver(recorder, caller, executor, operator, self._checkpointer)
+        self._driver = self._make_driver(recorder, self._tools, operator, self._checkpointer)
         self._run: asyncio.Task[events.RunFinished | None] | None = None
         self._warming: asyncio.Task[None] | None = None
         self._sandbox: asyncio.Task[Sandbox] | None = None
@@ -176,6 +166,38 @@ class Session:
         self._bad_skills: set[BadSkill] = set()
         self.unprepared = ""
         """Why the newest run could not be prepared: its message waits. Empty where it could."""
+
+    def _make_driver(
+        self, recorder: Recorder, tools: ToolRegistry, operator: Operator, checkpointer: Checkpointer
+    ) -> Driver:
+        """The loop over a recorder: the session's own, or a lane of it."""
+        settings = self.settings
+        executor = Executor(
+            recorder,
+            tools,
+            operator,
+            Workspace(self._workspace),
+            self.folder / OUTPUT_FOLDER,
+            self._approvals,
+            self._hooks,
+            self.sandbox,
+            checkpointer,
+            tuple((rule.pattern, rule.hint) for rule in settings.recovery.hints),
+        )
+        caller = ModelCaller(
+            recorder,
+            self._model,
+            tools,
+            tools_ready=self._tools_ready,
+            api_base=settings.api_base,
+            server_of=lambda name: urlsplit(settings.called(name).api_base or "").netloc.rpartition("@")[2],
+            silence_timeout=settings.model_timeout,
+            waits_for_prompts=not settings.says("model_timeout"),
+            images=self.folder / IMAGES_FOLDER,
+            workspace=self._workspace,
+            jitter=self._jitter,
+        )
+        return Driver(recorder, caller, executor, operator, checkpointer)
 
     @property
     def state(self) -> RunState:

@@ -80,6 +80,14 @@ class ToolRegistry:
         """The same tools with these hidden."""
         return ToolRegistry(self._tools.values(), hidden=self._hidden.union(names))
 
+    def having(self, tool: Tool) -> ToolRegistry:
+        """The same tools and this one."""
+        return ToolRegistry((*self._tools.values(), tool), hidden=self._hidden)
+
+    def without(self, name: str) -> ToolRegistry:
+        """The same tools but this one, which is not there then."""
+        return ToolRegistry((tool for tool in self._tools.values() if tool.name != name), hidden=self._hidden)
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all tools that are not hidden, sorted."""

@@ -27,6 +27,8 @@ class Effect(StrEnum):
     """Reads from elsewhere; changes nothing here."""
     DIALOGUE = "dialogue"
     """Asks the operator or ends the run; needs no approval."""
+    TASK = "task"
+    """Starts a sub-agent, whose calls are judged one by one."""
 
 
 def schema(*required: str, **properties: dict[str, Any]) -> dict[str, Any]:

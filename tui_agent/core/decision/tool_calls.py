@@ -58,12 +58,15 @@ def after_reply(state: RunState, reply: events.ReplyFinished) -> Step:
     for _, call in open_calls:
         if _is_dialogue(call):
             break
-        if call.effect == "read" and groups and groups[-1][0].effect == "read":
+        if call.effect in _AT_ONCE and groups and groups[-1][0].effect == call.effect:
             groups[-1].append(call)
         else:
             groups.append([call])
     return RunCalls(tuple(tuple(group) for group in groups), approved=reply.by == "operator")
 
+
+_AT_ONCE = frozenset({"read", "task"})
+"""Effects whose calls run at the same time where they stand side by side in a reply."""
 
 _FOR_WANT_OF_A_CHANGE = frozenset({"blocked", "withheld"})
 

@@ -21,6 +21,7 @@ from tui_agent.core.events.judgement import (
     NotePrepared,
     VerdictReached,
 )
+from tui_agent.core.events.lanes import LaneEvent
 from tui_agent.core.events.model import (
     CoherenceRepaired,
     Compacted,
@@ -120,6 +121,7 @@ __all__ = [
     "Interrupted",
     "IterationFinished",
     "IterationStarted",
+    "LaneEvent",
     "Level",
     "MessageQueued",
     "MessageUnqueued",
@@ -220,7 +222,8 @@ AnyEvent = Annotated[
     | Rewound
     | ServerChanged
     | ServerAsked
-    | ServerAnswered,
+    | ServerAnswered
+    | LaneEvent,
     Field(discriminator="type"),
 ]
 

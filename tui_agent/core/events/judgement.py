@@ -52,6 +52,8 @@ class ApprovalAsked(Event):
     """Which rule makes it ask, or why none lets it run."""
     rule: str = ""
     """What journals of earlier versions remembered; it allows nothing any more."""
+    lane: str = ""
+    """What the sub-agent does whose call it is; empty: it is the run's own."""
 
 
 class ApprovalAnswered(Event):
@@ -95,6 +97,8 @@ class EscalationRaised(Event):
     """Identity of the call that it is about."""
     options: tuple[str, ...] = ()
     """Answers that the model offers with `ask_operator`."""
+    lane: str = ""
+    """What the sub-agent does that needs the operator; empty: the run does."""
 
 
 class EscalationAnswered(Event):

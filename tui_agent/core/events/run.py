@@ -28,7 +28,8 @@ class RunStarted(Event):
     system_prompt: str = ""
     tools: tuple[str, ...] = ()
     effects: dict[str, str] = {}
-    """What each tool may do, by its name: `read`, `write`, `command`, `network`, `dialogue`; empty: not known."""
+    """What each tool may do, by its name: `read`, `write`, `command`, `network`, `dialogue`, `task`; empty:
+    not known."""
     approve: Approval = Approval.ASK
     max_iterations: int = 50
     max_cost: float | None = None

@@ -37,7 +37,7 @@ class ToolCall(Value):
     arguments: str = "{}"
     key: str = ""
     """Identity of the call, computed from the exact arguments when the reply was parsed."""
-    effect: Literal["", "read", "write", "command", "network", "dialogue"] = ""
+    effect: Literal["", "read", "write", "command", "network", "dialogue", "task"] = ""
     """What the tool may do; empty where it is not known (a recording of another agent)."""
     problem: CallProblem | None = None
 

@@ -19,7 +19,6 @@ from tui_agent.core.projections.background import in_words
 from tui_agent.core.projections.entries import (
     AnyEntry,
     CallEntry,
-    CallState,
     EscalationEntry,
     FaultEntry,
     NoteEntry,
@@ -32,6 +31,7 @@ from tui_agent.core.projections.entries import (
     SummaryEntry,
 )
 from tui_agent.core.projections.incidents import Incident
+from tui_agent.core.projections.lane import CallState, Lane
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.plan import UPDATE_PLAN, Plan, plan_of
 from tui_agent.core.recovery.forge_note import ANALYZE
@@ -437,6 +437,15 @@ def _tool_ended(conversation: Conversation, event: events.ToolResult, around: Su
     return conversation._with_call(event.call_id, **changes)
 
 
+def _lane_event(conversation: Conversation, event: events.LaneEvent, _: Surroundings) -> Conversation:
+    call = conversation.call(event.lane)
+    if call is None:
+        return conversation
+    before = call.lane or Lane()
+    lane = before.apply(event.event)
+    return conversation if lane is before else conversation._with_call(event.lane, lane=lane)
+
+
 def _iteration_finished(
     conversation: Conversation, event: events.IterationFinished, _: Surroundings
 ) -> Conversation:
@@ -608,4 +617,5 @@ _HANDLERS: dict[type[events.Event], Callable[[Conversation, Any, Surroundings], 
     events.CheckpointSaved: _checkpoint_saved,
     events.Rewound: _rewound,
     events.RunFinished: _run_finished,
+    events.LaneEvent: _lane_event,
 }

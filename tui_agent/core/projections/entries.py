@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from tui_agent.core import events
 from tui_agent.core.projections.incidents import Incident
+from tui_agent.core.projections.lane import CallState, Lane
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,6 @@ class ReplyEntry(Entry):
     kind: Literal["reply"] = "reply"
 
 
-class CallState(StrEnum):
-    """How far a call is. The last six are final."""
-
-    REQUESTED = "requested"
-    WAITING = "waiting"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FOUND = "found"
-    FAILED = "failed"
-    DENIED = "denied"
-    BLOCKED = "blocked"
-    CANCELLED = "cancelled"
-
-
 @dataclass(frozen=True)
 class CallEntry(Entry):
     """One tool call from request to result. `duration` in seconds; `attempt` counts from 1 for this very call."""
@@ -108,6 +94,8 @@ class CallEntry(Entry):
     """Id of the rule that refused it."""
     recovered: tuple[Incident, ...] = ()
     """The incidents that its success ended."""
+    lane: Lane | None = None
+    """The sub-agent that it started."""
     kind: Literal["call"] = "call"
 
 

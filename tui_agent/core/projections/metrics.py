@@ -89,6 +89,7 @@ class Metrics:
     unasked: int = 0
     """Those of them that were put to nobody."""
     usage: Usage = Usage()
+    """Of the run and its sub-agents."""
     last_prompt_tokens: int | None = None
     started_at: float = 0.0
     ended_at: float | None = None
@@ -169,6 +170,25 @@ class Metrics:
         metrics = self if incidents is self.incidents else evolve(self, incidents=incidents)
         handler = _HANDLERS.get(type(event))
         return metrics if handler is None else handler(metrics, event)
+
+    def with_lane(self, event: events.Event) -> Metrics:
+        """What an event of a sub-agent adds to the run: costs, changed files, waits for the operator."""
+        match event:
+            case events.ReplyFinished(by="model") | events.Compacted() | events.CompactionFailed():
+                usage, session = self.usage.plus(event), self.session_usage.plus(event)
+                return evolve(self, usage=usage, session_usage=session)
+            case events.ToolSucceeded() if event.changed:
+                files = dict.fromkeys((*self.files_changed, *event.changed))
+                return evolve(self, files_changed=tuple(files))
+            case (
+                events.ApprovalAsked()
+                | events.ApprovalAnswered()
+                | events.EscalationRaised()
+                | events.EscalationAnswered()
+            ):
+                return _HANDLERS[type(event)](self, event)
+            case _:
+                return self
 
 
 def _run_started(metrics: Metrics, event: events.RunStarted) -> Metrics:

@@ -178,7 +178,7 @@ def _able(result: CallResult, effect: str) -> bool:
         return False
     command = command_of(result.input)
     if command is None:
-        return effect in {"command", "write"}
+        return effect in {"command", "write", "task"}
     return writes(command) is not Writes.NOTHING or not result.passed
 
 
@@ -188,7 +188,7 @@ def _may_have_changed(result: CallResult, effect: str, *, watched: bool) -> bool
         return False
     command = command_of(result.input)
     if command is None:
-        return effect == "command" and not watched and result.passed
+        return effect in {"command", "task"} and not watched and result.passed
     if result.status not in _ENDED:
         return False
     if not result.passed:

@@ -1,7 +1,7 @@
 """The error ring: the last five failures, and whether they are one and the same (Forge).
 
 | counts | one slot for each reply that failed, whatever number of its calls failed; not what broke the form, where that
-|        | has a ladder of its own |
+|        | has a ladder of its own; of each sub-agent the failure that stands, until a call of its own succeeds |
 | resets | any successful call empties it, and the answer to its own question; a different failure, or a change of the
 |        | workspace in between, only breaks the row |
 | levels | guide: a failure below five in a row, or one error of five different calls · else five identical: ask where
@@ -52,6 +52,8 @@ class RingSlot:
     """The call that failed, by its key; "" for a reply without one."""
     absent: bool = False
     """What it needs did not answer: it may be tried again after a wait."""
+    lane: str = ""
+    """What the sub-agent does whose failure it is; empty: the run's own."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +128,17 @@ class ErrorRing:
             moved = policy.trials != "off" and bool(changes.since(mark, self.key))
             slots.append(_slot(failures, iteration, policy, tools, after_change=moved))
             mark = changes.count
-        kept = slots[-SLOTS:]
-        return ErrorRing((*kept, *(None for _ in range(SLOTS - len(kept)))), iteration.failed, mark)
+        return ErrorRing(_padded(slots), iteration.failed, mark)
+
+    def with_lane(self, lane: str, theirs: ErrorRing) -> ErrorRing:
+        """This ring with the failure that stands in a sub-agent's own: one slot, however often it failed, since its
+        own ring judges the row.
+        """
+        standing = theirs.newest
+        slots = [slot for slot in self.slots if slot is not None and slot.lane != lane]
+        if standing is not None:
+            slots.append(evolve(standing, lane=lane, after_change=False))
+        return evolve(self, slots=_padded(slots))
 
     def answered(self) -> ErrorRing:
         """The operator answered the ring's question: it starts anew."""
@@ -158,6 +169,11 @@ class ErrorRing:
         if policy.ring == "ask" and newest.absent:
             return verdict(Level.GUIDE, Rule.RING_GUIDE, f"{reason}, and what did not answer may come back")
         return verdict(Level.STOP, Rule.RING_STOP, reason)
+
+
+def _padded(slots: Sequence[RingSlot]) -> tuple[RingSlot | None, ...]:
+    kept = slots[-SLOTS:]
+    return (*kept, *(None for _ in range(SLOTS - len(kept))))
 
 
 def _slot(

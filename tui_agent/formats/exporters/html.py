@@ -20,7 +20,6 @@ from markupsafe import Markup
 from tui_agent.call_names import short_input
 from tui_agent.core.projections.entries import (
     CallEntry,
-    CallState,
     EscalationEntry,
     FaultEntry,
     NoticeEntry,
@@ -29,6 +28,7 @@ from tui_agent.core.projections.entries import (
     ReplyEntry,
     SummaryEntry,
 )
+from tui_agent.core.projections.lane import CallState
 from tui_agent.formats.exporters.curve import curve
 from tui_agent.formats.exporters.story import (
     IterationItem,
