@@ -20,7 +20,7 @@ from write_policies import Recordings, markdown_table, recordings_of
 
 from tui_agent.core import events
 from tui_agent.core.fold import apply
-from tui_agent.core.recovery.claims import claims_tests_pass
+from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
 from tui_agent.formats.importers.load import Imported, find_transcripts, judge, load_transcripts
@@ -86,6 +86,10 @@ class Counted:
     """Replies before the last that claim so, as though each were an answer."""
     replies_asked: int = 0
     replies_shown: int = 0
+    of_files: int = 0
+    """Last replies that tell what a file holds that the task names and no call has shown, as though it were there."""
+    replies_of_files: int = 0
+    """Of all replies before the last, each taken as an answer, those that do so."""
 
 
 def counted(recordings: Recordings) -> Counted:
@@ -107,8 +111,12 @@ def _count(total: Counted, file: Path, run: Imported) -> None:
     last = max((at for at, event in enumerate(judged) if isinstance(event, events.ReplyFinished)), default=-1)
     state, notes = RunState(), 0
     for at, event in enumerate(judged):
+        implicit = state.recovery.implicit
+        if isinstance(event, events.ReplyFinished):
+            untold = bool(files_claimed(event.text, implicit.unshown, only=not implicit.called))
+            total.of_files += untold and at == last
+            total.replies_of_files += untold and at != last
         if isinstance(event, events.ReplyFinished) and claims_tests_pass(event.text):
-            implicit = state.recovery.implicit
             asked, evidence = implicit.unproved(event.text) is not None, implicit.evidence
             shown = bool(evidence.label) and not (evidence.failed or evidence.changed or evidence.other)
             if at == last:
@@ -169,11 +177,18 @@ def _conclusion(sets: Sequence[Counted], judged: dict[tuple[str, int, str, int],
     replies, doubted, proved = (
         sum(getattr(one, name) for one in sets) for name in ("replies", "replies_asked", "replies_shown")
     )
+    of_files, doubtful = (
+        sum(getattr(one, name) for one in sets) for name in ("of_files", "replies_of_files")
+    )
+    runs = sum(number for one in sets for number in one.runs.values())
     claims = (
         f"`implicit.claim` was counted on last replies as well: {answers} of them claim that tests pass. {asked} would "
         f"be sent back; a test run after the last edit shows {shown}, and of the others nobody can tell by the "
         f"recording.\nOf {replies} replies before the last that claim so, each taken as an answer, {doubted} would be "
-        f"sent back, and {proved} are shown.\n\n"
+        f"sent back, and {proved} are shown.\nOf the last replies of {runs:,} runs {of_files} tell what a file holds "
+        f"that the task names and no call has shown; of all replies before the last, each taken as an answer, "
+        f"{doubtful} do. Whether the files are there the recordings do not say, so that these are the most that could "
+        "be sent back.\n\n"
         "A rule that never fired is kept because it cost nothing here; its case shows what it is for."
     )
     return f"## All sets\n\n{markdown_table(head, rows, 1)}\n{claims}\n"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.core.events import Failure, FailureKind, Level
-from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed
+from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed, files_named
 from tui_agent.core.recovery.command_reading import read
 from tui_agent.core.recovery.implicit import ImplicitFailures, takes_for_success
 from tui_agent.core.recovery.iteration import CallResult, Status, close
@@ -182,6 +182,23 @@ INPUTS = st.one_of(
 )
 
 
+@pytest.mark.parametrize(
+    ("sentence", "claimed"),
+    [
+        ("Your message mentions a.py.", ()),
+        ("The error of a.py says that b.py fails.", ("a.py",)),
+        ("According to **b.py**, nothing is left.", ("b.py",)),
+        ("a.py contains b.py.", ("a.py",)),
+        ("It contains a list.", ()),
+        ("```\na.py defines a list.\n```", ()),
+    ],
+)
+def test_a_sentence_tells_of_the_file_that_is_its_subject_or_its_source(
+    sentence: str, claimed: tuple[str, ...]
+) -> None:
+    assert files_claimed(sentence, ("a.py", "b.py"), only=True) == claimed
+
+
 @st.composite
 def results(draw: st.DrawFn) -> CallResult:
     status = draw(st.sampled_from(list(Status)))
@@ -231,8 +248,9 @@ def _applied(command: str, output: str) -> None:
         lambda size: claims_tests_pass("all the tests " * (size // 14)),
         lambda size: claims_tests_pass("tests now all still are " * (size // 24)),
         lambda size: claims_tests_pass("not a " * (size // 6)),
-        lambda size: files_claimed("a/" * (size // 2), "a/" * (size // 2)),
-        lambda size: files_claimed("a/b.c says " * (size // 11), "a/b.c " * (size // 6)),
+        lambda size: files_claimed("a/" * (size // 2), files_named("a/" * (size // 2))),
+        lambda size: files_claimed("a/b.c says " * (size // 11), files_named("a/b.c " * (size // 6))),
+        lambda size: files_claimed("it says \n" * (size // 9), files_named("a.c"), only=True),
         lambda size: takes_for_success("works " * (size // 6)),
     ],
 )

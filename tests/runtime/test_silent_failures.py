@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,23 +119,35 @@ async def test_what_the_policy_leaves_out_is_not_asked(tmp_path: Path, settings:
 TOLD = "The file docs/instalation.md specifies Python 3.8 or higher."
 
 
-async def asked(folder: Path, task: str, *turns: dict[str, Any] | str, **settings: Any) -> LiveSession:
+async def opened(
+    folder: Path, *turns: dict[str, Any] | str, files: dict[str, str] | None = None, **settings: Any
+) -> LiveSession:
     (folder / "workspace" / "docs").mkdir(parents=True, exist_ok=True)
     (folder / "workspace" / "docs" / "installation.md").write_text("Python 3.11\n")
-    live = await start_session(folder, turns, sandbox="off", **settings)
+    files = {"tax.py": "RATE = 0.2  # of the price\n", "Makefile": "all:\n", **(files or {})}
+    return await start_session(folder, turns, files=files, sandbox="off", **settings)
+
+
+async def asked(folder: Path, task: str, *turns: dict[str, Any] | str, **settings: Any) -> LiveSession:
+    live = await opened(folder, *turns, **settings)
     await live.run(task)
     await live.close()
     assert replayed(live.session) == live.state
     return live
 
 
+def call(tool: str, **arguments: str) -> dict[str, Any]:
+    return {"calls": [{"tool": tool, "args": arguments}]}
+
+
 @pytest.mark.parametrize("claim", [TOLD, finish(TOLD)], ids=["text", "finish"])
 async def test_an_answer_about_a_file_that_is_not_there_is_asked_about_once(
     tmp_path: Path, claim: dict[str, Any] | str
 ) -> None:
-    look = {"calls": [{"tool": "list_dir", "args": {"path": "docs"}}]}
     task = "Which Python does docs/instalation.md ask for?"
-    live = await asked(tmp_path, task, claim, look, "There is docs/installation.md only.")
+    live = await asked(
+        tmp_path, task, claim, call("list_dir", path="docs"), "There is docs/installation.md only."
+    )
     assert rules(live) == [Rule.IMPLICIT_CLAIM]
     assert 'list_dir {"path": "docs"}' in live.sent(1)[-1]["content"]
     (finished,) = live.of(events.RunFinished)
@@ -143,26 +156,91 @@ async def test_an_answer_about_a_file_that_is_not_there_is_asked_about_once(
     assert (recovery.streak.count, recovery.form.count, recovery.ring.filled) == (0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("name", "look"),
-    [("docs/installation.md", "docs/installation.md"), ("tax.py", "tax.py"), ("taxs.py", '{"path": "."}')],
-)
-async def test_an_answer_about_a_file_that_nobody_has_read_is_asked_about_once(
-    tmp_path: Path, name: str, look: str
+READ_INSTALLATION = call("read_file", path="docs/installation.md")
+NEVER_OPENED = {
+    "in a folder": ("What does docs/installation.md say?", [], "docs/installation.md requires Python 3.8."),
+    "without a folder": ("What does tax.py do?", [], "tax.py defines a rate."),
+    "given to finish": ("What does tax.py do?", [], finish("tax.py defines a rate.")),
+    "the only one in question": ("What does tax.py do?", [], "It computes the tax of a price."),
+    "as the source": ("What does tax.py do?", [], "According to `tax.py`, the rate is 0.2."),
+    "without an ending": ("What is in the Makefile?", [], "The Makefile contains two targets."),
+    "after another was read": (
+        "Do tax.py and docs/installation.md agree?",
+        [READ_INSTALLATION],
+        "docs/installation.md requires Python 3.11, and tax.py says so too.",
+    ),
+    "after a command that shows another": (
+        "What does tax.py do?",
+        [bash("cat docs/installation.md")],
+        "tax.py defines a rate.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("task", "before", "claim"), NEVER_OPENED.values(), ids=NEVER_OPENED)
+async def test_an_answer_about_a_file_that_no_call_has_opened_is_asked_about_once(
+    tmp_path: Path, task: str, before: list[dict[str, Any]], claim: dict[str, Any] | str
 ) -> None:
-    (tmp_path / "workspace").mkdir()
-    (tmp_path / "workspace" / "tax.py").write_text("RATE = 0.2\n")
-    told = f"{name} defines a rate."
-    live = await asked(tmp_path, f"What does {name} do?", told, told)
+    live = await asked(tmp_path, task, *before, claim, claim)
     assert rules(live) == [Rule.IMPLICIT_CLAIM]
-    assert look in live.sent(1)[-1]["content"]
-    assert live.of(events.RunFinished)[0].answer == told
+    unread = live.of(events.ReplyFinished)[-1].unread[0]
+    assert unread in task
+    assert f'read_file {{"path": "{unread}"}}' in str(live.sent(len(before) + 1)[-1]["content"])
+    finished = live.of(events.RunFinished)[0]
+    assert finished.outcome == "answered"
+    alone = f"Answered without a single call, though the task names {unread}."
+    assert finished.reason == ("" if before else alone)
 
 
-async def test_an_answer_about_a_file_that_an_earlier_run_has_read_is_taken(tmp_path: Path) -> None:
-    read = {"calls": [{"tool": "read_file", "args": {"path": "docs/installation.md"}}]}
-    told = "docs/installation.md says Python 3.11."
-    live = await asked(tmp_path, "What does docs/installation.md say?", read, told)
+SHOWN = {
+    "it was read": ([call("read_file", path="tax.py")], "What does tax.py do?"),
+    "its name was listed": ([call("list_dir", path=".")], "What does tax.py do?"),
+    "a command showed whole folders": ([bash("cat *.py")], "What does tax.py do?"),
+    "a program of which nothing is known ran": ([bash("true; ./show || true")], "What does tax.py do?"),
+    "it was edited": (
+        [call("write_file", path="tax.py", content="RATE = 0.3  # of the price\n")],
+        "Set the rate in tax.py",
+    ),
+    "the task holds it": ([], "What does tax.py do?\nRATE = 0.2  # of the price\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "task"), SHOWN.values(), ids=SHOWN)
+async def test_an_answer_about_a_file_that_was_shown_is_taken(
+    tmp_path: Path, before: list[dict[str, Any]], task: str
+) -> None:
+    live = await asked(tmp_path, task, *before, "tax.py defines a rate.")
+    assert rules(live) == []
+    assert live.of(events.RunFinished)[0].reason == ""
+
+
+async def test_a_file_that_the_instructions_name_counts_as_shown(tmp_path: Path) -> None:
+    files = {"AGENTS.md": "tax.py defines the rate of the tax.\n"}
+    live = await asked(tmp_path, "What does tax.py do?", "tax.py defines a rate.", files=files)
+    assert rules(live) == []
+
+
+async def test_a_file_that_an_earlier_run_or_the_operator_has_shown_is_not_asked_about(
+    tmp_path: Path,
+) -> None:
+    say = "docs/installation.md says Python 3.11."
+    live = await opened(tmp_path, READ_INSTALLATION, say, say, "tax.py defines a rate.")
+    await live.run("What does docs/installation.md say?")
+    await live.run("Once more: what does docs/installation.md say?")
+    await live.session.run_own_command("cat tax.py")
+    await live.run("What does tax.py do?")
+    await live.close()
+    assert rules(live) == []
+    assert [finished.reason for finished in live.of(events.RunFinished)] == ["", "", ""]
+
+
+async def test_after_an_interruption_what_is_said_is_taken(tmp_path: Path) -> None:
+    live = await opened(tmp_path, call("bash", command="sleep 1000"), "tax.py defines a rate.")
+    await live.session.submit("What does tax.py do?")
+    await live.until(lambda state: any(one.state == "running" for one in state.conversation.calls))
+    await live.session.interrupt()
+    assert (await live.ended()).answer == "tax.py defines a rate."
+    await live.close()
     assert rules(live) == []
 
 
@@ -180,6 +258,7 @@ CHATS = {
     ),
     "advice": ("Where do I put docs/plan.md?", "Create docs/plan.md; it holds your plan then."),
     "a file of no folder here": ("What is src/main.rs?", "src/main.rs contains the entry of a Rust program."),
+    "what to do with a file": ("How do I run a module?", "Call python -m with its name; it prints the rest."),
     "a file that nobody asked about": ("What does Sphinx need?", "docs/conf.py contains its settings."),
     "an address": (
         "What does https://a.example/docs/x.html say?",
@@ -189,15 +268,17 @@ CHATS = {
 
 
 @pytest.mark.parametrize(("task", "answer"), CHATS.values(), ids=CHATS)
+@pytest.mark.parametrize("form", [str, finish], ids=["text", "finish"])
 async def test_a_question_that_needs_no_call_is_answered_in_one_step(
-    tmp_path: Path, task: str, answer: str
+    tmp_path: Path, task: str, answer: str, form: Callable[[str], dict[str, Any] | str]
 ) -> None:
-    live = await asked(tmp_path, task, answer)
-    assert (rules(live), live.of(events.RunFinished)[0].answer) == ([], answer)
+    live = await asked(tmp_path, task, form(answer))
+    finished = live.of(events.RunFinished)[0]
+    assert (rules(live), finished.answer, finished.reason) == ([], answer, "")
 
 
 async def test_an_answer_about_a_missing_file_after_a_look_is_taken(tmp_path: Path) -> None:
-    look = {"calls": [{"tool": "list_dir", "args": {"path": "docs"}}]}
+    look = call("list_dir", path="docs")
     live = await asked(tmp_path, "What does docs/plan.md say?", look, "docs/plan.md says nothing.")
     assert rules(live) == []
 

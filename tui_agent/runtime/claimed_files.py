@@ -1,41 +1,59 @@
-"""Files that an answer tells about although no call has looked at anything: which are there, and which are not."""
+"""Files of the workspace that a task names and nothing has shown the model: which are there, and which are not."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from tui_agent.core.state import RunState
 from tui_agent.tools.hints import nearest_paths
 from tui_agent.tools.workspace import Workspace
 
+_LOOKED_AT = 4_000
+"""Bytes of a file's beginning that are looked for in the task."""
+_TELLING = 12
+"""Characters of a line that is known again."""
+
 
 class Unseen(NamedTuple):
-    """Names as the answer has them."""
+    """Names as the task has them."""
 
     missing: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
 
 
-def unseen(workspace: Path, names: Iterable[str]) -> Unseen:
-    """Which of the files are in the workspace and which are not; names that may be of something else are left out.
+def unseen(workspace: Path, state: RunState, claimed: Collection[str]) -> Unseen:
+    """Which files of the run's task are in the workspace and were not shown; of the `claimed`, which are not there.
 
-    A missing file counts where its folder is there, and one without a folder where a file of nearly that name is.
+    A missing file counts where its folder is there, and one without a folder where a file of nearly that name is. What
+    the instructions name or the task itself holds counts as shown.
     """
     missing, unread = [], []
-    for name in names:
+    for name in state.recovery.implicit.unshown:
         place = workspace / name
         if ".." in place.parts:
             continue
         try:
             if place.is_file():
-                unread.append(name)
-            elif not os.path.lexists(place) and _is_meant(workspace, name):
+                if not _is_known(state, name, place):
+                    unread.append(name)
+            elif name in claimed and not os.path.lexists(place) and _is_meant(workspace, name):
                 missing.append(name)
         except (OSError, ValueError):
             continue
     return Unseen(tuple(missing), tuple(unread))
+
+
+def _is_known(state: RunState, name: str, place: Path) -> bool:
+    if name in state.known_files or place.name in state.run.system_prompt:
+        return True
+    with place.open("rb") as file:
+        begins = file.read(_LOOKED_AT).decode("utf-8", "replace")
+    return any(
+        len(line) >= _TELLING and line in state.run.task for line in map(str.strip, begins.splitlines())
+    )
 
 
 def _is_meant(workspace: Path, name: str) -> bool:

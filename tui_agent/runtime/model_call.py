@@ -287,15 +287,16 @@ class ModelCaller:
         return exact
 
     async def _unseen(self, text: str, calls: Mapping[str, ParsedCall]) -> Unseen:
-        """Files that an answer tells about although no call was made in this session."""
+        """What a reply that may be the answer has not looked at."""
         state = self._recorder.state
-        if not state.recovery.policy.verify_claims or state.metrics.tool_calls:
+        implicit = state.recovery.implicit
+        if not (state.recovery.policy.verify_claims and implicit.unshown):
             return Unseen()
         if any(call.tool.name != FINISH for call in calls.values()):
             return Unseen()
         said = "\n".join((text, *(str(call.arguments.get("answer", "")) for call in calls.values())))
-        claimed = files_claimed(said, state.run.task)
-        return await asyncio.to_thread(unseen, self._workspace, claimed) if claimed else Unseen()
+        claimed = () if implicit.called else files_claimed(said, implicit.unshown)
+        return await asyncio.to_thread(unseen, self._workspace, state, claimed)
 
     def _with_calls_in_text(self, reply: Reply, model: str, *, native: bool) -> Reply:
         """The reply with the calls that it holds as text, where they are calls beyond doubt, or fit their tools.

@@ -37,8 +37,11 @@ def close_what_is_open(state: RunState) -> Iterator[events.Event]:
 
 
 def answered(state: RunState, answer: str) -> events.RunFinished:
-    nothing = state.metrics.tool_calls and not state.metrics.tool_successes
-    reason = "Answered without a single successful tool call." if nothing else ""
+    implicit, reason = state.recovery.implicit, ""
+    if implicit.unopened:
+        reason = f"Answered without a single call, though the task names {implicit.unopened[0]}."
+    elif implicit.called and not state.metrics.tool_successes:
+        reason = "Answered without a single successful tool call."
     return events.RunFinished(outcome=events.Outcome.ANSWERED, answer=answer, reason=reason)
 
 

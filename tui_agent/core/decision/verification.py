@@ -18,7 +18,5 @@ def to_verify(state: RunState, answer: str) -> Remark | None:
         return None
     # Calls of the same reply count: the tests may have run right before the answer.
     shown = state.recovery.so_far(run.iteration, state.seq, state.at).implicit
-    reply = state.recovery.reply
-    missing, unread = ((), ()) if reply is None else (reply.missing, reply.unread)
-    remark = shown.unproved(answer, missing, unread)
+    remark = shown.unproved(answer)
     return None if remark is None or budgets.exceeded(state) is not None else remark

@@ -64,9 +64,9 @@ class ReplyFinished(Event):
     broken: CallProblem | None = None
     """Why its text is no answer although no rule of the policy speaks against it; None: it may be one."""
     missing: tuple[str, ...] = ()
-    """Files that were asked about, that it tells about without any call, and that were not there."""
+    """Files that the task names, that it tells about without a call in the run, and that were not there."""
     unread: tuple[str, ...] = ()
-    """The same of files that were there."""
+    """Of a reply that may be the answer: files of the workspace that the task names and nothing has shown the model."""
     by: Literal["model", "operator"] = "model"
     """operator: no model was called; the calls are those that the operator wrote with *edit and retry*."""
 

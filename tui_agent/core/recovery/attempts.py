@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery.absence import did_not_answer
-from tui_agent.core.recovery.changes import command_of
 from tui_agent.core.recovery.error_shape import error_shape
-from tui_agent.core.recovery.iteration import CallResult, Iteration, Status
+from tui_agent.core.recovery.iteration import CallResult, Iteration, Status, command_of
 from tui_agent.core.recovery.refusals import Blocked, Decided
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.iteration import CallResult, Iteration, Status
+from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, Iteration, Status, command_of
 from tui_agent.core.recovery.signature import normalise
 from tui_agent.core.recovery.writes import Writes, writes, writes_before_its_end
 
@@ -43,9 +43,6 @@ _BY_TOOLS = re.compile(
     re.VERBOSE,
 )
 """Files that test runners, compilers and editors write by themselves."""
-
-_LOOKING = frozenset({"finish", "ask_operator", "update_plan"})
-"""Tools of the loop itself, which change nothing."""
 
 _ENDED = frozenset({Status.SUCCEEDED, Status.FAILED})
 _BEGUN = _ENDED | {Status.CANCELLED}
@@ -154,14 +151,6 @@ def unexplained(results: Sequence[CallResult], seen: Sequence[str]) -> tuple[str
     return tuple(name for name in seen if name not in named and not _BY_TOOLS.search(name))
 
 
-def command_of(arguments: Mapping[str, Any]) -> str | None:
-    """The shell command of a call; None where it is none."""
-    command = arguments.get("command", arguments.get("cmd"))
-    if isinstance(command, list) and all(isinstance(word, str) for word in command):
-        command = " ".join(command)
-    return command if isinstance(command, str) and "path" not in arguments else None
-
-
 def _authors(results: Sequence[CallResult], effects: Mapping[int, str]) -> dict[int, str]:
     """Who may have changed what was seen: calls that succeeded and may write, else those that failed; keys by place."""
     able = [
@@ -174,7 +163,7 @@ def _authors(results: Sequence[CallResult], effects: Mapping[int, str]) -> dict[
 
 
 def _able(result: CallResult, effect: str) -> bool:
-    if result.status not in _BEGUN or result.tool in _LOOKING:
+    if result.status not in _BEGUN or result.tool in LOOKING_ONLY:
         return False
     command = command_of(result.input)
     if command is None:
@@ -184,7 +173,7 @@ def _able(result: CallResult, effect: str) -> bool:
 
 def _may_have_changed(result: CallResult, effect: str, *, watched: bool) -> bool:
     """By the text of its command; another tool's call where nobody looks and it may write."""
-    if effect in {"read", "network", "dialogue", "write"} or result.tool in _LOOKING:
+    if effect in {"read", "network", "dialogue", "write"} or result.tool in LOOKING_ONLY:
         return False
     command = command_of(result.input)
     if command is None:

@@ -7,6 +7,7 @@ claimed nothing that could be doubted.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 
 _LONGEST = 8_000
 """Characters of an answer that are looked at, from its end and its beginning together."""
@@ -61,14 +62,19 @@ _NO_FAILURES = re.compile(
 )
 
 _FILE = re.compile(
-    r"(?<![\w/.:~@$%{<+-])(?:\./)?((?:[\w.+-]{1,100}/){0,12}[\w.+-]{0,100}\.\w{1,10})(?![\w/(])"
+    r"(?<![\w/.:~@$%{<+-])(?:\./)?((?:[\w.+-]{1,100}/){0,12}"
+    r"(?:[\w.+-]{0,100}\.\w{1,10}|(?:Make|Docker|Rake|Gem|Proc|Jenkins)file|README|LICENSE))(?![\w/(])"
 )
 """What may be a file of the workspace."""
+_MOST_FILES = 20
+"""Files that a task names and that are remembered."""
 _STATES = re.compile(
     r"\b(?:sa(?:ys|id)|specif(?:y|ies|ied)|states?|contains?|holds?|defines?|describes?|lists?|shows?|requires?|mentions?"
-    r"|documents?|explains?|declares?|recommends?|reads|according\ to)\b",
+    r"|documents?|explains?|declares?|recommends?|reads|computes|calculates|implements|provides|returns"
+    r"|prints|exports|imports|parses|handles|includes|has|sets)\b",
     re.IGNORECASE,
 )
+_BY_WORD_OF = re.compile(r"\baccording to \W{0,4}$", re.IGNORECASE)
 _NO_STATEMENT = re.compile(
     r"\b(?:not|cannot|no|never|neither|missing|unable|if|once|would|could|should|may|might|can|will|must|create|add|write|put"
     r"|usually|typically|often|generally|normally|commonly|likely|probably|perhaps|seems?|suppose|assum\w+|examples?"
@@ -76,21 +82,44 @@ _NO_STATEMENT = re.compile(
     re.IGNORECASE,
 )
 """What makes a sentence about a file advice, a doubt, or news that it is not there."""
+_ITSELF = re.compile(
+    r"\W{0,4}(?:it|(?:this|the)\s+(?:\w{1,20}\s+)?(?:file|script|module|program|document))\b", re.IGNORECASE
+)
+"""How a sentence begins that is about the only file in question."""
 
 
-def files_claimed(answer: str, asked: str) -> tuple[str, ...]:
-    """Files that `asked` names and of which the answer states what they hold."""
-    named = set(_FILE.findall(asked[:_LONGEST]))
+def files_named(task: str) -> tuple[str, ...]:
+    """What a task names that may be files of the workspace, each once."""
+    return tuple(dict.fromkeys(_FILE.findall(task[:_LONGEST])))[:_MOST_FILES]
+
+
+def files_claimed(answer: str, named: Collection[str], *, only: bool = False) -> tuple[str, ...]:
+    """Of the `named` files, those of which the answer states what they hold. `only`: it can be about no others, so that
+    "It defines …" says so of the one that is named.
+    """
     if not named:
         return ()
+    alone = tuple(named) if only and len(named) == 1 else ()
+    sentences = _SENTENCE.split(_FENCE.sub("", answer[:_LONGEST]))
     claimed = [
         path
-        for sentence in _SENTENCE.split(_FENCE.sub("", answer[:_LONGEST]))
-        if _STATES.search(sentence) and not _NO_STATEMENT.search(sentence)
-        for path in _FILE.findall(sentence)
+        for sentence in sentences
+        if not _NO_STATEMENT.search(sentence)
+        for path in _stated(sentence, alone)
         if path in named
     ]
     return tuple(dict.fromkeys(claimed))
+
+
+def _stated(sentence: str, alone: tuple[str, ...]) -> Iterator[str]:
+    """The files of which a sentence says something, as its subject or its source; `alone`: see `files_claimed`."""
+    said = [match.start() for match in _STATES.finditer(sentence)]
+    found = list(_FILE.finditer(sentence))
+    for match in found:
+        if (said and match.end() <= said[-1]) or _BY_WORD_OF.search(sentence, 0, match.start()):
+            yield match[1]
+    if not found and said and _ITSELF.match(sentence):
+        yield from alone
 
 
 def claims_tests_pass(answer: str) -> str:

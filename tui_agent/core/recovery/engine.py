@@ -323,7 +323,7 @@ def _run_started(state: RecoveryState, event: events.RunStarted) -> RecoveryStat
         ),
         form=FormErrors(written=0 if event.tool_calls == "auto" else None),
         breakers=state.breakers.next_run(event.tools, event.effects),
-        implicit=state.implicit.next_run(),
+        implicit=state.implicit.next_run(event.task),
     )
 
 
@@ -348,7 +348,10 @@ def _reply_rejected(state: RecoveryState, event: events.ReplyRejected) -> Recove
 
 
 def _reply_finished(state: RecoveryState, event: events.ReplyFinished) -> RecoveryState:
-    changes: dict[str, Any] = {"reply": event}
+    changes: dict[str, Any] = {
+        "reply": event,
+        "implicit": state.implicit.replied(event.missing, event.unread),
+    }
     stuck = state.stuck.replied(with_calls=bool(event.calls))
     if stuck is not state.stuck:
         changes["stuck"] = stuck
@@ -425,6 +428,12 @@ def _model_faulted(state: RecoveryState, event: events.ModelFaulted) -> Recovery
 
 def _operator_spoke(state: RecoveryState, _: events.OperatorSpoke) -> RecoveryState:
     return evolve(state, stuck=state.stuck.next_era(), failed_since_success=False)
+
+
+def _interrupted(state: RecoveryState, event: events.Interrupted) -> RecoveryState:
+    if event.cause != "operator":
+        return state
+    return evolve(state, implicit=state.implicit.by_operator())
 
 
 def _escalation_raised(state: RecoveryState, event: events.EscalationRaised) -> RecoveryState:
@@ -504,6 +513,7 @@ def _changed_by_others(state: RecoveryState, names: tuple[str, ...]) -> Recovery
 
 
 def _own_command_ended(state: RecoveryState, event: events.OwnCommandEnded) -> RecoveryState:
+    state = evolve(state, implicit=state.implicit.by_operator(shown=True))
     if writes(event.command) is Writes.NOTHING:
         return state
     return _changed_by_others(state, (event.command,))
@@ -552,6 +562,7 @@ _HANDLERS: dict[type[events.Event], Callable[[RecoveryState, Any], RecoveryState
     events.ToolCancelled: _result,
     events.IterationFinished: _iteration_finished,
     events.OperatorSpoke: _operator_spoke,
+    events.Interrupted: _interrupted,
     events.EscalationRaised: _escalation_raised,
     events.EscalationAnswered: _escalation_answered,
     events.SessionResumed: _session_resumed,

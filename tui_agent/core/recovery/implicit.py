@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from tui_agent.core.events import Level, VerdictRecord
 from tui_agent.core.evolve import evolve
 from tui_agent.core.recovery import command_reading
-from tui_agent.core.recovery.claims import claims_tests_pass
+from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed, files_named
 from tui_agent.core.recovery.exit_code import complains
-from tui_agent.core.recovery.iteration import Status
+from tui_agent.core.recovery.iteration import EDITS, LOOKING_ONLY, NO_WORK, Status, command_of
 from tui_agent.core.recovery.output_signs import error_in, failing_line, quoted, ran_tests
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import normalise
@@ -83,29 +83,59 @@ class ImplicitFailures:
     asked: Remark | None = None
     """The open iteration's answer is sent back to be verified."""
     verified: bool = False
-    """An answer of the run was sent back: the next one is taken."""
+    """An answer of the run was sent back, or the operator interrupted it: the next one is taken."""
+    unshown: tuple[str, ...] = ()
+    """What the task names that may be files, and that no call has shown."""
+    called: bool = False
+    """The run has made a call, apart from those that only plan or answer."""
+    any_shown: bool = False
+    """A command of the session may have shown any file."""
+    missing: tuple[str, ...] = ()
+    """Of the last reply: files that it tells about, without a call in the run, and that are not there."""
+    unread: tuple[str, ...] = ()
+    """Of the last reply: files of the workspace that the task names and nothing has shown."""
+
+    @property
+    def unopened(self) -> tuple[str, ...]:
+        """Files of the workspace that the task names, where the run was answered without a single call."""
+        return () if self.called else self.unread
 
     def sent_back(self, text: str = "") -> ImplicitFailures:
         """The answer was not taken; `text` is what the note says of it, where no result of a call does."""
         reason = "The answer claims what no result shows"
         return evolve(self, asked=Remark(Rule.IMPLICIT_CLAIM, reason, text, "claim"), verified=True)
 
-    def next_run(self) -> ImplicitFailures:
+    def next_run(self, task: str) -> ImplicitFailures:
         """What results showed holds on; what was said may be said again."""
-        return ImplicitFailures(evidence=self.evidence, written=self.written)
+        unshown = () if self.any_shown else files_named(task)
+        return ImplicitFailures(
+            evidence=self.evidence, written=self.written, unshown=unshown, any_shown=self.any_shown
+        )
+
+    def by_operator(self, *, shown: bool = False) -> ImplicitFailures:
+        """The operator interrupted the run, or a command of his (`shown`) printed what it did."""
+        if shown:
+            return evolve(self, any_shown=True, unshown=())
+        return self if self.verified else evolve(self, verified=True)
+
+    def replied(self, missing: tuple[str, ...], unread: tuple[str, ...]) -> ImplicitFailures:
+        """A reply came; see `missing` and `unread`."""
+        if (missing, unread) == (self.missing, self.unread):
+            return self
+        return evolve(self, missing=missing, unread=unread)
 
     # --- folding ---------------------------------------------------------------------------------------------
 
     def apply(self, iteration: Iteration, policy: RecoveryPolicy, said: str) -> ImplicitFailures:
         """Fold a finished iteration; `said` is the text of its reply, written before its calls ran."""
+        state = self._with_looks(iteration)
         if not (policy.implicit or policy.verify_claims):
-            return self
+            return state
         seen: list[Remark] = [] if self.asked is None else [self.asked]
         if self.waiting is not None and policy.implicit and takes_for_success(said):
             seen.append(self.waiting)
-        state = self
         if self.waiting is not None or self.asked is not None:
-            state = evolve(self, waiting=None, asked=None)
+            state = evolve(state, waiting=None, asked=None)
         for result in iteration.results:
             if result.status in {Status.SUCCEEDED, Status.FAILED, Status.WAITING}:
                 state = state._with_result(result, iteration.number, said, seen)
@@ -119,11 +149,25 @@ class ImplicitFailures:
         causes = state.said | {remark.cause for remark in remarks}
         return evolve(state, remarks=remarks, said=causes if len(causes) <= _MOST_CAUSES else state.said)
 
+    def _with_looks(self, iteration: Iteration) -> ImplicitFailures:
+        calls = [result for result in iteration.results if result.tool not in NO_WORK]
+        if not calls:
+            return self
+        any_shown = self.any_shown or any(_may_show_anything(result) for result in calls)
+        unshown = (
+            ()
+            if any_shown
+            else tuple(name for name in self.unshown if not any(_shows(result, name) for result in calls))
+        )
+        if self.called and (any_shown, unshown) == (self.any_shown, self.unshown):
+            return self
+        return evolve(self, called=True, any_shown=any_shown, unshown=unshown)
+
     def _with_result(
         self, result: CallResult, number: int, said: str, seen: list[Remark]
     ) -> ImplicitFailures:
-        command = command_of(result)
-        if command is None:
+        command = command_of(result.input)
+        if command is None or result.input.get("background"):
             return self._with_tool(result, said, seen)
         reading = command_reading.read(command)
         text = result.outcome
@@ -142,10 +186,10 @@ class ImplicitFailures:
         return state._with_line(line, number, seen) if line else state
 
     def _with_tool(self, result: CallResult, said: str, seen: list[Remark]) -> ImplicitFailures:
-        if result.status is not Status.SUCCEEDED or result.tool in _SHOW_NOTHING:
+        if result.status is not Status.SUCCEEDED or result.tool in LOOKING_ONLY:
             return self
         path = result.input.get("path", result.input.get("file_path"))
-        if result.tool not in _WRITERS or not isinstance(path, str):
+        if result.tool not in EDITS or not isinstance(path, str):
             if self.evidence.other:
                 return self
             return evolve(self, evidence=evolve(self.evidence, other=True))
@@ -185,31 +229,25 @@ class ImplicitFailures:
         first = self.remarks[0]
         return verdict(Level.GUIDE, first.rule, first.reason)
 
-    def unproved(
-        self, answer: str, missing: tuple[str, ...] = (), unread: tuple[str, ...] = ()
-    ) -> Remark | None:
-        """What to ask about an answer that claims what no result shows; None where there is nothing to ask.
-
-        `missing` and `unread`: files that it tells about without a call, and that are not there, or are.
-        """
+    def unproved(self, answer: str) -> Remark | None:
+        """What to ask about an answer that claims what no result shows; None where there is nothing to ask."""
         evidence = self.evidence
         if self.verified:
             return None
-        if missing:
-            folder = missing[0].rpartition("/")[0] or "."
+        if self.missing:
+            folder = self.missing[0].rpartition("/")[0] or "."
             text = (
-                f"Your answer tells what {missing[0]} holds, but there is no such file, and you have looked at "
+                f"Your answer tells what {self.missing[0]} holds, but there is no such file, and you have looked at "
                 f'nothing. Look first (list_dir {{"path": {json.dumps(folder)}}}), then answer by what is there.'
             )
-            return Remark(
-                Rule.IMPLICIT_CLAIM, f"The answer tells of {missing[0]}, which is not there", text, "claim"
-            )
-        if unread:
+            reason = f"The answer tells of {self.missing[0]}, which is not there"
+            return Remark(Rule.IMPLICIT_CLAIM, reason, text, "claim")
+        if claimed := files_claimed(answer, self.unread, only=not self.called):
             text = (
-                f"Your answer tells what {unread[0]} holds, and you have not read it. Read it first "
-                f'(read_file {{"path": {json.dumps(unread[0])}}}), then answer by what it says.'
+                f"Your answer tells what {claimed[0]} holds, and you have not read it. Read it first "
+                f'(read_file {{"path": {json.dumps(claimed[0])}}}), then answer by what it says.'
             )
-            reason = f"The answer tells of {unread[0]}, and no call was made"
+            reason = f"The answer tells of {claimed[0]}, which no call has read"
             return Remark(Rule.IMPLICIT_CLAIM, reason, text, "claim")
         if evidence.other or not (evidence.failed or evidence.changed):
             return None
@@ -233,21 +271,6 @@ class ImplicitFailures:
 
 # --- what a result shows -------------------------------------------------------------------------------------
 
-_SHOW_NOTHING = frozenset(
-    {
-        "read_file",
-        "glob",
-        "grep",
-        "list_dir",
-        "ask_operator",
-        "finish",
-        "update_plan",
-        "web_fetch",
-        "web_search",
-    }
-)
-"""Tools whose result cannot be one of tests."""
-_WRITERS = frozenset({"write_file", "edit_file", "Write", "Edit"})
 _PROSE = (
     ".md",
     ".rst",
@@ -270,10 +293,20 @@ _RETURNS = 5
 _LONG_STRETCH = 20
 
 
-def command_of(result: CallResult) -> str | None:
-    """The command of a call that ran one in the foreground."""
-    command = result.input.get("command", result.input.get("cmd"))
-    return command if isinstance(command, str) and not result.input.get("background") else None
+_WHOLE_FOLDERS = re.compile(r"[*?$`\[]|\s-\w{0,9}[rR]")
+"""How a command says which files it shows without their names."""
+
+
+def _shows(result: CallResult, name: str) -> bool:
+    base = name.rpartition("/")[2]
+    return base in result.outcome or base in str(dict(result.input))
+
+
+def _may_show_anything(result: CallResult) -> bool:
+    command = command_of(result.input)
+    if command is None:
+        return result.tool not in LOOKING_ONLY | EDITS
+    return command_reading.read(command).runs_other or _WHOLE_FOLDERS.search(command) is not None
 
 
 def _is_prose(path: str) -> bool:

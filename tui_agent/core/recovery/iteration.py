@@ -57,17 +57,15 @@ FORM_ERRORS = frozenset(
 )
 """Failures of the reply's form: nothing was executed."""
 
-_NO_WORK = frozenset({"update_plan"})
-"""Tools whose success says nothing about the work: it ends no streak and empties no ring."""
+_PLAN = "update_plan"
+"""Its success says nothing about the work: it ends no streak and empties no ring."""
+NO_WORK = frozenset({"finish", _PLAN})
 
-LOOKING_ONLY = frozenset({
-    "read_file", "glob", "grep", "list_dir", "read_skill", "bash_output", "web_fetch", "ask_operator", "finish",
-    "update_plan",
-})  # fmt: skip
+LOOKS = frozenset({"read_file", "glob", "grep", "list_dir", "read_skill", "web_fetch"})
+"""Tools that show something and do nothing else."""
+LOOKING_ONLY = LOOKS | NO_WORK | {"bash_output", "ask_operator"}
 """Tools that cannot change anything here; what a tool of another name may do is not known."""
-
-_ENDS_THE_RUN = "finish"
-_WRITERS = frozenset({"write_file", "edit_file"})
+EDITS = frozenset({"write_file", "edit_file"})
 
 _LONGEST_NAME = 200
 
@@ -159,7 +157,7 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
     match event:
         case events.ToolSucceeded():
             changed = event.changed
-            did_nothing = event.tool in _NO_WORK or (policy.work_only and not did_work(event))
+            did_nothing = event.tool == _PLAN or (policy.work_only and not did_work(event))
         case events.ToolFailed() if event.failure.kind is events.FailureKind.CANCELLED:
             status = Status.CANCELLED
         case events.ToolFailed():
@@ -192,10 +190,10 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
 
 def did_work(event: events.ToolSucceeded) -> bool:
     """False for a plan, for the end of the run, and for a write of what the file held already."""
-    if event.tool in _NO_WORK or event.tool == _ENDS_THE_RUN:
+    if event.tool in NO_WORK:
         return False
     # A recording that does not say which files a write touched is believed.
-    return event.tool not in _WRITERS or not event.files or bool(event.changed)
+    return event.tool not in EDITS or not event.files or bool(event.changed)
 
 
 def answer_by_code(event: events.ToolFailed, policy: RecoveryPolicy) -> Answer:
@@ -207,23 +205,30 @@ def answer_by_code(event: events.ToolFailed, policy: RecoveryPolicy) -> Answer:
 
 def found_nothing(event: events.ToolFailed) -> bool:
     """Whether the failure is only a search or comparison without a match."""
-    command = _command_of(event)
+    command = _executed_command(event)
     return command is not None and finds_nothing(command, event.failure.message)
 
 
 def findings_of(event: events.ToolFailed, policy: RecoveryPolicy) -> str:
     """The program that reported findings by its exit code; "" where the call failed."""
-    command = _command_of(event) if policy.findings else None
+    command = _executed_command(event) if policy.findings else None
     failure = event.failure
     if command is None or failure.transient or failure.unknown_effect:
         return ""
     return found_by(command, failure.message, policy.finding_codes)
 
 
-def _command_of(event: events.ToolFailed) -> str | None:
-    command = event.input.get("command", event.input.get("cmd"))
+def command_of(arguments: Mapping[str, Any]) -> str | None:
+    """The shell command of a call; None where it is none."""
+    command = arguments.get("command", arguments.get("cmd"))
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        command = " ".join(command)
+    return command if isinstance(command, str) and "path" not in arguments else None
+
+
+def _executed_command(event: events.ToolFailed) -> str | None:
     executed = event.failure.kind is events.FailureKind.TOOL_EXECUTION
-    return command if executed and isinstance(command, str) else None
+    return command_of(event.input) if executed else None
 
 
 def in_call_order(results: tuple[CallResult, ...]) -> tuple[CallResult, ...]:

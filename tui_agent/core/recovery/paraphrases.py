@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.recovery import command_reading
-from tui_agent.core.recovery.changes import command_of
+from tui_agent.core.recovery.iteration import LOOKS, command_of
 from tui_agent.core.recovery.writes import Writes, writes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-_LOOKING = frozenset({"read_file", "glob", "grep", "list_dir", "read_skill", "web_fetch"})
 
 _SHORTEST = 60
 """Characters of a result, white space counted once; `False` and `No matches.` answer many questions."""
@@ -25,7 +23,7 @@ def only_looks(tool: str, arguments: Mapping[str, Any]) -> bool:
     """Whether a call shows something and does nothing else."""
     command = command_of(arguments)
     if command is None:
-        return tool in _LOOKING
+        return tool in LOOKS
     return writes(command) is Writes.NOTHING and not command_reading.read(command).checker
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core.events import FailureKind
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.iteration import CallResult, Status
+from tui_agent.core.recovery.iteration import CallResult, Status, command_of
 from tui_agent.core.recovery.signature import failure_signature
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def waits(arguments: Mapping[str, Any], duration: float) -> bool:
 
 def told_to_wait(arguments: Mapping[str, Any]) -> bool:
     """Whether its arguments say that it waits: a command that sleeps, or a time to wait."""
-    command = arguments.get("command", arguments.get("cmd"))
-    if isinstance(command, str):
+    command = command_of(arguments)
+    if command is not None:
         return _says_so(command[:_LONGEST])
     wait = arguments.get("wait")
     return isinstance(wait, int | float) and wait >= LONG

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
-from tui_agent.core.recovery.changes import command_of
-from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, Iteration, Status
+from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, Iteration, Status, command_of
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature
 from tui_agent.core.recovery.verdict import BREAKER, silent, verdict
