@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, working
 from tui_agent.shell_syntax import AndOr, Group, Simple, UnreadableCommand, parse
 
 if TYPE_CHECKING:
@@ -39,12 +40,8 @@ _SILENT = frozenset({
     "cd", "pushd", "popd", "export", "unset", "set", "source", ".", "echo", "printf", "true", ":", "pwd", "sleep",
     "test", "[", "exit", "date", "shopt", "ulimit",
 })  # fmt: skip
-_WRAPPERS = frozenset(
-    {"timeout", "nice", "env", "nohup", "time", "sudo", "exec", "command", "stdbuf", "xargs"}
-)
-_INTERPRETER = re.compile(r"(?:python|pypy|node|ruby|perl|php|bash|sh|zsh|deno|bun|Rscript)[\d.]*")
+_RUN_THE_REST = frozenset({"command", "xargs"})
 _SHELL_COMMAND = re.compile(r"-[a-z]*c")
-_RUNNERS = frozenset({"npx", "uvx", "pipx", "bunx"})
 _SUBCOMMANDS = frozenset({
     "git", "gh", "npm", "yarn", "pnpm", "cargo", "go", "docker", "podman", "kubectl", "pip", "pip3", "uv", "poetry",
     "conda", "apt", "apt-get", "brew", "dotnet", "terraform", "manage.py", "make",
@@ -180,14 +177,15 @@ def _commands(one: AndOr) -> Iterator[list[str]]:
 
 def _run_by(words: list[str]) -> tuple[str, list[str]]:
     """The program that does the work, without its folder, and the words that are no options of it."""
-    while len(words) > 1 and words[0].rpartition("/")[2] in _WRAPPERS:
+    words = list(working(words)) or words
+    while len(words) > 1 and words[0] in _RUN_THE_REST:
         words = words[1:]
-        while len(words) > 1 and (words[0].startswith("-") or re.match(r"[\d.]+[smh]?$|\w+=", words[0])):
+        while len(words) > 1 and words[0].startswith("-"):
             words = words[1:]
-    program, rest = words[0].rpartition("/")[2], words[1:]
+    program, rest = base_name(words[0]), words[1:]
     if rest and _ABOUT_ITSELF.issuperset(rest):
         return f"{rest[0]} {program}", []
-    if _INTERPRETER.fullmatch(program) or program in _RUNNERS:
+    if program in SHELLS or interprets(program):
         return _interpreted(program, rest)
     if program in _SUBCOMMANDS:
         named = next((word for word in rest if re.fullmatch(r"[a-z][\w:-]*", word)), "")
@@ -198,12 +196,8 @@ def _run_by(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _interpreted(program: str, rest: list[str]) -> tuple[str, list[str]]:
-    """What an interpreter runs: a module, a script, or code that stands in the command."""
+    """What an interpreter runs: a script, or code that stands in the command."""
     for place, word in enumerate(rest):
-        if word == "-m" and place + 1 < len(rest):
-            if _ABOUT_ITSELF.issuperset(rest[place + 2 :]) and rest[place + 2 :]:
-                return f"{rest[place + 2]} {rest[place + 1]}", []
-            return rest[place + 1], [other for other in rest[place + 2 :] if not other.startswith("-")]
         if re.fullmatch(r"-[a-z]*[ce]|-", word):
             return f"{program} -c", []
         if not word.startswith("-"):

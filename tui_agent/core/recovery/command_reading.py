@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tui_agent.core.recovery.exit_code import is_loud, program_name, read_command, unwrapped
+from tui_agent.core.recovery.exit_code import is_loud, read_command
 from tui_agent.core.recovery.findings import checking_program, script_of
+from tui_agent.core.recovery.wrappers import program_name, unwrapped
 from tui_agent.shell_syntax import AndOr, Compound, Group, Pipeline, Script, Simple
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tui_agent.core.recovery.wrappers import SHELLS, program_name, shell_code, unwrapped
 from tui_agent.shell_syntax import AndOr, Compound, Group, Script, Simple, UnreadableCommand, parse
 
 if TYPE_CHECKING:
@@ -34,13 +35,6 @@ _HEAD, _TAIL = 4_000, 4_000
 """Characters of the output that are looked at, at each end."""
 _LONGEST_JSON = 1_000_000
 
-_WRAPPERS = {
-    "timeout": "ksfpv", "nice": "n", "env": "uCS", "nohup": "", "stdbuf": "ioe", "time": "fo", "sudo": "ugpCh",
-    "builtin": "", "exec": "", "ionice": "cnp", "setsid": "", "unbuffer": "",
-}  # fmt: skip
-"""Programs that run the one after them, with the letters of their options that take a value."""
-_SYSTEM_FOLDERS = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
-_SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh"})
 _LOUD = frozenset({
     "cd", "pushd", "popd", "export", "source", ".", "set", "echo", "printf", "cat", "ls", "head", "tail", "sed",
     "awk", "cut", "sort", "uniq", "wc", "tr", "nl", "tee", "find", "mkdir", "touch", "cp", "mv", "rm", "chmod",
@@ -55,7 +49,7 @@ _COMPLAINT = re.compile(r"(?P<program>[\w./+-]{1,80}): \S")
 def complains(line: str, programs: set[str]) -> bool:
     """Whether a line is the error message of one of the programs, or of the shell that ran them."""
     match = _COMPLAINT.match(line)
-    return bool(match and program_name(match["program"]) in programs | _SHELLS and not HARMLESS.search(line))
+    return bool(match and program_name(match["program"]) in programs | SHELLS and not HARMLESS.search(line))
 
 
 def code_and_output(message: str) -> tuple[int | None, str]:
@@ -157,42 +151,16 @@ def _deciding(script: Script, strict: frozenset[str]) -> Iterator[Simple]:
 
 def _inside(command: Simple, strict: frozenset[str]) -> Iterator[Simple]:
     """The command behind wrappers and `bash -c`."""
-    words = unwrapped([word.text for word in command.words])
-    if words and program_name(words[0]) in _SHELLS:
-        flag = next(
-            (index for index, word in enumerate(words[1:], 1) if re.fullmatch(r"-[a-z]*c", word)), None
-        )
-        if flag is not None and flag + 1 < len(words):
-            try:
-                inner = parse(words[flag + 1])
-            except UnreadableCommand:
-                yield _ANYTHING
-                return
-            yield from _deciding(inner, strict | _strict_options(inner))
+    code = shell_code(unwrapped([word.text for word in command.words]))
+    if code is not None:
+        try:
+            inner = parse(code)
+        except UnreadableCommand:
+            yield _ANYTHING
             return
+        yield from _deciding(inner, strict | _strict_options(inner))
+        return
     yield command
-
-
-def program_name(word: str) -> str:
-    """The program's name; a script of the project (`bin/test`) keeps its path, and so is none of ours."""
-    folder, _, name = word.rpartition("/")
-    return name if folder in _SYSTEM_FOLDERS else word
-
-
-def unwrapped(words: list[str]) -> list[str]:
-    """The words from the program on that does the work."""
-    while words and program_name(words[0]) in _WRAPPERS:
-        wrapper, words = program_name(words[0]), words[1:]
-        valued = _WRAPPERS[wrapper]
-        while words and words[0].startswith("-"):
-            takes_next = len(words[0]) == 2 and words[0][1] in valued
-            words = words[2:] if takes_next else words[1:]
-        if wrapper == "env":
-            while words and re.match(r"\w+=", words[0]):
-                words = words[1:]
-        elif wrapper == "timeout":
-            words = words[1:]
-    return words
 
 
 def is_loud(command: Simple) -> bool:

@@ -22,8 +22,8 @@ from tui_agent.core.recovery.exit_code import (
     is_loud,
     program_words,
     read_command,
-    unwrapped,
 )
+from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, working
 
 Codes = tuple[int, ...]
 
@@ -72,7 +72,7 @@ PROGRAMS: dict[str, Codes] = {
         "gcc, g++, cc, c++, clang, clang++, javac, kotlinc, scalac, rustc, ghc, py_compile, compileall", 1
     ),
     **_all("json.tool, node, ruby", 1),
-    **_all("bash, sh, dash, zsh, ksh", 1, 2),
+    **_all(", ".join(SHELLS), 1, 2),
     **_all("go build, deno check, zig build, swiftc, valac, ocamlc, elm make", 1),
     **_all("cargo build, cargo check, cargo doc", 101),
     **_all("tsc, vue-tsc", 1, 2),
@@ -95,7 +95,7 @@ _ONLY_WITH: dict[str, tuple[str, ...]] = {
     "mix format": ("--check-formatted",),
     "terraform fmt": ("-check", "--check"),
     "git diff": ("--check",),
-    **dict.fromkeys(("bash", "sh", "dash", "zsh", "ksh"), ("-n",)),
+    **dict.fromkeys(SHELLS, ("-n",)),
     "node": ("--check", "-c"),
     "ruby": ("-c",),
 }
@@ -155,17 +155,7 @@ _OWN_MISTAKES = ("SyntaxError", "IndentationError", "TabError", "ImportError", "
 _TRIAL = re.compile(r"(?:^|[_.-])(?:repro|test|verif|check|demo)[a-z]*(?:[_.-]|$)", re.IGNORECASE)
 _SCRIPT = re.compile(r"\.(?:py|js|mjs|cjs|ts|rb|sh|php|pl)$")
 
-_INTERPRETER = re.compile(r"python[\d.]*$|node$|ruby$|bash$|sh$|php$|perl$|bun$|deno$|tsx$|ts-node$")
 _VERSION = re.compile(r"-?\d[\d.]*$")
-_RUNNERS = {
-    "poetry": "run", "uv": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "rye": "run", "conda": "run",
-    "mamba": "run", "pixi": "run", "bundle": "exec", "npm": "exec", "pnpm": "exec", "yarn": "exec",
-}  # fmt: skip
-"""Programs that run the one after their subcommand."""
-_FRONTS = frozenset(
-    {"npx", "bunx", "pnpx", "uvx", "pipx", "xvfb-run", "coverage", "yarn", "mise", "asdf", "dotenv"}
-)
-"""Programs that run one of their arguments."""
 _LONGEST_WORD = 1_000
 """Characters of a word that names a program."""
 _MOST_WORDS = 12
@@ -192,7 +182,7 @@ def _found_by(command: str, message: str, more: tuple[tuple[str, Codes], ...]) -
     codes = {**PROGRAMS, **dict(more)} if more else PROGRAMS
     names, others = [], []
     for one in candidates:
-        name = _reporter(unwrapped([word.text for word in one.words]), code, output, codes)
+        name = _reporter([word.text for word in one.words], code, output, codes)
         if name:
             names.append(name)
         elif not is_loud(one):
@@ -210,19 +200,19 @@ def _found_by(command: str, message: str, more: tuple[tuple[str, Codes], ...]) -
 
 def checking_program(words: Sequence[str]) -> str:
     """The name of the program that the words run, where it is one that checks: of the table, or one that runs such."""
-    words = _without_fronts(words, PROGRAMS)
+    words = _checked_by(words)
     for name in _names(words):
         if name in PROGRAMS and _reports(name, words):
             return name
     if not words:
         return ""
-    launcher = _SCRIPT.sub("", script_of(words) or _base(words[0]))
+    launcher = _SCRIPT.sub("", script_of(words) or base_name(words[0]))
     return launcher if launcher in _LAUNCHERS else ""
 
 
 def _reporter(words: Sequence[str], code: int, output: str, codes: Mapping[str, Codes]) -> str:
     """The name of the program that the words run, where `code` says by it that something was found."""
-    words = _without_fronts(words, codes)
+    words = _checked_by(words)
     for name in _names(words):
         if code in codes.get(name, ()) and _reports(name, words):
             # Its report comes first; a traceback there is the program's own end.
@@ -232,7 +222,7 @@ def _reporter(words: Sequence[str], code: int, output: str, codes: Mapping[str, 
     script = script_of(words)
     if script and code == 1 and _TRIAL.search(script) and _failed_as_meant(script, output):
         return script
-    launcher = _SCRIPT.sub("", script or _base(words[0]))
+    launcher = _SCRIPT.sub("", script or base_name(words[0]))
     return (script or launcher) if launcher in _LAUNCHERS and _REPORT.search(output) else ""
 
 
@@ -242,15 +232,11 @@ def _reports(name: str, words: Sequence[str]) -> bool:
     return options is None or any(option in words for option in options)
 
 
-def _base(word: str) -> str:
-    return re.sub(r"\.(?:exe|cmd|bat)$", "", word.rpartition("/")[2])
-
-
 def _names(words: Sequence[str]) -> list[str]:
     """By what the table may know it: with its subcommand, by its name, without a version in the name."""
     if not words or len(words[0]) > _LONGEST_WORD:
         return []
-    name = _base(words[0])
+    name = base_name(words[0])
     arguments = [word for word in words[1:] if not word.startswith(("-", "+"))][:1]
     if words[1:2] == ["--test"]:
         arguments = ["--test"]
@@ -259,46 +245,27 @@ def _names(words: Sequence[str]) -> list[str]:
     return [*subcommands, *dict.fromkeys((name, plain))]
 
 
-def _without_fronts(words: Sequence[str], codes: Mapping[str, Codes]) -> Sequence[str]:
-    """From the program on that does the work: behind `python -m`, `poetry run`, `npx` and the like."""
-    for _ in range(4):
-        if not words:
-            return words
-        name = _base(words[0])
-        if name.startswith("python"):
-            place = next((at for at, word in enumerate(words[1:_MOST_WORDS], 1) if word == "-m"), 0)
-            # What stands behind a script is the script's.
-            if not place or any(_SCRIPT.search(word) for word in words[1:place]):
-                return words
-            words = words[place + 1 :]
-            continue
-        runs = _RUNNERS.get(name)
-        if not (name in _FRONTS or (runs is not None and runs in words[1:_MOST_WORDS])):
-            return words
-        behind = words[1:_MOST_WORDS]
-        place = next(
-            (
-                at
-                for at, word in enumerate(behind, 1)
-                if word != runs
-                and (any(name in codes for name in _names(words[at:])) or _INTERPRETER.match(_base(word)))
-            ),
-            0,
-        )
-        if not place:
-            return words
-        words = words[place:]
-    return words
+def _checked_by(words: Sequence[str]) -> Sequence[str]:
+    words = working(words)
+    # `yarn jest` runs jest, `yarn test` a script of the project.
+    return (
+        words[1:] if words[:1] == ["yarn"] and any(name in PROGRAMS for name in _names(words[1:])) else words
+    )
+
+
+def _runs_code(word: str) -> bool:
+    name = base_name(word)
+    return name in SHELLS or interprets(name)
 
 
 def script_of(words: Sequence[str]) -> str:
     """The script's file name, where an interpreter or the shell itself runs one."""
-    if _INTERPRETER.match(_base(words[0])):
+    if _runs_code(words[0]):
         word = next((word for word in words[1:_MOST_WORDS] if not word.startswith("-")), "")
     else:
         word = words[0] if "/" in words[0] else ""
-    name = _base(word)
-    return name if _SCRIPT.search(name) or _INTERPRETER.match(_base(words[0])) is None else ""
+    name = base_name(word)
+    return name if _SCRIPT.search(name) or not _runs_code(words[0]) else ""
 
 
 def _failed_as_meant(script: str, output: str) -> bool:
@@ -318,5 +285,5 @@ def _failed_as_meant(script: str, output: str) -> bool:
     if name == "AssertionError" or not frames:
         return name == "AssertionError"
     file, line = frames[-1].groups()
-    own = _base(file) == script or file.startswith("<")
+    own = base_name(file) == script or file.startswith("<")
     return not own or line.startswith(("raise", "assert"))

@@ -14,11 +14,10 @@ from tui_agent.core.recovery.exit_code import (
     code_and_output,
     complains,
     is_loud,
-    program_name,
     program_words,
     read_command,
-    unwrapped,
 )
+from tui_agent.core.recovery.wrappers import program_name, unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

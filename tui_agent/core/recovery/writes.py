@@ -11,6 +11,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, shell_code, working
 from tui_agent.shell_syntax import Compound, Group, Script, Simple, UnreadableCommand, Word, parse
 
 if TYPE_CHECKING:
@@ -121,23 +122,6 @@ _FIXING = frozenset(
 _FORMATTERS = frozenset({"black", "prettier", "gofmt", "goimports", "rustfmt", "clang-format", "shfmt"})
 _ONLY_CHECKING = frozenset({"--check", "--diff", "-d", "-l", "--list-different", "--dry-run"})
 
-_WRAPPERS = frozenset({
-    "sudo", "env", "timeout", "nice", "nohup", "time", "stdbuf", "ionice", "setsid", "unbuffer", "builtin", "exec",
-    "xvfb-run", "poetry-run", "npx", "bunx", "pnpx", "winpty",
-})  # fmt: skip
-_RUNNERS = {
-    "poetry": "run",
-    "uv": "run",
-    "pipenv": "run",
-    "conda": "run",
-    "bundle": "exec",
-    "pdm": "run",
-    "hatch": "run",
-}
-"""Programs that run another one behind a word of their own."""
-
-_SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh"})
-_INTERPRETER = re.compile(r"(?:python|pypy|ipython)[\d.]*|node|nodejs|deno|ruby|perl|php|Rscript")
 _INLINE = re.compile(r"-\w*[cep]|--eval|--print|-")
 """How an interpreter is given its program on the command line or from a here-document."""
 
@@ -195,16 +179,12 @@ def program_of(command: str) -> str:
     script = _parsed(command)
     if script is None:
         return ""
-    found = ""
     for simple in _simples(script, 0):
-        words = _unwrapped([word.text for word in simple.words])
-        if words:
-            name = _name(words[0])
-            if name in {"cd", "export", "set", "source", ".", "echo"}:
-                continue
-            module = len(words) > 2 and words[1] == "-m" and _INTERPRETER.fullmatch(name)
-            found = found or (words[2] if module else name)
-    return found
+        words = working([word.text for word in simple.words])
+        name = base_name(words[0]) if words else ""
+        if name and name not in {"cd", "export", "set", "source", ".", "echo"}:
+            return name
+    return ""
 
 
 def _parsed(command: str) -> Script | None:
@@ -264,8 +244,8 @@ def _is_log(command: object) -> bool:
     """Whether it only checks, filters or keeps what a checker prints (`pytest | tee out.txt`)."""
     if not isinstance(command, Simple):
         return False
-    words = _unwrapped([word.text for word in command.words])
-    return not words or _name(words[0]) == "tee" or _of_simple(command, "", 0)[0] is Writes.NOTHING
+    words = working([word.text for word in command.words])
+    return not words or base_name(words[0]) == "tee" or _of_simple(command, "", 0)[0] is Writes.NOTHING
 
 
 def _keeps_output(text: str) -> bool:
@@ -279,17 +259,18 @@ def _keeps_output(text: str) -> bool:
 
 def _of_simple(command: Simple, whole: str, depth: int) -> tuple[Writes, bool]:
     """What one program may change, and whether it is one that checks the work."""
-    words = _unwrapped([word.text for word in command.words])
+    words = working([word.text for word in command.words])
     if not words:
         return Writes.NOTHING, False  # an assignment, or a redirection alone
-    name, rest = _name(words[0]), words[1:]
+    name, rest = base_name(words[0]), words[1:]
     name = _SAME.get(name, name)
-    if name in _SHELLS:
-        return _of_shell(rest, depth), False
+    if name in SHELLS:
+        code = shell_code(words)
+        return (Writes.MAYBE if code is None else _of_text(code, depth + 1)), False
     if name == "xargs":
         inner = next((at for at, word in enumerate(rest) if not word.startswith("-")), len(rest))
         return _of_words(rest[inner:], whole, depth + 1), False
-    if _INTERPRETER.fullmatch(name):
+    if interprets(name):
         return _of_interpreter(name, rest, whole, depth)
     if name in _CHECKERS or name in _FORMATTERS:
         return _of_checker(name, rest)
@@ -318,13 +299,6 @@ def _of_words(words: Sequence[str], whole: str, depth: int) -> Writes:
     return _of_simple(Simple(tuple(Word(word) for word in words)), whole, depth)[0]
 
 
-def _of_shell(rest: Sequence[str], depth: int) -> Writes:
-    flag = next((at for at, word in enumerate(rest) if re.fullmatch(r"-[a-z]*c", word)), None)
-    if flag is None or flag + 1 >= len(rest):
-        return Writes.MAYBE
-    return _of_text(rest[flag + 1], depth + 1)
-
-
 def _of_interpreter(name: str, rest: Sequence[str], whole: str, depth: int) -> tuple[Writes, bool]:
     if not rest:
         return _of_code(whole), False
@@ -332,9 +306,6 @@ def _of_interpreter(name: str, rest: Sequence[str], whole: str, depth: int) -> t
         return Writes.NOTHING, False
     if name == "perl" and any(re.fullmatch(r"-\w*i\S*", word) for word in rest):
         return Writes.SURELY, False
-    if rest[0] == "-m" and len(rest) > 1:
-        kind = _of_words(rest[1:], whole, depth + 1)
-        return kind, rest[1] in _CHECKERS
     if _INLINE.fullmatch(rest[0]):
         return _of_code(" ".join(rest[1:]) if rest[0] != "-" else whole), False
     return Writes.MAYBE, False
@@ -420,24 +391,3 @@ def _simples(script: Script, depth: int) -> Iterator[Simple]:
                         yield command
                     case Group(body) if depth < _DEEPEST:
                         yield from _simples(body, depth + 1)
-
-
-def _name(word: str) -> str:
-    return word.rpartition("/")[2] or word
-
-
-def _unwrapped(words: list[str]) -> list[str]:
-    """The words from the program on that does the work."""
-    while words:
-        name = _name(words[0])
-        if _RUNNERS.get(name) == (words[1] if len(words) > 1 else ""):
-            words = words[2:]
-        elif name in _WRAPPERS:
-            words = words[1:]
-        else:
-            return words
-        while words and (
-            words[0].startswith("-") or re.fullmatch(r"\w+=.*|\d+(?:\.\d+)?[smhd]?", words[0], re.DOTALL)
-        ):
-            words = words[1:]
-    return words

@@ -1,0 +1,101 @@
+"""Which words of a command merely wrap another program, and how the program behind them is reached.
+
+`sudo nice -n 5 timeout 60 pytest` runs pytest and ends as it ends; so does `poetry run pytest`, but poetry may fail by
+itself. Shells and interpreters run what they are given. Pure, and bounded in time for any text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_WRAPPERS = {
+    "timeout": "ksfpv", "nice": "n", "env": "uCS", "nohup": "", "stdbuf": "ioe", "time": "fo", "sudo": "ugpCh",
+    "builtin": "", "exec": "", "ionice": "cnp", "setsid": "", "unbuffer": "",
+}  # fmt: skip
+"""Programs that end as the one after them does, with the letters of their options that take a value."""
+_RUNNERS = {
+    **dict.fromkeys(("poetry", "uv", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "pixi"), "run"),
+    **dict.fromkeys(("pipx", "coverage", "dotenv"), "run"),
+    **dict.fromkeys(("bundle", "npm", "pnpm", "yarn", "mise", "asdf"), "exec"),
+}
+"""Programs that run the one behind a word of their own."""
+_FRONTS = frozenset({"npx", "bunx", "pnpx", "uvx", "xvfb-run", "winpty", "dotenv"})
+"""Programs that run the one behind their options."""
+_VALUED = frozenset({"-n", "-p", "-C", "--with", "--python", "--project", "--package", "--extra", "--group"})
+"""Options of theirs that a value follows."""
+_MOST_WORDS = 12
+"""Words of an interpreter among which its module is looked for."""
+SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh"})
+_INTERPRETER = re.compile(
+    r"(?:python|pypy|ipython|node|nodejs|deno|bun|ruby|perl|php|Rscript|tsx|ts-node)[\d.]*"
+)
+_SYSTEM_FOLDERS = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"})
+
+
+def program_name(word: str) -> str:
+    """The program's name; a script of the project (`bin/test`) keeps its path, and so is none that is known."""
+    folder, _, name = word.rpartition("/")
+    return name if folder in _SYSTEM_FOLDERS else word
+
+
+def base_name(word: str) -> str:
+    """The program's name, wherever it lies."""
+    return re.sub(r"\.(?:exe|cmd|bat)$", "", word.rpartition("/")[2]) or word
+
+
+def interprets(name: str) -> bool:
+    """Whether a program of this name runs the code that it is given; shells are asked about apart."""
+    return _INTERPRETER.fullmatch(name) is not None
+
+
+def unwrapped(words: Sequence[str]) -> Sequence[str]:
+    """From the program on that the exit code is of."""
+    while words and program_name(words[0]) in _WRAPPERS:
+        wrapper, words = program_name(words[0]), words[1:]
+        valued = _WRAPPERS[wrapper]
+        while words and words[0].startswith("-"):
+            takes_next = len(words[0]) == 2 and words[0][1] in valued
+            words = words[2:] if takes_next else words[1:]
+        if wrapper == "timeout":
+            words = words[1:]
+        while wrapper in {"env", "sudo"} and words and re.match(r"\w+=", words[0]):
+            words = words[1:]
+    return words
+
+
+def working(words: Sequence[str]) -> Sequence[str]:
+    """From the program (or Python's module) on that does the work, behind those that run another one too."""
+    while True:
+        words = unwrapped(words)
+        name = base_name(words[0]) if words else ""
+        if module := _module(words) if name.startswith(("python", "pypy")) else 0:
+            words = words[module:]
+            continue
+        if len(words) > 1 and _RUNNERS.get(name) == words[1]:
+            words = words[2:]
+        elif name in _FRONTS:
+            words = words[1:]
+        else:
+            return words
+        while words and words[0].startswith("-"):
+            words = words[2:] if words[0] in _VALUED else words[1:]
+
+
+def _module(words: Sequence[str]) -> int:
+    """Where the module stands that `python -m` runs; 0 for none. What stands behind a script is the script's."""
+    for place, word in enumerate(words[1:_MOST_WORDS], 1):
+        if word == "-m" and place + 1 < len(words):
+            return place + 1
+        if word == "-c" or word.endswith(".py"):
+            break
+    return 0
+
+
+def shell_code(words: Sequence[str]) -> str | None:
+    """The commands that `bash -c` and the like are given as text; None for any other."""
+    if not words or program_name(words[0]) not in SHELLS:
+        return None
+    flags = (at for at, word in enumerate(words[:-1]) if at and re.fullmatch(r"-[a-z]*c", word))
+    flag = next(flags, None)
+    return None if flag is None else words[flag + 1]
