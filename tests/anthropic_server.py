@@ -29,19 +29,20 @@ def _message(blocks: Sequence[Mapping[str, Any]], stop: str) -> Answer:
         "id": "msg_1", "type": "message", "role": "assistant", "model": "served", "content": [],
         "stop_reason": None, "stop_sequence": None, "usage": usage,
     }  # fmt: skip
-    steps = [_event("message_start", message=message)]
+    steps = [event("message_start", message=message)]
     for index, block in enumerate(blocks):
         if block["type"] == "text":
             empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
         else:
             empty = {**block, "input": {}}
             delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-        steps.append(_event("content_block_start", index=index, content_block=empty))
-        steps.append(_event("content_block_delta", index=index, delta=delta))
-        steps.append(_event("content_block_stop", index=index))
-    steps.append(_event("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage=usage))
-    return stream(*steps, _event("message_stop"))
+        steps.append(event("content_block_start", index=index, content_block=empty))
+        steps.append(event("content_block_delta", index=index, delta=delta))
+        steps.append(event("content_block_stop", index=index))
+    steps.append(event("message_delta", delta={"stop_reason": stop, "stop_sequence": None}, usage=usage))
+    return stream(*steps, event("message_stop"))
 
 
-def _event(kind: str, **fields: Any) -> bytes:
+def event(kind: str, **fields: Any) -> bytes:
+    """A server-sent event, as other protocols have it too."""
     return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n".encode()

@@ -9,64 +9,129 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.anthropic_server import calls, says
-from tests.openai_server import Answer, OpenAIServer, Recorded, json_answer
+from tests.anthropic_server import calls, event, says
+from tests.openai_server import Answer, OpenAIServer, Recorded, json_answer, stream
 
-CLAUDE = shutil.which("claude")
+CALL = "python3 nope.py"
+TRIES = 5
 
 
 class Model(OpenAIServer):
-    """Calls one failing command again and again, then gives up."""
+    """Calls one failing command again and again, then gives up, in either provider's protocol."""
 
     def respond(self, request: Recorded) -> Answer:
+        tools = request.body.get("tools", [])
+        if request.path.endswith("/responses"):
+            self.requests.append(request)
+            return self._responses(len(self.requests))
         if "messages" not in request.path or "count_tokens" in request.path:
-            return json_answer({"input_tokens": 10})
-        if not any(tool.get("name") == "Bash" for tool in request.body.get("tools", [])):
+            return json_answer({"input_tokens": 10, "models": [], "data": []})
+        if not any(tool.get("name") == "Bash" for tool in tools):
             return says("ok")
         self.requests.append(request)
         number = len(self.requests)
-        if number > 5:
+        if number > TRIES:
             return says("I gave up.")
-        return calls([("Bash", {"command": "python3 nope.py", "description": "run it"})], first=number)
+        return calls([("Bash", {"command": CALL, "description": "run it"})], first=number)
+
+    @staticmethod
+    def _responses(number: int) -> Answer:
+        item: dict[str, Any] = {"type": "message", "role": "assistant", "id": f"m{number}"}
+        item["content"] = [{"type": "output_text", "text": "I gave up."}]
+        if number <= TRIES:
+            given = json.dumps({"cmd": CALL})
+            item = {
+                "type": "function_call",
+                "id": f"f{number}",
+                "call_id": f"c{number}",
+                "name": "exec_command",
+            }
+            item["arguments"] = given
+        usage = {"input_tokens": 5, "output_tokens": 5, "total_tokens": 10}
+        done = {"id": f"r{number}", "output": [item], "usage": usage}
+        return stream(
+            event("response.created", response={"id": f"r{number}"}),
+            event("response.output_item.done", output_index=0, item=item),
+            event("response.completed", response=done),
+        )
+
+
+@dataclass(frozen=True)
+class Program:
+    """How it is run once, without a person and without limits."""
+
+    agent: str
+    command: tuple[str, ...]
+    history: str
+    """Where its request has the conversation."""
+
+
+PROGRAMS = (
+    Program("claude-code", ("claude", "-p", "fix it", "--dangerously-skip-permissions"), "messages"),
+    Program(
+        "codex",
+        (
+            "codex",
+            "exec",
+            "--dangerously-bypass-approvals-and-sandbox",
+            "--dangerously-bypass-hook-trust",
+            "fix it",
+        ),
+        "input",
+    ),
+)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CLAUDE is None, reason="Claude Code is not on the PATH")
-async def test_claude_code_reads_the_note_and_the_refusal() -> None:
-    assert CLAUDE is not None
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.agent)
+async def test_its_model_reads_the_notes_and_the_refusal(program: Program) -> None:
+    if shutil.which(program.command[0]) is None:
+        pytest.skip(f"{program.command[0]} is not on the PATH")
     with tempfile.TemporaryDirectory(prefix="hooks") as name:
         folder = Path(name)
         (folder / "work").mkdir()
+        (folder / ".codex").mkdir()
         environment = {
             **os.environ,
             "HOME": name,
+            "CODEX_HOME": f"{name}/.codex",
             "XDG_RUNTIME_DIR": name,
             "AGENT_TUI_STATE_DIR": f"{name}/state",
             "ANTHROPIC_API_KEY": "sk-ant-none",
+            "LOOPBACK_KEY": "none",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             "IS_SANDBOX": "1",
         }
+        place: dict[str, Any] = {"cwd": folder / "work", "env": environment}
+        subprocess.run(["git", "init", "-q"], check=True, **place)
         ours = [sys.executable, "-m", "tui_agent", "hooks"]
-        place = {"cwd": folder / "work", "env": environment}
-        subprocess.run([*ours, "install", "claude-code", "--yes"], check=True, capture_output=True, **place)
+        subprocess.run([*ours, "install", program.agent, "--yes"], check=True, capture_output=True, **place)
         async with Model() as model:
             environment["ANTHROPIC_BASE_URL"] = model.url.removesuffix("/v1")
+            (folder / ".codex" / "config.toml").write_text(
+                f'model = "m"\nmodel_provider = "here"\n[model_providers.here]\nname = "here"\n'
+                f'base_url = "{model.url}"\nwire_api = "responses"\nenv_key = "LOOPBACK_KEY"\n'
+            )
             process = await asyncio.create_subprocess_exec(
-                CLAUDE, "-p", "fix it", "--dangerously-skip-permissions",
-                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, **place,
-            )  # fmt: skip
+                *program.command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, **place
+            )
             said, _ = await asyncio.wait_for(process.communicate(), 120)
-        assert (process.returncode, said) == (0, b"I gave up.\n")
-        sent = [json.dumps(request.body["messages"]) for request in model.requests]
+        assert (process.returncode, said.strip()) == (0, b"I gave up.")
+        sent = [json.dumps(request.body[program.history]) for request in model.requests]
         assert "recovery_note" in sent[1]
         assert "The second failure of this call of Bash" in sent[2]
         assert "This call of Bash was not executed: it failed 3 times" in sent[4]
-        told = subprocess.run([*ours, "status"], check=True, capture_output=True, text=True, **place).stdout
-        assert "errors 0" in told
+        assert len(sent) == TRIES + 2  # it gave up, was told to go on, and gave up again
+        told = subprocess.run(
+            [*ours, "status", program.agent], check=True, capture_output=True, text=True, **place
+        )
+        assert "errors 0" in told.stdout
         for socket in (folder / "agent-tui").glob("hooks-*"):
             socket.unlink()

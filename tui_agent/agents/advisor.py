@@ -147,7 +147,8 @@ class Lane:
                 self._builder.end()
         if advise == "off":
             return Advice()
-        return Advice(note=tagged(self._note) if self._note else "", go_on=self._rejected)
+        note = tagged(self._note) if self._note else ""
+        return Advice(go_on=note or self._rejected) if self._rejected else Advice(note=note)
 
     def _before(self, call: Call, heard: Heard, at: float) -> Advice:
         recovery = self._judge.state.recovery

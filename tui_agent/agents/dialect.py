@@ -101,6 +101,8 @@ class SettingsFile:
     """Where the list of an event's hooks is."""
     entry: Callable[[str], Any]
     """The item of that list that runs a command."""
+    then: str = ""
+    """What the person has to do in the agent before the hooks run."""
 
 
 @dataclass(frozen=True)

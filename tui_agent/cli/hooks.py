@@ -114,6 +114,8 @@ def _changed(dialect: Dialect, change: Change, settings: Settings, *, install: b
     carry_out(change, settings.state_dir, keep=install)
     done = "Sessions that begin from now on are advised" if install else "The hooks are out"
     sys.stdout.write(f"{done}: {change.path}\n")
+    if install and dialect.settings.then:
+        sys.stdout.write(f"{dialect.settings.then}\n")
     return 0
 
 

@@ -289,15 +289,24 @@ def _result(call: Call, output: Any, at: float | None) -> Result:
     success = value_at(output, "success")
     if isinstance(output, dict) and "content" in output:
         output = output["content"]
-    text = content_text(output)
-    text, code, seconds = _framed(text)
+    return result_of_output(call, content_text(output), at, failed=success is False)
+
+
+def result_of_output(
+    call: Call, text: str, at: float | None = None, *, code: int | None = None, failed: bool = False
+) -> Result:
+    """How a call has ended, by its output. `code`: its exit code where it is known from elsewhere; `failed`: Codex
+    marks it so.
+    """
+    text, said, seconds = _framed(text)
+    code = said if code is None else code
     lowered = text[:400].lower().strip()
     if lowered.startswith(_DENIED):
         return Result("denied", text, at, text.strip()[:500])
     if lowered.startswith(_ABORTED):
         return Result("cancelled", text, at, "interrupted by the operator")
     if code == 0 or (
-        code is None and success is not False and not lowered.startswith((*_INVALID, *_UNKNOWN, *_FAILED))
+        code is None and not failed and not lowered.startswith((*_INVALID, *_UNKNOWN, *_FAILED))
     ):
         return Result("ok", text, at, changed=changed_files(call.name, call.input), duration=seconds)
     kind = FailureKind.TOOL_EXECUTION
