@@ -147,7 +147,8 @@ class Lane:
                 self._builder.end()
         if advise == "off":
             return Advice()
-        note = tagged(self._note) if self._note else ""
+        framed = self._dialect.answers.frames_notes or not self._note
+        note = self._note if framed else tagged(self._note)
         return Advice(go_on=note or self._rejected) if self._rejected else Advice(note=note)
 
     def _before(self, call: Call, heard: Heard, at: float) -> Advice:

@@ -85,6 +85,8 @@ class Answers:
     """The person is asked whether a call runs."""
     go_on: Form | None = None
     """The model has to go on, and reads why."""
+    frames_notes: bool = False
+    """It marks by itself what comes from a hook."""
 
 
 @dataclass(frozen=True)

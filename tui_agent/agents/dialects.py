@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tui_agent.agents import claude_code, codex
+from tui_agent.agents import claude_code, codex, gemini_cli
 from tui_agent.agents.dialect import Dialect, Record
 
-DIALECTS: dict[str, Dialect] = {one.DIALECT.name: one.DIALECT for one in (claude_code, codex)}
+DIALECTS: dict[str, Dialect] = {one.DIALECT.name: one.DIALECT for one in (claude_code, codex, gemini_cli)}
 
 
 def named(name: str) -> Dialect:

@@ -42,7 +42,7 @@ def settings_path(dialect: Dialect, scope: Scope, workspace: Path, environment: 
     if scope == "project":
         return workspace / settings.project
     folder, _, name = settings.user.rpartition("/")
-    elsewhere = environment.get(settings.home_variable, "")
+    elsewhere = environment.get(settings.home_variable, "") if settings.home_variable else ""
     return Path(elsewhere) / name if elsewhere else Path.home() / folder / name
 
 

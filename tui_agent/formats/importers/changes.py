@@ -19,6 +19,8 @@ EDIT_TOOLS = frozenset(
         "str_replace_editor", "file_editor", "edit", "create", "insert", "edit_file", "write",
         # mistral-vibe
         "write_file", "search_replace",
+        # Gemini CLI
+        "replace",
         # Codex CLI
         "apply_patch",
         # other well-known names
