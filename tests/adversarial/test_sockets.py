@@ -6,6 +6,7 @@ import asyncio
 import socket
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
@@ -20,6 +21,7 @@ from tui_agent.sandbox.mechanisms import Mechanism
 NOT_REACHED = "The service hears nothing"
 LATE = "a socket that came to be after the command had begun, or was no file that is covered, was reached"
 SHARED = "with a network, the loopback was the machine's"
+UDP = "with a network, services that take UDP were reached"
 BEGINNING = """
 import ctypes, mmap, os, socket, struct, subprocess, sys, threading, time
 unix, port = sys.argv[1], int(sys.argv[2])
@@ -45,6 +47,20 @@ def address_of(path):
     return struct.pack('=H', 1) + path.encode() + b'\\0'
 def inet(port, host='127.0.0.1'):
     return struct.pack('=H', 2) + port.to_bytes(2, 'big') + socket.inet_aton(host) + bytes(8)
+def place_of(data):
+    return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value
+SENDMMSG = 307 if os.uname().machine == 'x86_64' else 269
+def sends(address, own=None, family=2):
+    own = own or socket.socket(family, socket.SOCK_DGRAM); handle = own.fileno()
+    own.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    data = b'TAKEN'; piece = struct.pack('=QQ', place_of(data), 5)
+    header = struct.pack('=QIxxxxQQQQi4x', place_of(address), len(address), place_of(piece), 1, 0, 0, 0) + bytes(8)
+    for call in (lambda: libc.sendto(handle, data, 5, 0, address, len(address)),
+                 lambda: libc.sendmsg(handle, header, 0), lambda: libc.syscall(SENDMMSG, handle, header, 1, 0),
+                 lambda: libc.connect(handle, address, len(address)) or libc.send(handle, data, 5, 0)):
+        print(call(), os.strerror(ctypes.get_errno()))
+def six(host):
+    return struct.pack('=H', 10) + port.to_bytes(2, 'big') + bytes(4) + socket.inet_pton(10, host) + bytes(4)
 """
 """What each attack begins with: the path of a service's socket, which comes to be when the command has begun, and the
 port of one on the loopback."""
@@ -274,6 +290,87 @@ ROWS = [
         network=True,
     ),
     tries(
+        "datagrams_over_loopback",
+        "With a network: a service of this machine that takes UDP, by sendto, sendmsg, sendmmsg, and connected",
+        "sends(inet(port)); one = socket.socket(type=socket.SOCK_DGRAM); one.connect(('192.0.2.9', 9))\n"
+        "sends(inet(port), one)",
+        UDP,
+        network=True,
+        slow=False,
+    ),
+    tries(
+        "datagrams_by_other_names",
+        "The same by other spellings, by the machine's own address, to all, to many, and from a socket that is bound",
+        "hosts = ['127.1.2.3', '0.0.0.0', sys.argv[3], '255.255.255.255', '224.0.0.1']\n"
+        "for host in hosts:\n"
+        "    sends(inet(port, host))\n"
+        "    if socket.has_ipv6: sends(six('::ffff:' + host), family=10)\n"
+        "one = socket.socket(type=socket.SOCK_DGRAM); one.bind((sys.argv[3], 0)); sends(inet(port, '0.0.0.0'), one)\n"
+        "for host in ('::1', '::', 'ff02::1') if socket.has_ipv6 else (): sends(six(host), family=10)",
+        UDP,
+        network=True,
+    ),
+    tries(
+        "datagrams_of_no_family",
+        "The same with an address of no family, which the kernel takes for IPv4, and with others that do not fit",
+        "sends(bytes(2) + inet(port)[2:]); sends(inet(port)[:8]); sends(inet(port), family=10)\n"
+        "sends(bytes(2) + inet(port)[2:] + bytes(12), family=10)",
+        UDP,
+        network=True,
+    ),
+    tries(
+        "datagrams_swapped",
+        f"The same by {RACES}: in the header, and in the address itself",
+        "own = socket.socket(type=socket.SOCK_DGRAM); own.bind(('127.0.0.1', 0)); own.setblocking(False)\n"
+        "good, bad = inet(own.getsockname()[1]), inet(port)\n"
+        "data = b'TAKEN'; piece = struct.pack('=QQ', place_of(data), 5); place = ctypes.create_string_buffer(16)\n"
+        "names = [struct.pack('=Q', place_of(one)) for one in (good, bad)]\n"
+        "rest = struct.pack('=IxxxxQQQQi4x', 16, place_of(piece), 1, 0, 0, 0)\n"
+        "header = ctypes.create_string_buffer(names[0] + rest)\n"
+        "def swap():\n"
+        "    for _ in until():\n"
+        "        place[:16] = good; header[:8] = names[1]; place[:16] = bad; header[:8] = names[0]\n"
+        "threading.Thread(target=swap).start(); one = socket.socket(type=socket.SOCK_DGRAM)\n"
+        "for _ in until():\n"
+        "    libc.sendto(one.fileno(), data, 5, 0, place, 16); libc.sendmsg(one.fileno(), header, 0)\n"
+        "    try: own.recv(9)\n"
+        "    except OSError: pass",
+        UDP,
+        network=True,
+    ),
+    tries(
+        "datagrams_by_another_handle",
+        "The same through a handle that is a stream when it is looked at, and by a process that was handed the socket",
+        "a, b = socket.socketpair(); one = socket.socket(type=socket.SOCK_DGRAM); at = os.dup(a.fileno())\n"
+        "if os.fork() == 0: sends(inet(port), socket.socket(fileno=socket.recv_fds(b, 9, 1)[1][0])); os._exit(0)\n"
+        "socket.send_fds(a, [b'x'], [one.fileno()]); os.wait(); address, data = inet(port), b'TAKEN'\n"
+        "piece = struct.pack('=QQ', place_of(data), 5); b.setblocking(False)\n"
+        "header = struct.pack('=QIxxxxQQQQi4x', place_of(address), 16, place_of(piece), 1, 0, 0, 0)\n"
+        "def swap():\n"
+        "    for _ in until():\n"
+        "        os.dup2(one.fileno(), at); os.dup2(a.fileno(), at)\n"
+        "threading.Thread(target=swap).start()\n"
+        "for _ in until():\n"
+        "    libc.sendmsg(at, header, 0)\n"
+        "    try: b.recv(9)\n"
+        "    except OSError: pass",
+        UDP,
+        network=True,
+    ),
+    tries(
+        "datagrams_by_a_route",
+        "The same through options that send a packet by way of another address",
+        "one = socket.socket(type=socket.SOCK_DGRAM)\n"
+        "route = bytes([131, 7, 4]) + socket.inet_aton('127.0.0.1') + bytes(1)\n"
+        "for level, option in ((0, 4), (41, 57), (41, 6)):\n"
+        "    try: one.setsockopt(level, option, route); raise SystemExit('set')\n"
+        "    except PermissionError: pass\n"
+        "try: one.sendmsg([b'TAKEN'], [(0, 7, route)], 0, ('192.0.2.9', port)); raise SystemExit('sent')\n"
+        "except OSError as error: print(error)",
+        "such options could be set",
+        network=True,
+    ),
+    tries(
         "by_its_path_with_a_network",
         "A service's Unix socket, with a network",
         "tried(unix)",
@@ -321,7 +418,8 @@ class Heard:
 
     def end(self) -> None:
         for one in self._sockets:
-            one.shutdown(socket.SHUT_RDWR)
+            with suppress(OSError):  # a datagram's has no connection, and wakes up all the same
+                one.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join()
         for one in self._sockets:
@@ -332,6 +430,11 @@ async def attacked(desk: Desk, script: str, path: Path, heard: Heard) -> str:
     """What it printed, with services by a path and by a port, and the machine's own address."""
     try:
         port = heard.listens(socket.socket(), ("", 0)).getsockname()[1]
+        heard.listens(socket.socket(type=socket.SOCK_DGRAM), ("", port))
+        if socket.has_ipv6:
+            six = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+            six.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            heard.listens(six, ("::", port))
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.connect(("192.0.2.1", 9))  # which sends nothing
             own = probe.getsockname()[0]

@@ -19,7 +19,7 @@ import tui_agent
 from tests.sandbox.boxes import MECHANISMS, folder_at_home, needed
 from tests.sandbox.test_planted import Desk, desk_for
 from tui_agent.processes import supervised
-from tui_agent.sandbox.gate import is_near
+from tui_agent.sandbox.socket_holders import is_near
 
 PYTHON = f"'{Path(sys.executable).resolve()}' -I -S"
 TRY = """
@@ -221,9 +221,9 @@ def test_where_connections_cannot_be_looked_at_there_are_no_unix_sockets(desk: D
     """A gate within a gate: the kernel hands calls over to one alone."""
     # The program itself may lie in a home folder, which is out of sight.
     package = Path(tui_agent.__file__).parent
-    for name in ("tools/supervisor.py", "sandbox/gate.py"):
-        (desk.workspace / "copied" / name).parent.mkdir(parents=True)
-        shutil.copy(package / name, desk.workspace / "copied" / name)
+    (desk.workspace / "copied/tools").mkdir(parents=True)
+    shutil.copy(package / "tools/supervisor.py", desk.workspace / "copied/tools")
+    shutil.copytree(package / "sandbox", desk.workspace / "copied/sandbox")
     inner = " ".join(supervised(0.0, 4, ("--gate=own",), leash=3))
     inner = inner.replace(str(package), str(desk.workspace / "copied"))
     code = (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent import processes
-from tui_agent.sandbox.gate import OWN, REFUSED, SHARED, looked_at
+from tui_agent.sandbox.socket_filter import OWN, REFUSED, SHARED, looked_at
 from tui_agent.sandbox.walls import TEMPORARY
 
 if TYPE_CHECKING:

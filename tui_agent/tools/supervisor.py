@@ -65,8 +65,9 @@ def main(grace: float, status: int, command: list[str]) -> None:
 
 
 def _gate(text: str) -> "Gate":
-    sys.path.append(f"{os.path.dirname(os.path.dirname(__file__))}/sandbox")
-    made: Gate = __import__("gate").Gate(text)
+    # A package by itself here: that of the program would take longer to load.
+    sys.path.append(os.path.dirname(os.path.dirname(__file__)))
+    made: Gate = __import__("sandbox.gate", fromlist=["Gate"]).Gate(text)
     return made
 
 
