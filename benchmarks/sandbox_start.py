@@ -1,8 +1,9 @@
-"""What the walls cost: the start of a command in each mechanism, and a connection within it.
+"""What the walls cost: the start of a command in each mechanism, and connections and messages within it.
 
 `true` is run by the production path (supervisor, gate, walls), and 200 connections are made to a server of the command
-itself, over a Unix socket and, where there is a loopback, over TCP. With `--other TREE` both trees are measured in
-turn and the ratio is given.
+itself, over a Unix socket and, where there is a loopback, over TCP. Of 1,200 bytes each, 2,000 datagrams are sent to an
+address elsewhere, to one of the command's own, and without an address, and 2,000 messages (`sendmsg`) through a pair of
+sockets. With `--other TREE` both trees are measured in turn and the ratio is given.
 
     python benchmarks/sandbox_start.py [--runs 20] [--rounds 5] [--other ../older-tree]
 """
@@ -24,7 +25,7 @@ KINDS = (
     *((each, network) for each in ("bubblewrap", "landlock") for network in (False, True)),
 )
 PROGRAM = str(Path(sys.executable).resolve())
-CONNECTIONS = 200
+CONNECTIONS, MESSAGES = 200, 2_000
 CONNECT = f"""
 import socket, sys, threading, time
 def measured(server):
@@ -41,7 +42,23 @@ print('unix', measured(unix))
 try:
     net = socket.socket(); net.bind(('127.0.0.1', 0)); print('tcp', measured(net))
 except OSError: pass
+def sent(name, send):
+    begun = time.perf_counter()
+    for _ in range({MESSAGES}): send()
+    print(name, (time.perf_counter() - begun) / {MESSAGES} * 1000)
+data, there = bytes(1200), ('192.0.2.9', 9)
+try:
+    one, own = (socket.socket(type=socket.SOCK_DGRAM) for _ in range(2))
+    own.bind(('127.0.0.1', 0)); at = own.getsockname(); one.sendto(data, there)
+    sent('datagram', lambda: one.sendto(data, there)); sent('datagram-own', lambda: one.sendto(data, at))
+    one.connect(there); sent('datagram-connected', lambda: one.send(data))
+except OSError: pass
+a, b = socket.socketpair(); a.setblocking(False)
+def pass_on():
+    a.sendmsg([data]); b.recv(1200)
+sent('message', pass_on)
 """
+WHAT = ("start", "unix", "tcp", "datagram", "datagram-own", "datagram-connected", "message")
 
 
 def sample(mechanism: str, network: bool, runs: int) -> dict[str, float]:
@@ -112,12 +129,12 @@ def main() -> None:
         rounds = [
             [measured(tree, mechanism, network, chosen.runs) for tree in trees] for _ in range(chosen.rounds)
         ]
-        for what in ("start", "unix", "tcp"):
+        for what in WHAT:
             kept = [[one.get(what) for one in row] for row in rounds]
             values = [
                 statistics.median(filter(None, one)) if any(one) else 0 for one in zip(*kept, strict=True)
             ]
-            said = " against ".join(f"{value:.2f} ms" if value else "refused" for value in values)
+            said = " against ".join(f"{value:.4f} ms" if value else "refused" for value in values)
             ratio = f", ratio {values[0] / values[1]:.2f}" if len(values) == 2 and all(values) else ""
             print(f"{mechanism}, {'network' if network else 'no network'}, {what}: {said}{ratio}")
 

@@ -35,7 +35,7 @@ from tui_agent.config.settings import (
 )
 from tui_agent.models.catalogue import KnownModel, known
 from tui_agent.models.discovery import missing_key
-from tui_agent.sandbox.choose import candidates, try_out
+from tui_agent.sandbox.choose import candidates, none_for, try_out
 from tui_agent.sandbox.mechanisms import reach
 from tui_agent.sandbox.walls import Walls
 from tui_agent.store.mcp_trust import McpTrust
@@ -311,9 +311,9 @@ def _sandbox(settings: Settings) -> Check:
     working = [trial.mechanism for trial in trials if not trial.why]
     others = "; ".join(f"{trial.mechanism}: {trial.why}" for trial in trials if trial.why)
     if not working:
-        todo = "install bubblewrap (its program is bwrap)" if sys.platform.startswith("linux") else ""
+        todo = "install bubblewrap (its program is bwrap)" if "not installed" in others else ""
         status: Status = "broken" if chosen.mode == "require" else "advice"
-        return Check("sandbox", status, f"none works here ({others or sys.platform})", todo)
+        return Check("sandbox", status, f"none works here ({others or none_for()})", todo)
     says = f"{working[0]}, {reach(walls)}" + (f"; also {', '.join(working[1:])}" if working[1:] else "")
     if working[0] != trials[0].mechanism:
         return Check(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import CommandLine
 
-QUICK, MANY = 20, 1_000
+QUICK, MANY = 20, 10_000
 """Mutations a format."""
 
 
@@ -97,13 +97,13 @@ def test_recordings_that_were_changed(row: Attack, tmp_path: Path) -> None:
     for _ in range(count):
         file = chance.choice(files)
         file.write_bytes(mutated(sources[file], chance))
-        began = time.monotonic()
+        began = time.process_time()
         try:
             for run in load_transcripts(original):
                 judge(run, "combined")
         except TranscriptError:
             pass
-        assert time.monotonic() - began < 10
+        assert time.process_time() - began < 10
         file.write_bytes(sources[file])
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import socket
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import pytest
 
 from tests.cli.conftest import CommandLine
 from tui_agent import doctor
+from tui_agent.config.settings import Settings
+from tui_agent.sandbox import choose
 
 
 def report_of(cli: CommandLine, *options: str, code: int, **environ: str) -> dict[str, Any]:
@@ -122,3 +126,16 @@ def test_a_program_that_does_not_run_is_advice(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "exit code 3" in doctor._program("rg").says
     assert doctor._program("git").says == "not found"
+
+
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="Linux has a sandbox for some machines alone"
+)
+def test_a_machine_that_no_sandbox_is_made_for_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choose, "kept_in", lambda: False)
+    check = doctor._sandbox(Settings(workspace=tmp_path))
+    assert f"none for linux on {os.uname().machine}" in check.says
+    assert "riscv64" in check.says
+    assert not check.todo

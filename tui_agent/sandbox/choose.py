@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent import processes
 from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
+from tui_agent.sandbox.socket_filter import MACHINES, kept_in
 from tui_agent.sandbox.taken_back import TakenBack, Watch
 
 if TYPE_CHECKING:
@@ -39,7 +40,13 @@ def candidates() -> tuple[Mechanism, ...]:
     """The mechanisms of this operating system, the best first."""
     if sys.platform == "darwin":
         return ("sandbox-exec",)
-    return ("bubblewrap", "landlock") if sys.platform.startswith("linux") else ()
+    return ("bubblewrap", "landlock") if sys.platform.startswith("linux") and kept_in() else ()
+
+
+def none_for() -> str:
+    """That there is no mechanism for a system like this one."""
+    only = f" (of Linux for {', '.join(MACHINES)})" if sys.platform.startswith("linux") else ""
+    return f"there is none for {sys.platform} on {os.uname().machine}{only}"
 
 
 async def try_out(mechanism: Mechanism, walls: Walls) -> Trial:
@@ -111,7 +118,7 @@ async def choose(
                 await asyncio.to_thread(watch.look)
             return Sandbox(mechanism, walls, passed=passed, watch=watch, report=report)
         reasons.append(f"{mechanism}: {trial.why}")
-    return Sandbox(why="; ".join(reasons) or f"there is none for {sys.platform}", passed=passed)
+    return Sandbox(why="; ".join(reasons) or none_for(), passed=passed)
 
 
 _TRIALS: dict[tuple[Mechanism, bool, int], Trial] = {}

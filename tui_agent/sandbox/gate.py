@@ -18,6 +18,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import resource
 import signal
 import struct
 import sys
@@ -63,7 +64,7 @@ _SOCKET_LEVEL, _TYPE, _PROTOCOL, _DOMAIN = 1, 3, 38, 39
 _UNSPECIFIED = 0
 _DNS = 53
 _STACK = 1 << 18
-"""Bytes for a thread, of which many may wait."""
+"""Bytes for a thread."""
 
 
 class Gate:
@@ -98,13 +99,16 @@ class Gate:
         os.close(self._goes)
         told = os.read(self._told, 16)
         if told and int(told) >= 0:
-            with suppress(OSError):  # the command is told by the end of its pipe
+            with suppress(OSError, ValueError):  # the command is told by the end of its pipe
                 process = os.pidfd_open(command)
                 try:
                     self._listener = handed(process, int(told))
                 finally:
                     os.close(process)
+                # Many calls may wait at once, each with a thread and some handles.
                 stack_size(_STACK)
+                most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+                resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
                 start_new_thread(self._serve, ())
                 os.write(self._go, b".")
         os.close(self._told)

@@ -33,12 +33,12 @@ class _Numbers:
 
 
 _GENERIC = (198, 199, 203, 206, 211, 269, 208, 217, 218, 219, 277)
-_MACHINES = {
+MACHINES = {
     "x86_64": _Numbers(0xC000003E, 41, 53, 42, 44, 46, 307, 54, 248, 249, 250, 317),
     "aarch64": _Numbers(0xC00000B7, *_GENERIC),
     "riscv64": _Numbers(0xC00000F3, *_GENERIC),
 }
-NUMBERS = _MACHINES.get(os.uname().machine, _Numbers(*(-1,) * 12))
+NUMBERS = MACHINES.get(os.uname().machine, _Numbers(*(-1,) * 12))
 """Those of this machine; -1 where commands cannot be kept in."""
 
 _IO_URING_SETUP = 425
@@ -62,6 +62,11 @@ class Impossible(Exception):
     """The kernel cannot hold the filter."""
 
 
+def kept_in() -> bool:
+    """Whether there is a filter for a machine like this one."""
+    return os.uname().machine in MACHINES
+
+
 def looked_at() -> bool:
     """Whether a call can be looked at here before it is made."""
     if not sys.platform.startswith("linux"):
@@ -74,7 +79,7 @@ def shut(network: str) -> int:
     """Take the filter on, for good. The handle on which calls are handed over, or -1 where the kernel hands none over.
     Raises `Impossible`.
     """
-    if NUMBERS.architecture < 0:
+    if not kept_in():
         raise Impossible(f"sockets cannot be kept in on {os.uname().machine}")
     if LIBC.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise Impossible("privileges cannot be given up")
@@ -96,7 +101,7 @@ def _take_on(network: str, flags: int) -> int:
 
 def _program(network: str, *, handed_over: bool) -> bytes:
     """The filter for a machine."""
-    intel = NUMBERS.architecture == _MACHINES["x86_64"].architecture
+    intel = NUMBERS.architecture == MACHINES["x86_64"].architecture
     inet = "no network" if network == REFUSED else "inet"
     sent = "hand over" if handed_over and network == SHARED else "yes"
     # What is done, with which value, and what comes next if it is so. A name stands before its step.

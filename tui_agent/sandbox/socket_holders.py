@@ -156,9 +156,18 @@ def _is_alike(words: list[bytes], mine: list[bytes]) -> bool:
 def held(processes: set[int]) -> Iterator[int]:
     """The sockets, by inode, that processes have open."""
     for pid in processes:
+        folder = f"/proc/{pid}"
         with suppress(OSError):
-            for name in os.listdir(f"/proc/{pid}/fd"):
-                with suppress(OSError):
-                    what = os.readlink(f"/proc/{pid}/fd/{name}")
-                    if what.startswith("socket:["):
-                        yield int(what[8:-1])
+            # Where the first thread has ended the others have them.
+            for task in ("", *(f"/task/{each}" for each in os.listdir(f"{folder}/task"))):
+                if names := os.listdir(f"{folder}{task}/fd"):
+                    yield from _sockets(f"{folder}{task}/fd", names)
+                    break
+
+
+def _sockets(folder: str, names: list[str]) -> Iterator[int]:
+    for name in names:
+        with suppress(OSError):
+            what = os.readlink(f"{folder}/{name}")
+            if what.startswith("socket:["):
+                yield int(what[8:-1])
