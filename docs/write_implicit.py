@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "next_step"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from counting import recordings as runs_of
 from write_policies import Recordings, markdown_table, recordings_of
 
 from tui_agent.core import events
@@ -23,8 +25,7 @@ from tui_agent.core.fold import apply
 from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.state import RunState
-from tui_agent.formats.importers.load import Imported, find_transcripts, judge, load_transcripts
-from tui_agent.formats.importers.transcript import TranscriptError
+from tui_agent.formats.importers.load import Imported, judge
 
 TARGET = Path(__file__).with_name("IMPLICIT.md")
 JUDGED = Path(__file__).with_name("implicit_judged.toml")
@@ -95,13 +96,8 @@ class Counted:
 def counted(recordings: Recordings) -> Counted:
     """All runs of one set."""
     total = Counted(recordings.name)
-    for file in find_transcripts(recordings.paths):
-        try:
-            runs = load_transcripts(file)
-        except TranscriptError:
-            continue
-        for run in runs:
-            _count(total, file, run)
+    for file, run in runs_of(recordings.paths):
+        _count(total, file, run)
     return total
 
 

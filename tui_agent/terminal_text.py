@@ -119,6 +119,11 @@ def json_text(document: str) -> str:
     return document.translate(_ESCAPED)
 
 
+def clipped(text: str, limit: int) -> str:
+    """The beginning of `text`, at most `limit` characters with the ellipsis for what was left out."""
+    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
+
+
 def one_line(text: str, limit: int = 400) -> str:
     """The beginning of `text` as one safe line: runs of white space become one space.
 

@@ -20,13 +20,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "next_step"))
 
-from counting import source_of
+from counting import recordings, source_of
 
 from tui_agent.core import events
 from tui_agent.core.recovery.iteration import result_of_call
 from tui_agent.core.recovery.policy import PRESETS
-from tui_agent.formats.importers.load import find_transcripts, load_transcripts
-from tui_agent.formats.importers.transcript import TranscriptError
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE / "behaviours.csv"
@@ -106,23 +104,12 @@ def _move(
 
 def count(folders: list[Path]) -> Counter[tuple[str, int, str]]:
     counted: Counter[tuple[str, int, str]] = Counter()
-    for path in find_transcripts(folders):
-        try:
-            runs = load_transcripts(path)
-        except TranscriptError as error:
-            sys.stderr.write(f"left out: {path.name} ({error})\n")
-            continue
-        for run in runs:
-            group = next(
-                (name for name, sets in GROUPS.items() if _is_of(source_of(path, run.source), sets)), ""
-            )
-            if group:
-                counted.update((group, *one) for one in count_run(run.events))
+    for path, run in recordings(folders):
+        source = source_of(path, run.source)
+        group = next((name for name, sets in GROUPS.items() if source.startswith(sets)), "")
+        if group:
+            counted.update((group, *one) for one in count_run(run.events))
     return counted
-
-
-def _is_of(source: str, sets: tuple[str, ...]) -> bool:
-    return any(source.startswith(name) for name in sets)
 
 
 def write_data(counted: Counter[tuple[str, int, str]]) -> str:

@@ -18,7 +18,7 @@ from tui_agent.core import events
 from tui_agent.core.recovery.iteration import CallResult, Iteration, close, result_of_call
 from tui_agent.core.recovery.next_step import Cause, Cell, NextStep
 from tui_agent.core.recovery.policy import PRESETS
-from tui_agent.formats.importers.load import find_transcripts, load_transcripts
+from tui_agent.formats.importers.load import Imported, find_transcripts, load_transcripts
 from tui_agent.formats.importers.transcript import TranscriptError
 
 FOLDS = 5
@@ -35,6 +35,17 @@ class Row(NamedTuple):
     cell: Cell
     steps: int
     successes: int
+
+
+def recordings(folders: Iterable[Path]) -> Iterator[tuple[Path, Imported]]:
+    """The runs of every transcript below `folders`; a file that is none is left out with a remark."""
+    for path in find_transcripts(list(folders)):
+        try:
+            runs = load_transcripts(path)
+        except TranscriptError as error:
+            sys.stderr.write(f"left out: {path.name} ({error})\n")
+            continue
+        yield from ((path, run) for run in runs)
 
 
 def source_of(path: Path, format_name: str) -> str:
@@ -91,22 +102,16 @@ def steps(recorded: Iterable[events.Event]) -> Iterator[tuple[NextStep, bool]]:
 
 
 def count(folders: list[Path]) -> list[Row]:
-    """Every transcript below `folders`; a file that is none is left out with a remark."""
+    """Every transcript below `folders`."""
     counted: dict[tuple[str, int, Cell], list[int]] = defaultdict(lambda: [0, 0])
-    for path in find_transcripts(folders):
-        try:
-            runs = load_transcripts(path)
-        except TranscriptError as error:
-            sys.stderr.write(f"left out: {path.name} ({error})\n")
-            continue
-        for run in runs:
-            source = source_of(path, run.source)
-            name = f"{source} {path.name} {run.index}".encode()
-            fold = int.from_bytes(blake2b(name, digest_size=4).digest(), "big") % FOLDS
-            for state, succeeded in steps(run.events):
-                entry = counted[source, fold, state.cell]
-                entry[0] += 1
-                entry[1] += succeeded
+    for path, run in recordings(folders):
+        source = source_of(path, run.source)
+        name = f"{source} {path.name} {run.index}".encode()
+        fold = int.from_bytes(blake2b(name, digest_size=4).digest(), "big") % FOLDS
+        for state, succeeded in steps(run.events):
+            entry = counted[source, fold, state.cell]
+            entry[0] += 1
+            entry[1] += succeeded
     return [Row(source, fold, cell, *numbers) for (source, fold, cell), numbers in sorted(counted.items())]
 
 

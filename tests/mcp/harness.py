@@ -32,6 +32,30 @@ def sdk(notes: Path, **more: Any) -> dict[str, Any]:
     return {"command": sys.executable, "args": [str(HERE / "sdk_server.py")], "env": env, **more}
 
 
+def one_tool_server(tool: str, said: str) -> str:
+    """A server's program that needs no package; `said` defines `said()`, what its one tool answers."""
+    return said + _SERVER.replace("TOOL", tool)
+
+
+_SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, answer = asked.get("method"), None
+    if method == "initialize":
+        answer = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "probe", "version": "1"}}
+    elif method == "tools/list":
+        answer = {"tools": [{"name": "TOOL", "description": "", "inputSchema": {"type": "object"}}]}
+    elif method == "tools/call":
+        answer = {"content": [{"type": "text", "text": said()}]}
+    if "id" in asked:
+        reply = {"jsonrpc": "2.0", "id": asked["id"]}
+        reply |= {"result": answer} if answer is not None else {"error": {"code": -32601, "message": "no"}}
+        print(json.dumps(reply), flush=True)
+"""
+
+
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
     return {"tool": tool, "args": arguments}
 

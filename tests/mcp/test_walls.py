@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.mcp.harness import call, eventually, session_with, standing, turns
+from tests.mcp.harness import call, eventually, one_tool_server, session_with, standing, turns
 from tests.sandbox.boxes import folder_at_home, needed
 from tui_agent.config.sections import SandboxSettings
 from tui_agent.core import events
 from tui_agent.sandbox import choose
 from tui_agent.tools.mcp.status import Status
 
-SERVER = """
-import json, os, socket, sys
+SERVER = one_tool_server(
+    "probe",
+    """
+import os, socket
 def said():
     found = []
     for name in (os.path.expanduser("~/.netrc"), SECRET):
@@ -34,21 +36,8 @@ def said():
         with socket.socket(socket.AF_UNIX if address == "service" else socket.AF_INET) as own:
             found.append("reached" if own.connect_ex(address) == 0 else "refused")
     return " | ".join(found)
-for line in sys.stdin:
-    asked = json.loads(line)
-    method, answer = asked.get("method"), None
-    if method == "initialize":
-        answer = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
-                  "serverInfo": {"name": "probe", "version": "1"}}
-    elif method == "tools/list":
-        answer = {"tools": [{"name": "probe", "description": "", "inputSchema": {"type": "object"}}]}
-    elif method == "tools/call":
-        answer = {"content": [{"type": "text", "text": said()}]}
-    if "id" in asked:
-        reply = {"jsonrpc": "2.0", "id": asked["id"]}
-        reply |= {"result": answer} if answer is not None else {"error": {"code": -32601, "message": "no"}}
-        print(json.dumps(reply), flush=True)
-"""
+""",
+)
 
 
 @pytest.mark.parametrize("mechanism", ["bubblewrap", "landlock"])

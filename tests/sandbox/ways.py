@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.mcp.harness import call, eventually, session_with, standing, turns
+from tests.mcp.harness import call, eventually, one_tool_server, session_with, standing, turns
 from tests.runtime.session_harness import LiveSession, start_session
 from tui_agent.config.sections import FileCommand, SandboxSettings
 from tui_agent.core import events
@@ -45,24 +45,15 @@ for t in /dev/pts/[0-9]*; do timeout 1 head -c 8 $t; done
 python3 -I -S -c 'import socket; socket.socket(socket.AF_UNIX).connect("OUT/home/x.sock"); print("REACHED")'
 echo DONE
 """
-SERVER = """
-import json, subprocess, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    method, answer = asked.get("method"), None
-    if method == "initialize":
-        answer = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
-                  "serverInfo": {"name": "probe", "version": "1"}}
-    elif method == "tools/list":
-        answer = {"tools": [{"name": "run", "description": "", "inputSchema": {"type": "object"}}]}
-    elif method == "tools/call":
-        done = subprocess.run(["bash", "attack.sh"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        answer = {"content": [{"type": "text", "text": done.stdout + done.stderr}]}
-    if "id" in asked:
-        reply = {"jsonrpc": "2.0", "id": asked["id"]}
-        reply |= {"result": answer} if answer is not None else {"error": {"code": -32601, "message": "no"}}
-        print(json.dumps(reply), flush=True)
-"""
+SERVER = one_tool_server(
+    "run",
+    """
+import subprocess
+def said():
+    done = subprocess.run(["bash", "attack.sh"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return done.stdout + done.stderr
+""",
+)
 
 
 async def _plain(folder: Path) -> LiveSession:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.core import events
 from tui_agent.core.recovery.signature import normalise
+from tui_agent.terminal_text import clipped
 
 if TYPE_CHECKING:
     from tui_agent.formats.importers.load import Imported
@@ -72,10 +73,7 @@ def pattern_of(failure: events.Failure) -> Pattern:
         head = f"{head}: {lines[-1]}"
     elif head.startswith("Traceback ("):
         head = lines[-1]
-    line = normalise(head)
-    return Pattern(
-        str(failure.kind), failure.tool, line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
-    )
+    return Pattern(str(failure.kind), failure.tool, clipped(normalise(head), _LONGEST))
 
 
 def _failures(listed: Iterable[events.Event]) -> Iterator[events.Failure]:

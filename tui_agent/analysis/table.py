@@ -13,7 +13,7 @@ from tui_agent.analysis.patterns import joined
 from tui_agent.analysis.runs import FileReport, First, RunReport
 from tui_agent.analysis.summary import LEVELS, Summary, Trips, summaries
 from tui_agent.core.names import FailureKind
-from tui_agent.terminal_text import json_text, visible
+from tui_agent.terminal_text import clipped, json_text, visible
 
 Table = Callable[[Sequence[str], Sequence[Sequence[str]], int], str]
 """Head, rows, and how many columns begin at the left."""
@@ -176,8 +176,7 @@ def _runs(rows: Sequence[RunReport], *, everything: bool) -> str:
 
 
 def _name(row: RunReport) -> str:
-    name = visible(Path(row.path).name)
-    name = name if len(name) <= 28 else f"{name[:27]}…"
+    name = clipped(visible(Path(row.path).name), 28)
     return f"{name}#{row.run}" if row.run > 1 or row.reward is not None else name
 
 

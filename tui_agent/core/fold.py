@@ -20,6 +20,7 @@ from tui_agent.core.recovery.model_faults import AWAY
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.tokens import counted
 from tui_agent.core.state import FINISH, SUMMARY_TRIES, Phase, RunFacts, RunState, SessionFacts
+from tui_agent.terminal_text import clipped
 
 Changes = dict[str, Any]
 
@@ -216,10 +217,13 @@ def _budget_raised(state: RunState, event: events.BudgetRaised) -> Changes:
     return changes
 
 
+_LONGEST_TITLE = 72
+
+
 def title_of(task: str) -> str:
-    """A session's title where nobody gave one: the task's first line, shortened to 72 characters."""
+    """A session's title where nobody gave one: the task's first line, clipped."""
     line = next((line.strip() for line in task.splitlines() if line.strip()), "")
-    return line if len(line) <= 72 else line[:71].rstrip() + "…"
+    return clipped(line, _LONGEST_TITLE)
 
 
 def _message_queued(state: RunState, event: events.MessageQueued) -> Changes:

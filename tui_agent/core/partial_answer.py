@@ -14,7 +14,7 @@ from tui_agent.core.recovery.streak import exceeded_message
 from tui_agent.core.recovery.verdict import STREAK
 from tui_agent.headline import headline, telling_line
 from tui_agent.quantities import counted
-from tui_agent.terminal_text import escaped_line
+from tui_agent.terminal_text import clipped, escaped_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
         lines.insert(0, exceeded_message(recovery.streak.limit))
     closing = state.closing_words.strip()
     if closing:
-        lines += ["", "The agent's closing words:", _cut(closing, LONGEST_CLOSING)]
+        lines += ["", "The agent's closing words:", clipped(closing, LONGEST_CLOSING)]
     lines += [
         "",
         _confidence(state),
@@ -66,7 +66,7 @@ def compose(reason: str, state: RunState, question: str = "") -> str:
         lines += ["", "A question for you:", _line(question)]
     text = "" if closing else meaningful_text(state)
     if text:
-        lines += ["", "The agent's last words:", _cut(text, LONGEST_TEXT)]
+        lines += ["", "The agent's last words:", clipped(text, LONGEST_TEXT)]
     return "\n".join(lines)
 
 
@@ -87,10 +87,6 @@ def _commands(state: RunState) -> Iterator[tuple[str, str]]:
 
 def _ran(command: str, said: str) -> str:
     return _line(f"Ran: {command}: {said}" if said else f"Ran: {command}")
-
-
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
 def _confidence(state: RunState) -> str:
@@ -148,5 +144,4 @@ def _problems(state: RunState, reason: str) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
+    return clipped(" ".join(text.split()), _LONGEST_LINE)

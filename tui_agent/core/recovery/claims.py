@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from tui_agent.terminal_text import clipped
+
 _LONGEST = 8_000
 """Characters of an answer that are looked at, from its end and its beginning together."""
 _LONGEST_QUOTE = 160
@@ -132,6 +134,5 @@ def claims_tests_pass(answer: str) -> str:
         return ""
     for sentence in _SENTENCE.split(text):
         if _CLAIM.search(sentence) and not (_DOUBT.search(sentence) or _ONE_TEST.search(sentence)):
-            words = " ".join(sentence.split()).strip(" -*#>")
-            return words if len(words) <= _LONGEST_QUOTE else f"{words[: _LONGEST_QUOTE - 1].rstrip()}…"
+            return clipped(" ".join(sentence.split()).strip(" -*#>"), _LONGEST_QUOTE)
     return ""

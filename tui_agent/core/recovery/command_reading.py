@@ -15,6 +15,7 @@ from tui_agent.core.recovery.exit_code import is_loud, read_command
 from tui_agent.core.recovery.findings import checking_program, script_of
 from tui_agent.core.recovery.wrappers import program_name, unwrapped
 from tui_agent.shell_syntax import AndOr, Compound, Group, Pipeline, Script, Simple
+from tui_agent.terminal_text import clipped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -230,5 +231,4 @@ def _shown(one: AndOr, before: str) -> str:
 
 
 def _label(words: Sequence[str]) -> str:
-    text = " ".join(" ".join(words).split())
-    return text if len(text) <= _LONGEST_LABEL else f"{text[: _LONGEST_LABEL - 1].rstrip()}…"
+    return clipped(" ".join(" ".join(words).split()), _LONGEST_LABEL)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tui_agent.terminal_text import clipped
+
 _HEAD, _TAIL = 4_000, 12_000
 """Characters of an output that are looked at, at each end: summaries stand last."""
 _LONGEST_LINE = 300
@@ -40,8 +42,7 @@ class RanTests:
 
 def quoted(line: str) -> str:
     """A line of an output, as short as a remark can hold it."""
-    line = " ".join(line.strip(" =\t\r").split())
-    return line if len(line) <= _LONGEST_QUOTE else f"{line[: _LONGEST_QUOTE - 1].rstrip()}…"
+    return clipped(" ".join(line.strip(" =\t\r").split()), _LONGEST_QUOTE)
 
 
 def _lines(output: str) -> list[str]:

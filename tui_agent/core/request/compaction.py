@@ -20,7 +20,7 @@ from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.repetition import REPEATED
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.window import messages_in_window, tokens_in_window, tokens_of
-from tui_agent.terminal_text import escaped_line
+from tui_agent.terminal_text import clipped, escaped_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -253,5 +253,4 @@ def _ring(state: RunState) -> Iterable[str]:
 
 
 def _line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
+    return clipped(" ".join(text.split()), _LONGEST_LINE)

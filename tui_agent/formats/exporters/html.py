@@ -50,7 +50,7 @@ from tui_agent.formats.exporters.wording import (
 )
 from tui_agent.headline import headline
 from tui_agent.quantities import compact, counted, seconds
-from tui_agent.terminal_text import visible
+from tui_agent.terminal_text import clipped, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -224,5 +224,4 @@ def _diff_lines(diff: str) -> Iterator[tuple[str, str]]:
 
 
 def _short(value: str) -> str:
-    value = " ".join(value[: _SUMMARY_LENGTH * 4].split())
-    return value if len(value) <= _SUMMARY_LENGTH else f"{value[: _SUMMARY_LENGTH - 1]}…"
+    return clipped(" ".join(value[: _SUMMARY_LENGTH * 4].split()), _SUMMARY_LENGTH)

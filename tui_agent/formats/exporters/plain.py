@@ -13,7 +13,7 @@ from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
 from tui_agent.formats.exporters.wording import asker, by_rule, counts, without_repeats
 from tui_agent.quantities import counted
-from tui_agent.terminal_text import escaped_line, visible
+from tui_agent.terminal_text import clipped, escaped_line, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,8 +52,7 @@ def _timeline(recorded: Sequence[events.Event], timeline: Timeline) -> Iterator[
     run = 0
     for line in without_repeats(timeline.lines):
         run = runs.get(line.seq, run)
-        text = " ".join(line.text.split())
-        text = text if len(text) <= _TIMELINE_TEXT else f"{text[: _TIMELINE_TEXT - 1]}…"
+        text = clipped(" ".join(line.text.split()), _TIMELINE_TEXT)
         what = f"{line.level} by {line.detector}" if line.level else line.kind
         yield f"{_INDENT}{run}.{line.iteration} {what}: {text}{by_rule(line.rule)}"
 
