@@ -162,7 +162,7 @@ def test_a_pivot_needs_the_stall_and_an_error_that_was_there_before(
 
 
 def test_a_repetition_counts_among_the_last_three_errors_only() -> None:
-    player = Player(preset("combined", streak="off", stuck=False, breaker=False))
+    player = Player(preset("combined", streak="off", stuck=False, breaker=False, pivot_chance=0.0))
     levels = []
     for number, error in enumerate(["no file a.py", "no file b.py", *OTHERS]):
         player.batch({**fail(f"{number}", "bash"), "error": error})
@@ -171,10 +171,10 @@ def test_a_repetition_counts_among_the_last_three_errors_only() -> None:
 
 
 @pytest.mark.parametrize(("limit", "level"), [(0.0, "guide"), (1.0, "pivot")])
-def test_a_pivot_waits_until_the_next_step_is_unlikely_to_succeed(limit: float, level: str) -> None:
+def test_a_stall_without_a_repetition_needs_a_low_chance(limit: float, level: str) -> None:
     player = Player(preset("combined", pivot_chance=limit))
-    for path in "abc":
-        player.batch(fail(path))
+    for number, error in enumerate(OTHERS[:3]):
+        player.batch({**fail(f"{number}", "bash"), "error": error})
     assert player.level == level
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -78,6 +79,7 @@ async def start_session(
     files: Mapping[str, str] | None = None,
     resume: Path | None = None,
     pace: float = 0.0,
+    clock: Callable[[], float] = time.time,
     **settings: Any,
 ) -> LiveSession:
     """Open a session in `folder`/workspace with these turns; nothing asks for approval unless `approve` says so.
@@ -92,7 +94,7 @@ async def start_session(
     configured = Settings(workspace=workspace, state_dir=folder / "state", **chosen)
     model = scripted_model(turns, pace=pace)
     operator = operator or ScriptedOperator()
-    session = await open_session(configured, operator, model, resume, tools=tools)
+    session = await open_session(configured, operator, model, resume, tools=tools, clock=clock)
     events: list[Event] = []
     session.subscribe(lambda event, _: events.append(event))
     return LiveSession(session, model, operator, events)

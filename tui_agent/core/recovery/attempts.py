@@ -8,14 +8,16 @@
 
 A block ends when something has changed since the call failed last, or when a related call (same tool and program)
 fails with another error. What met something that did not answer (`absence`) may also be tried again after a wait, in
-steps or in time, that doubles with each try. Else only *retry once* and *edit and retry* let a blocked call run, once;
-after any other answer it is not asked about again for being called.
+steps or in time, that doubles with each try, and once another call shows that it answers now or may have started it.
+Else only *retry once* and *edit and retry* let a blocked call run, once; after any other answer it is not asked about
+again for being called.
 
 The same failure after a change is a trial (`trials`): it is counted here beside the failures and judged there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -29,7 +31,7 @@ from tui_agent.core.recovery.refusals import Blocked, Decided
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature
 from tui_agent.core.recovery.verdict import ATTEMPTS, silent, verdict
-from tui_agent.core.recovery.writes import program_of
+from tui_agent.core.recovery.writes import Writes, program_of, writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,11 +51,17 @@ _FIRST_WAIT = 2, 15.0
 """Steps and seconds before a blocked call that met no answer is tried again; doubled with each try."""
 
 
+_PORT = re.compile(r"(?::|\bport )(\d{2,5})\b")
+_STARTS = re.compile(r"&\s*$|\b(?:re)?start(?:ed)?\b|\b(?:up|serve|server|run|launch|daemon\w*)\b")
+"""What a command says that starts something."""
+
+
 class Again(NamedTuple):
-    """From which step on, or from when on (seconds since the epoch), whichever comes first."""
+    """From which step on, or from when on (since the epoch), whichever comes first; `seconds` after it failed."""
 
     step: int
     at: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -102,7 +110,7 @@ class AttemptEntry:
             self.words,
             self.last_message,
             self.hint,
-            may_answer_later=self.again is not None,
+            wait=0.0 if self.again is None else self.again.seconds,
         )
 
 
@@ -158,6 +166,7 @@ class AttemptLedger:
             elif result.status is Status.SUCCEEDED:
                 if policy.attempts_reset == "progress":
                     entries.pop(key, None)
+                _release(entries, [one for one in entries.values() if brings_back(one, result)])
             elif result.status is Status.BLOCKED:
                 triggered[key] = None
             elif _counts(result, policy) and not (policy.batch_once and key in triggered):
@@ -172,7 +181,7 @@ class AttemptLedger:
                 if counts:
                     _release_related(entries, result)
         _forget_oldest(entries)
-        if not triggered and len(entries) == len(self.entries):
+        if not triggered and entries == self.entries:
             return evolve(self, triggered=()) if self.triggered else self
         return evolve(self, entries=entries, triggered=tuple(triggered))
 
@@ -297,7 +306,20 @@ def _again(entry: AttemptEntry, failure: Failure | None, iteration: Iteration) -
         return None
     steps, seconds = _FIRST_WAIT
     times = 1 << min(entry.count - entry.limit, 10)
-    return Again(iteration.number + 1 + steps * times, iteration.at + seconds * times)
+    return Again(iteration.number + 1 + steps * times, iteration.at + seconds * times, seconds * times)
+
+
+def brings_back(entry: AttemptEntry, result: CallResult) -> bool:
+    """Whether this success says that what did not answer the blocked call may do so now: it names the same port, or it
+    starts something.
+    """
+    command = command_of(result.input)
+    if entry.again is None or entry.settled == "skip" or command is None or not result.passed:
+        return False
+    ports = _PORT.findall(f"{command_of(entry.input) or ''}\n{entry.last_message}")
+    return any(re.search(rf"(?<!\d){port}(?!\d)", command) for port in ports) or (
+        writes(command) is not Writes.NOTHING and _STARTS.search(command) is not None
+    )
 
 
 def _progressed(old: AttemptEntry, signature: str, policy: RecoveryPolicy) -> bool:
@@ -322,10 +344,17 @@ def _release_related(entries: dict[str, AttemptEntry], result: CallResult) -> No
     if failure is None or not any(entry.blocked for entry in entries.values()):
         return
     subject, shape = _subject(result.tool, result.input), error_shape(failure.message)
-    for key, entry in entries.items():
-        related = entry.blocked and key != result.key and subject == _subject(entry.tool, entry.input)
-        if related and error_shape(entry.last_message) != shape:
-            entries[key] = evolve(entry, blocked=False, settled="", words="")
+    related = [
+        entry
+        for entry in entries.values()
+        if entry.blocked and entry.key != result.key and subject == _subject(entry.tool, entry.input)
+    ]
+    _release(entries, [entry for entry in related if error_shape(entry.last_message) != shape])
+
+
+def _release(entries: dict[str, AttemptEntry], chosen: Iterable[AttemptEntry]) -> None:
+    for entry in chosen:
+        entries[entry.key] = evolve(entry, blocked=False, settled="", words="", again=None)
 
 
 def _subject(tool: str, arguments: Mapping[str, Any]) -> tuple[str, str]:

@@ -10,8 +10,8 @@ and falls with every one in which all failed; `chance` estimates from recorded r
 | strategy | level | walk (FunnelCanary) | chance (combined) |
 | CONCLUDE | continue | confidence at the threshold, no uncertainty | – (the chance says nothing about being done) |
 | DEGRADE | degrade | stall and confidence below the lower threshold | – |
-| PIVOT | pivot | stall | too many uncertainties, or a stall, one of the last errors seen before in its shape and a
-|       |       |       | chance below the limit |
+| PIVOT | pivot | stall | too many uncertainties, or a stall, and one of the last errors was seen before in its shape or
+|       |       |       | the chance is below the limit |
 | DEGRADE | degrade | too many uncertainties | |
 | CONTINUE | continue | else | else |
 """
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.core.events import FailureKind, Level, ModelFaulted, VerdictRecord
 from tui_agent.core.evolve import evolve
+from tui_agent.core.recovery.absence import did_not_answer
 from tui_agent.core.recovery.iteration import Iteration, Status, shape_of
 from tui_agent.core.recovery.next_step import NextStep
 from tui_agent.core.recovery.rules import Rule
@@ -81,8 +82,8 @@ class CognitiveState:
         chance = self.next_step.chance
         return chance if policy.cognition == "chance" and chance is not None else self.confidence
 
-    def apply(self, iteration: Iteration, policy: RecoveryPolicy) -> CognitiveState:
-        """One with denials, cancellations or an answer alone changes nothing."""
+    def apply(self, iteration: Iteration, policy: RecoveryPolicy, *, moved: bool = False) -> CognitiveState:
+        """One with denials, cancellations or an answer alone changes nothing. `moved`: it changed the workspace."""
         failing = iteration.failing(policy)
         idle = failing or iteration.refused or iteration.unanswered
         if not (iteration.succeeded or idle or iteration.failed):
@@ -95,7 +96,7 @@ class CognitiveState:
             if failing:  # what a failed model call costs in confidence was taken when it failed
                 confidence = max(0.0, confidence - policy.confidence_down)
         uncertainties, unknown = self._lines_after(iteration)
-        shapes, repeated = self._shapes_after(iteration, policy)
+        shapes, repeated = self._shapes_after(iteration, policy, moved=moved)
         changed = evolve(
             self,
             confidence=round(confidence, 6),
@@ -111,13 +112,15 @@ class CognitiveState:
         return evolve(changed, history=(*self.history, point)[-HISTORY:])._with_strategy(policy)
 
     def _shapes_after(
-        self, iteration: Iteration, policy: RecoveryPolicy
+        self, iteration: Iteration, policy: RecoveryPolicy, *, moved: bool
     ) -> tuple[tuple[str, ...], tuple[bool, ...]]:
-        """Several failures of one reply are one error, as repeated as any of them."""
-        found = {shape_of(failure) for failure in iteration.failures()}
+        """Several failures of one reply are one error, as repeated as any of them. What did not answer may come back,
+        and an error after a change is another trial: both repeat none.
+        """
+        found = {shape_of(failure) for failure in iteration.failures() if not did_not_answer(failure)}
         if not found:
             return self.shapes, self.repeated
-        seen = not found.isdisjoint(self.shapes)
+        seen = not moved and not found.isdisjoint(self.shapes)
         shapes = (*(shape for shape in self.shapes if shape not in found), *sorted(found))
         return shapes[-_SHAPES:], (*self.repeated, seen)[-policy.pivot_errors :]
 
@@ -175,15 +178,17 @@ class CognitiveState:
         stalled = self.stall >= policy.stall_threshold
         crowded = self._crowded(policy)
         if policy.cognition == "chance":
-            if crowded:
-                return Strategy.PIVOT
-            unlikely = self.shown(policy) < policy.pivot_chance
-            return Strategy.PIVOT if stalled and any(self.repeated) and unlikely else Strategy.CONTINUE
+            going_wrong = any(self.repeated) or self._unlikely(policy)
+            return Strategy.PIVOT if crowded or (stalled and going_wrong) else Strategy.CONTINUE
         if self.confidence >= policy.confidence_threshold and not self.uncertainties:
             return Strategy.CONCLUDE
         if stalled:
             return Strategy.DEGRADE if self.confidence < policy.degrade_threshold else Strategy.PIVOT
         return Strategy.DEGRADE if crowded else Strategy.CONTINUE
+
+    def _unlikely(self, policy: RecoveryPolicy) -> bool:
+        chance = self.next_step.chance
+        return chance is not None and chance < policy.pivot_chance
 
     def _crowded(self, policy: RecoveryPolicy) -> bool:
         # Where the form has a ladder of its own, names of tools that do not exist end nothing here.
@@ -203,6 +208,9 @@ class CognitiveState:
             case Strategy.PIVOT if policy.cognition == "chance" and self._crowded(policy):
                 reason = f"{len(self.uncertainties)} open uncertainties"
                 return verdict(Level.PIVOT, Rule.COGNITION_UNCERTAIN, reason)
+            case Strategy.PIVOT if policy.cognition == "chance" and not any(self.repeated):
+                reason = f"{stalled}, and the next is unlikely to be one: {self.shown(policy):.2f}"
+                return verdict(Level.PIVOT, Rule.COGNITION_UNLIKELY, reason)
             case Strategy.PIVOT:
                 why = value if policy.cognition == "walk" else "and the same kind of error again"
                 return verdict(Level.PIVOT, Rule.COGNITION_PIVOT, f"{stalled}, {why}")

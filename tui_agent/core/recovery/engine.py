@@ -16,7 +16,7 @@ from tui_agent.core.evolve import evolve
 from tui_agent.core.names import OF_NO_FAILURE, OnEscalation
 from tui_agent.core.recovery import refusals, trials, verdict
 from tui_agent.core.recovery.answers import choice_of
-from tui_agent.core.recovery.attempts import AttemptEntry, AttemptLedger
+from tui_agent.core.recovery.attempts import AttemptEntry, AttemptLedger, brings_back
 from tui_agent.core.recovery.changes import Changes, unexplained
 from tui_agent.core.recovery.cognition import CognitiveState
 from tui_agent.core.recovery.form import FormErrors
@@ -176,11 +176,14 @@ class RecoveryState:
         return barred and not self._changed_since(entry.mark, entry.key) and not self._waited(entry)
 
     def _waited(self, entry: AttemptEntry) -> bool:
-        """Whether what did not answer this call has had its time to come back."""
+        """Whether what did not answer this call has had its time to come back, or was started in the open reply."""
         if entry.again is None or entry.settled == "skip":
             return False
         step = 1 if self.last is None else self.last.number + 1
-        return step >= entry.again.step or (self.reply is not None and self.reply.at >= entry.again.at)
+        if step >= entry.again.step or any(brings_back(entry, result) for result in self.pending):
+            return True
+        now = 0.0 if self.reply is None else self.reply.at + sum(result.duration for result in self.pending)
+        return now >= entry.again.at
 
     def _changed_since(self, mark: int, key: str) -> bool:
         """Whether something has changed since the change numbered `mark`, in the open iteration included."""
@@ -401,7 +404,9 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
         ring=state.ring.apply(last, policy, state.tools, changes),
         attempts=state.attempts.apply(last, policy, changes, marks),
         streak=state.streak.apply(last, policy),
-        cognition=state.cognition.apply(last, policy),
+        cognition=state.cognition.apply(
+            last, policy, moved=policy.trials != "off" and changes.count > state.changes.count
+        ),
         form=state.form.apply(last, state.reply, cut=was_cut(state.reply)),
         stuck=state.stuck.apply(last, policy, moved if policy.trials != "off" else ()),
         breakers=state.breakers.apply(last, policy),

@@ -16,7 +16,7 @@ from tui_agent.core.recovery.answers import choice_of
 from tui_agent.core.recovery.forge_note import closing_instruction, forge_note
 from tui_agent.core.recovery.form import CALL_AS_TEXT
 from tui_agent.core.recovery.iteration import FORM_ERRORS
-from tui_agent.core.recovery.refusals import WAIT_FIRST
+from tui_agent.core.recovery.refusals import wait_first
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.verdict import ATTEMPTS, TRIALS
 from tui_agent.quantities import counted, ordinal_word
@@ -255,7 +255,7 @@ def _failed_again(entry: AttemptEntry, state: RecoveryState) -> str:
     """Which failure of this call it was. In words: models copy a `2/3` into their next call."""
     line = f"The {ordinal_word(entry.count)} failure of this call of {entry.tool}, and the error is the same."
     if entry.again is not None and not state.operator_present:
-        return f"{line} {WAIT_FIRST}"
+        return f"{line} {wait_first(entry.again.seconds)}"
     if entry.blocked and not state.operator_present:
         return f"{line} It is not executed again until something has changed: reach the goal in another way."
     if entry.count >= entry.limit:

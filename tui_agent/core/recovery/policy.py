@@ -98,8 +98,8 @@ class RecoveryPolicy(BaseModel):
     """Strategies: shown only, by FunnelCanary's walk of confidence, or by the chance that the next step succeeds."""
     pivot_errors: Count = 3
     """Newest errors of which one must have been seen before, in its shape, for PIVOT under `chance`."""
-    pivot_chance: Share = 0.2
-    """PIVOT under `chance` only where the next step is less likely to succeed than this."""
+    pivot_chance: Share = 0.05
+    """PIVOT under `chance` where the next step is less likely to succeed than this, whatever the errors are."""
     confidence_start: Share = 0.3
     """Confidence at the start of a run."""
     confidence_up: Share = 0.1

@@ -15,9 +15,6 @@ LONGEST_ERROR = 600
 LONGEST_WORDS = 1_000
 """Characters of the operator's own words that a refusal repeats."""
 
-WAIT_FIRST = "Nothing answered there. Start it, wait for it (sleep 20), or do something else first; then call it again."
-"""What to do about a call that met no answer."""
-
 Decided = Literal["waits", "skip", "answer", "nobody"]
 """Why a blocked call stays blocked: the question is open, the operator chose *skip*, the operator answered in words,
 or nobody can be asked."""
@@ -37,8 +34,8 @@ class Blocked:
     words: str = ""
     error: str = ""
     hint: str = ""
-    may_answer_later: bool = False
-    """What it needs did not answer: it may run again after a wait."""
+    wait: float = 0.0
+    """Seconds after which it may run again, where what it needs did not answer; 0: a wait is no help."""
 
     @property
     def text(self) -> str:
@@ -60,9 +57,9 @@ class Blocked:
             case "skip":
                 added = f", and said: {words}" if words else "."
                 return f"The operator chose to go on without it{added}\nReach the goal in another way."
-            case "answer" | "nobody" if self.may_answer_later:
+            case "answer" | "nobody" if self.wait:
                 who = f"The operator answered: {words}" if words else "Nobody can be asked now."
-                return f"{who}\n{WAIT_FIRST}"
+                return f"{who}\n{wait_first(self.wait)}"
             case "answer":
                 follow = "Follow the answer; once something has changed, this call may run again."
                 return f"The operator answered: {words}\n{follow}"
@@ -71,6 +68,14 @@ class Blocked:
                     "Nobody can be asked now. Reach the goal in another way; once a file or the environment has "
                     "changed, this call may run again."
                 )
+
+
+def wait_first(seconds: float) -> str:
+    """What to do about a call that met no answer."""
+    return (
+        f"Nothing answered there. Start it, or wait {seconds:.0f} seconds for it (`sleep {seconds:.0f} && …`); then "
+        "this call may run again."
+    )
 
 
 def withheld(tool: str, *, succeeded: bool) -> str:

@@ -45,6 +45,7 @@ class Rule(StrEnum):
 
     # Cognition
     COGNITION_PIVOT = "cognition.pivot"
+    COGNITION_UNLIKELY = "cognition.unlikely"
     COGNITION_DEGRADE = "cognition.degrade"
     COGNITION_UNCERTAIN = "cognition.uncertain"
     COGNITION_CONCLUDE = "cognition.conclude"

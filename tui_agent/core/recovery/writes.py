@@ -182,7 +182,7 @@ def program_of(command: str) -> str:
     for simple in _simples(script, 0):
         words = working([word.text for word in simple.words])
         name = base_name(words[0]) if words else ""
-        if name and name not in {"cd", "export", "set", "source", ".", "echo"}:
+        if name and name not in {"cd", "export", "set", "source", ".", "echo", "sleep"}:
             return name
     return ""
 
