@@ -43,6 +43,15 @@ def test_a_verdict_without_anything_to_say_is_not_told() -> None:
     assert lines(verdict(events.Level.CONTINUE, "")) == []
 
 
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [(2, "2 steps left the window"), (0, "results of more than 1,200 characters were cut in the middle")],
+)
+def test_a_cut_of_the_window_says_what_it_took(groups: int, said: str) -> None:
+    cut = events.WindowCut(to_seq=0, groups=groups, tokens=40, longest_result=1_200)
+    assert [line.text for line in Timeline().apply(cut).lines] == [said]
+
+
 def test_where_nobody_could_be_asked_nobody_has_answered() -> None:
     story = Story().run("task")
     for by, choice in (("policy", "continue"), ("operator", "retry"), ("policy", "partial")):

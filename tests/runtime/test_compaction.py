@@ -196,6 +196,26 @@ async def test_the_operator_asks_between_runs_and_the_words_stay(tmp_path: Path)
     assert contents(model.requests[-1].messages)[1 : len(whole)] == whole[1:]
 
 
+async def test_asked_for_in_a_paused_run_it_is_answered_and_comes_when_the_run_goes_on(
+    tmp_path: Path,
+) -> None:
+    sleep = {"calls": [{"tool": "bash", "args": {"command": "sleep 1000"}}]}
+    live = await start(
+        tmp_path, [asked(text=SUMMARY), *reads(0, 1), sleep, "done"], context_tokens=None, sandbox="off"
+    )
+    await live.session.submit("go")
+    await live.until(
+        lambda state: any((c.tool, c.state) == ("bash", "running") for c in state.conversation.calls)
+    )
+    await live.session.interrupt()
+    assert live.session.compact().startswith(
+        "The run is paused: the older part is summarised when it goes on"
+    )
+    assert (await live.ended()).answer == "done"
+    assert len(live.of(events.Compacted)) == 1
+    await live.session.close()
+
+
 async def test_of_words_that_are_too_many_the_newest_stay_whole_and_the_older_by_their_beginning(
     tmp_path: Path,
 ) -> None:
