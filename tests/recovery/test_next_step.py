@@ -222,14 +222,15 @@ def test_a_number_is_stated_only_where_it_holds_for_strong_and_weak_models() -> 
 
 
 def test_the_words_say_what_is_known_and_a_number_only_with_what_it_rests_on() -> None:
-    assert after([ok()]).words == "runs that stood so went on well, with strong models and with weak ones"
-    assert after([ok()], [fail("b")]).words.startswith(
-        "from here strong models went on well and weak ones badly"
-    )
+    likely = after([ok()])
+    assert likely.words == f"about 9 in 10 next steps succeed, from {likely.samples:,} like this one"
+    assert likely.samples > 1_000
+    assert after(*([ok(str(number))] for number in range(40))).words.startswith("more than 9 in 10 ")
+    assert after([ok()], [fail("b")]).words.startswith("from here strong models mostly go on well")
     words = after(*([fail(str(number))] for number in range(9))).words
-    assert re.fullmatch(r"about \d in 100 next steps succeed \(estimated from .* like this one\)", words)
+    assert re.fullmatch(r"about \d in 100 next steps succeed, from [\d,]+ like this one", words)
     rare = NextStep(chance=0.01, stall=4, cause=Cause.INFRASTRUCTURE, successes=1_000)
-    assert rare.words.endswith("(estimated from only 0 recorded steps like this one)")
+    assert rare.words == "about 1 in 100 next steps succeed, though no recorded one was like this"
 
 
 def test_a_low_chance_that_is_stated_holds_in_every_set_of_recorded_runs() -> None:

@@ -1,8 +1,8 @@
-"""Confidence: cognition's gauge, its course over the run, the badge and what is still open.
+"""Confidence: what can be said of the next step, its course over the run, the badge and what is still open.
 
-The value is the one that the policy goes by: FunnelCanary's confidence, or the chance that the next step succeeds. That
-is a number only where it holds for strong and weak models alike; elsewhere words say what is known. The badge is the
-run's (`core.badge`).
+The value is the one that the policy goes by: FunnelCanary's confidence on a gauge, or the chance that the next step
+succeeds in a sentence. That has a number only where it holds for strong and weak models alike. The badge is the run's
+(`core.badge`). What the detectors count stands in *Why* (`console.why`).
 """
 
 from __future__ import annotations
@@ -11,37 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.console.panes.glyphs import BADGES, FALLING, LEVEL, RISING, SPARKS
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit, width_of, wrap
+from tui_agent.console.panes.styled_line import Line, Span, clip, fit, justified, wrap
 from tui_agent.headline import headline
-from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tui_agent.core.recovery.engine import RecoveryState
-    from tui_agent.core.recovery.policy import RecoveryPolicy
     from tui_agent.core.state import RunState
-
-_WORDY = 32
-"""Columns from which the samples are called what they are."""
-
-_WORDS_FROM = 6
-"""Rows from which the estimate is also said in words."""
 
 _WIDEST, _HIGHEST = 3, 4
 """Cells that one point of the course may take, and rows of the whole."""
-
-_COUNTERS = (
-    (("no progress", "failing steps", "unresolved"), " of ", " · "),
-    (("no progress", "failing", "unresolved"), "/", " · "),
-    (("no progress", "failing", "unresolved"), "/", " "),
-    (("idle", "failing", "unresolved"), "/", " "),
-    (("idle", "fail", "?"), "/", " "),
-)
-"""What the counters are called, what stands before their limits and between them: the first that has room. What the
-last one counts is listed below, with its `?`.
-"""
 
 OUTLOOKS: dict[str, str] = {"likely": "ok", "open": "warn", "unlikely": "error"}
 """Role by outlook."""
@@ -141,7 +122,7 @@ def chart(history: list[float], width: int, rows: int) -> list[Line]:
 
 
 class ConfidencePane(LinePane):
-    """Gauge, history, strategy, stall, streak and open uncertainties."""
+    """The outlook or the gauge, its course, open uncertainties, breakers that are not closed."""
 
     BORDER_TITLE: ClassVar[str] = "Confidence"
 
@@ -157,7 +138,7 @@ class ConfidencePane(LinePane):
         self._open: tuple[str, ...] = ()
 
     def show(self, state: RunState, now: float) -> None:
-        """Show cognition, streak and breakers of `state`."""
+        """Show cognition and breakers of `state`."""
         from tui_agent.core.badge import badge_of
 
         recovery, rule, badge = state.recovery, newest_rule(state, "cognition"), badge_of(state)
@@ -169,29 +150,22 @@ class ConfidencePane(LinePane):
         self.redraw()
 
     def redraw(self) -> None:
-        """Draw again; where there is no room for the sentence that gives the number of samples, the border does."""
+        """Draw again; the border names the rule, or says that the policy does not go by this."""
         super().redraw()
-        if self._recovery is None:
-            return
-        policy = self._recovery.policy
-        step = self._recovery.cognition.next_step
-        samples = step.samples if policy.cognition == "chance" and step.outlook == "unlikely" else 0
-        what = "step" if self.size.width < _WORDY else "recorded step"
-        said = f"from {counted(samples, what)}" if samples and self.size.height < _WORDS_FROM else ""
-        self.say_below(said, unused=not_used(policy, policy.cognition == "off"), rule=self._rule)
+        if self._recovery is not None:
+            policy = self._recovery.policy
+            self.say_below("", unused=not_used(policy, policy.cognition == "off"), rule=self._rule)
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """Most important first: the gauge, then counters, history, open uncertainties."""
+        """Most important first: what can be said of the next step, its course, what is open."""
         recovery = self._recovery
         if recovery is None:
             return []
         cognition, chance = recovery.cognition, recovery.policy.cognition == "chance"
         history = [] if chance else [recovery.policy.confidence_start]
         history += [value for _, value in cognition.history]
-        lines = _headline(recovery, self._badge, history, width)[: 2 if height >= 5 else 1]
-        lines.append(_counters(recovery, len(self._open), width))
-        if chance and height >= _WORDS_FROM and cognition.next_step.words:
-            lines.extend((Span(row, "muted"),) for row in wrap(cognition.next_step.words, width))
+        lines = (_outlook if chance else _headline)(recovery, self._badge, history, width)
+        del lines[max(1, height) :]
         open_lines = [*_open_lines(self._open, width, height - len(lines) - 1), *_breakers(recovery, width)]
         rows = min(_HIGHEST, height - len(lines) - len(open_lines))
         if rows > 0 and history:
@@ -201,53 +175,32 @@ class ConfidencePane(LinePane):
 
 def _parts(recovery: RecoveryState) -> tuple[int, ...]:
     """What the pane goes by, by identity: states never change."""
-    parts = (recovery.cognition, recovery.streak, recovery.breakers, recovery.policy)
+    parts = (recovery.cognition, recovery.breakers, recovery.policy)
     return tuple(map(id, parts))
 
 
-def _thresholds(policy: RecoveryPolicy) -> tuple[float, ...]:
-    """The values at which the policy acts otherwise."""
-    if policy.cognition == "chance":
-        return (policy.pivot_chance,)
-    return policy.degrade_threshold, policy.confidence_threshold
+def _outlook(recovery: RecoveryState, badge: str, history: list[float], width: int) -> list[Line]:
+    """The outlook in a word, where it goes, and the badge; below them the sentence."""
+    step = recovery.cognition.next_step
+    worn = Span(f" {badge} ", f"{BADGES[badge]} reverse bold")
+    if step.chance is None:
+        return [justified((Span("no step yet", "muted bold"),), (worn,), width)]
+    word = Span(f"{step.outlook} {trend(history, step.chance)}", f"{OUTLOOKS[step.outlook]} bold")
+    return [justified((word,), (worn,), width), *((Span(row),) for row in wrap(step.words, width))]
 
 
 def _headline(recovery: RecoveryState, badge: str, history: list[float], width: int) -> list[Line]:
-    """The figure, its gauge and the badge; below the gauge's marks what they stand for. Where no figure is stated, the
-    outlook in a word and the share of the run's own steps that succeeded.
-    """
+    """FunnelCanary's confidence, its gauge and the badge; below the gauge's marks what they stand for."""
     cognition, policy = recovery.cognition, recovery.policy
-    thresholds, step = _thresholds(policy), cognition.next_step
     worn = Span(f" {badge} ", f"{BADGES[badge]} reverse bold")
     value = cognition.shown(policy)
-    if policy.cognition != "chance":
-        number = Span(f"{value:.2f} {trend(history, value)} ", f"{confidence_role(value)} bold")
-    elif step.chance is None:
-        number = Span("no step yet ", "muted bold")
-    elif step.outlook == "unlikely":
-        number = Span(f"{value:.2f} {trend(history, value)} ", f"{OUTLOOKS[step.outlook]} bold")
-    else:
-        number = Span(f"{step.outlook} {trend(history, value)} ", f"{OUTLOOKS[step.outlook]} bold")
+    number = Span(f"{value:.2f} {trend(history, value)} ", f"{confidence_role(value)} bold")
     room = width - len(number.text) - len(worn.text) - 1
     if room < 10:
         return [clip((number, worn), width)]
-    if policy.cognition == "chance" and step.outlook != "unlikely":
-        said = fit(_record(step.successes, step.successes + step.failures, room), room)
-        return [(number, Span(f"{said:<{room}}", "muted"), Span(" "), worn)]
+    thresholds = policy.degrade_threshold, policy.confidence_threshold
     scale = Span(" " * len(number.text) + _scale(thresholds, room), "muted")
     return [(number, *gauge(value, room, thresholds), Span(" "), worn), (scale,)]
-
-
-def _record(successes: int, steps: int, room: int) -> str:
-    """The run's own record, in the longest words that have room."""
-    if not steps:
-        return ""
-    forms = (
-        f"{successes} of {counted(steps, 'step')} succeeded so far",
-        f"{successes} of {steps} steps",
-        f"{successes}/{steps}",
-    )
-    return next((form for form in forms if len(form) <= room), forms[-1])
 
 
 def _scale(thresholds: tuple[float, ...], width: int) -> str:
@@ -258,26 +211,6 @@ def _scale(thresholds: tuple[float, ...], width: int) -> str:
         start = max(0, min(place - 1, width - len(label)))
         cells[start : start + len(label)] = label
     return "".join(cells)
-
-
-def _counters(recovery: RecoveryState, unresolved: int, width: int) -> Line:
-    """Counts with their limits, in the longest words that fit."""
-    policy, stall, streak = recovery.policy, recovery.cognition.stall, recovery.streak
-    stalled, over = stall >= policy.stall_threshold, streak.count > streak.limit
-    counts = (
-        (stall, policy.stall_threshold, "warn bold" if stalled else "warn"),
-        (streak.count, streak.limit, "error bold" if over else "warn"),
-        (unresolved, policy.uncertainty_limit, "warn"),
-    )
-    spans: list[Span] = []
-    for labels, of, between in _COUNTERS:
-        spans = []
-        for label, (count, limit, role) in zip(labels, counts, strict=True):
-            spans.append(Span(f"{between if spans else ''}{label} ", "muted"))
-            spans.append(Span(f"{count}{of}{limit}", role if count else ""))
-        if width_of(spans) <= width:
-            break
-    return clip(spans, width)
 
 
 def _open_lines(unresolved: tuple[str, ...], width: int, rows: int) -> list[Line]:

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from tui_agent.core.projections.incidents import Attempt, Incident
     from tui_agent.core.state import RunState
 
-FADING = 2
-"""Steps for which a recovery is shown after it happened."""
-
 LOUD = 5
 """Steps for which a failure takes more than a line; after them it counts as a problem left open."""
 
@@ -118,35 +115,22 @@ def _fitted(parts: list[tuple[Span, ...]], width: int) -> Line:
 
 
 def _calm(state: RunState, width: int) -> Line:
-    """How the run ended; before that what is well or was recovered, and the chance of the next step."""
+    """What stands: the question or the end, what is left open, and the chance of the next step."""
     from tui_agent.core.badge import badge_of
 
-    incidents = state.metrics.incidents
+    incidents, ended, stuck = state.metrics.incidents, state.run.outcome, _stuck(state)
     parts: list[tuple[Span, ...]] = []
-    recovering = [incident for key, incident in incidents.open.items() if key not in incidents.standing]
-    recovered = incidents.recovered[-1] if incidents.recovered else None
-    recovery = None if recovered is None else recovered.recovery
-    recently = recovery is not None and state.run.iteration - recovery.iteration <= FADING
-    if recovering:
-        recovered, recently = recovering[-1], True
-    ended, stuck = state.run.outcome, _stuck(state)
     if stuck is not None:
         parts.append((stuck,))
     if ended is not None:
         sign = OUTCOMES[ended]
         parts.append((Span(f"{sign.glyph} {sign.word}", f"{sign.role} bold"),))
-    if ended is None and recovered is not None and recently:
-        parts.append((Span("✓ RECOVERED ", "ok bold"), Span(incident_name(recovered), "ok")))
-    elif incidents.standing:
+    if incidents.standing:
         left = f"{counted(len(incidents.standing), 'problem')} left open"
         parts.append((Span(left if ended is not None else f"○ {left}", "warn"),))
     elif ended is None and stuck is None:
         well = (Span("✓ ", "ok"), Span("all is well", "muted"))
         parts.append(well if state.run.number else (Span("○ nothing has failed yet", "muted"),))
-    # What is recovered when the step ends is not counted yet.
-    if incidents.failures and not recovering:
-        counts = f"{counted(incidents.failures, 'failure')}, {incidents.recoveries} recovered"
-        parts.append((Span(counts, "muted"),))
     cognition = state.recovery.policy.cognition
     if state.running and cognition != "off" and stuck is None and not _silent(state):
         parts.append(next_step(state))

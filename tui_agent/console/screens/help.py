@@ -130,9 +130,8 @@ PANES: dict[str, tuple[str, str]] = {
         "Confidence",
         (
             "Whether the next step is likely to succeed, estimated from recorded runs (or the policy's confidence), "
-            "its trend, and where the run stands. No progress (idle): steps without a success. Failing steps: those "
-            "in a row in which all failed. Unresolved (?): tools that have failed and not worked since, faults of "
-            "the model."
+            "its trend, and where the run stands. A ? is open: a tool that has failed and not worked since, a fault "
+            "of the model. {why} shows the counts."
         ),
     ),
     "note": (

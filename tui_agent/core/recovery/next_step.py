@@ -19,7 +19,6 @@ from tui_agent.core.recovery import next_step_table as table
 from tui_agent.core.recovery.error_shape import error_shape
 from tui_agent.core.recovery.iteration import FORM_ERRORS, Status
 from tui_agent.core.recovery.signature import same_text
-from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,7 +69,7 @@ class Outlook(StrEnum):
 
     UNKNOWN = "no estimate yet"
     LIKELY = "likely"
-    """With any model: a number would say no more than the share of steps that succeed anyway."""
+    """With any model."""
     OPEN = "open"
     """Strong and weak models differ."""
     UNLIKELY = "unlikely"
@@ -174,21 +173,20 @@ class NextStep:
 
     @property
     def words(self) -> str:
-        """What the outlook rests on, in a sentence; empty before there is one."""
-        match self.outlook:
-            case Outlook.UNKNOWN:
-                return ""
-            case Outlook.LIKELY:
-                return "runs that stood so went on well, with strong models and with weak ones"
-            case Outlook.OPEN:
-                return (
-                    "from here strong models went on well and weak ones badly: no number would hold for both"
-                )
-            case _:
-                samples = self.samples
-                only = "only " if samples < _FEW else ""
-                share = f"about {max(1, round((self.chance or 0.0) * 100))} in 100 next steps succeed"
-                return f"{share} (estimated from {only}{counted(samples, 'recorded step')} like this one)"
+        """What the outlook rests on, in a sentence; empty before there is one. A number only where it holds."""
+        if self.chance is None:
+            return ""
+        if self.outlook is Outlook.OPEN:
+            return "from here strong models mostly go on well, weak ones mostly do not"
+        tenths = round(10 * self.chance)
+        share = f"about {max(1, round(100 * self.chance))} in 100"
+        if self.outlook is Outlook.LIKELY:
+            share = f"about {tenths} in 10" if tenths < 10 else "more than 9 in 10"
+        only = "only " if self.samples < _FEW else ""
+        rests = f"from {only}{self.samples:,} like this one"
+        return (
+            f"{share} next steps succeed, {rests if self.samples else 'though no recorded one was like this'}"
+        )
 
     # --- folding ---------------------------------------------------------------------------------------------
 
