@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tui_agent.agents.dialect import TomlRegistry
 from tui_agent.agents.json_text import JsonTextError, add, remove
 from tui_agent.cli import main
 
@@ -57,6 +59,22 @@ def test_comments_trailing_commas_and_others_hooks_stay() -> None:
 def test_what_cannot_be_changed_is_said(text: str) -> None:
     with pytest.raises(JsonTextError):
         add(text, KEYS, {})
+
+
+TOML = '# mine\n[[hooks]]\nname = "other"\ntype = "post_tool"\ncommand = "say done"\n\n[extra]\nkey = 1\n'
+
+
+@pytest.mark.parametrize("text", ["", TOML, TOML.rstrip()])
+def test_tables_of_ours_are_added_at_the_end_and_go_again(text: str) -> None:
+    registry = TomlRegistry()
+    added = registry.add(registry.add(text, "pre_tool", "ours 1"), "post_tool", 'ours "2"')
+    hooks = tomllib.loads(added)["hooks"]
+    assert [(hook["type"], hook["command"]) for hook in hooks[-2:]] == [
+        ("pre_tool", "ours 1"),
+        ("post_tool", 'ours "2"'),
+    ]
+    gone = registry.remove(added, ("pre_tool", "post_tool"), "ours")
+    assert gone.rstrip() == text.rstrip()
 
 
 def test_installing_twice_and_taking_out_gives_the_file_back(

@@ -75,7 +75,9 @@ class Lane:
         self._dialect = dialect
         self._redactor = redactor
         self._transcript = Transcript(
-            title=f"{dialect.title}: sub-agent {heard.lane}" if heard.lane else "", workspace=heard.workspace
+            title=f"{dialect.title}: sub-agent {heard.lane}" if heard.lane else "",
+            workspace=heard.workspace,
+            operator_present=dialect.answers.ask is not None,
         )
         self._judge = Judge(policy, self._report)
         self._builder = Builder(self._transcript, lambda event: self._judge.take(event, None), at=at)
@@ -138,7 +140,7 @@ class Lane:
             case Moment.CALLS_ENDED:
                 self._ended(heard, at)
             case Moment.ANSWERED:
-                self._answered(_cut(heard.text), at, may_go_on=advise == "refuse" and not heard.goes_on)
+                self._answered(_cut(heard.text), at, may_go_on=self._may_go_on(heard, advise))
             case Moment.MODEL_FAILED:
                 self._builder.take(Faulted(classified(heard.text), at), None)
             case Moment.NOTICE:
@@ -150,6 +152,9 @@ class Lane:
         framed = self._dialect.answers.frames_notes or not self._note
         note = self._note if framed else tagged(self._note)
         return Advice(go_on=note or self._rejected) if self._rejected else Advice(note=note)
+
+    def _may_go_on(self, heard: Heard, advise: Advise) -> bool:
+        return advise == "refuse" and not heard.goes_on and self._dialect.answers.go_on is not None
 
     def _before(self, call: Call, heard: Heard, at: float) -> Advice:
         recovery = self._judge.state.recovery

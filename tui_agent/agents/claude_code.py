@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tui_agent.agents.dialect import Answers, Dialect, Fields, Form, Moment, Record, SettingsFile
+from tui_agent.agents.dialect import (
+    Answers,
+    Dialect,
+    Fields,
+    Form,
+    JsonRegistry,
+    Moment,
+    Record,
+    SettingsFile,
+)
 from tui_agent.formats.importers.claude_code import marked_as_failure, result_of_text
 from tui_agent.formats.importers.transcript import Call, Result
 from tui_agent.formats.importers.values import content_text, text_at
@@ -43,8 +52,7 @@ DIALECT = Dialect(
         user=".claude/settings.json",
         project=".claude/settings.local.json",
         home_variable="CLAUDE_CONFIG_DIR",
-        keys=lambda event: ("hooks", event),
-        entry=lambda command: {"hooks": [{"type": "command", "command": command, "timeout": 10}]},
+        registry=JsonRegistry(),
     ),
     events={
         "UserPromptSubmit": Moment.PROMPT,

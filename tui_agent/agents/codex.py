@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tui_agent.agents.dialect import Answers, Dialect, Fields, Moment, Record, SettingsFile
+from tui_agent.agents.dialect import Answers, Dialect, Fields, JsonRegistry, Moment, Record, SettingsFile
 from tui_agent.formats.importers.codex import result_of_output
 from tui_agent.formats.importers.transcript import Call, Result
 from tui_agent.formats.importers.values import content_text, text_at
@@ -59,8 +59,7 @@ DIALECT = Dialect(
         user=".codex/hooks.json",
         project=".codex/hooks.json",
         home_variable="CODEX_HOME",
-        keys=lambda event: ("hooks", event),
-        entry=lambda command: {"hooks": [{"type": "command", "command": command, "timeout": 10}]},
+        registry=JsonRegistry(),
         then="Codex runs a hook only once you have trusted it: type /hooks there.",
     ),
     events={

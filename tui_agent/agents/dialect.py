@@ -5,13 +5,17 @@ A file beside this one fills it in for each agent. What is done with an event is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
-from typing import Any
+from typing import Any, Protocol
 
+from tui_agent.agents import json_text
 from tui_agent.formats.importers.transcript import Call, Result
-from tui_agent.formats.importers.values import content_text, json_text, objects_at, plain, text_at, value_at
+from tui_agent.formats.importers.values import content_text, objects_at, plain, text_at, value_at
+from tui_agent.formats.importers.values import json_text as as_json
 
 Record = Mapping[str, Any]
 Form = Callable[[str, str], dict[str, Any]]
@@ -89,9 +93,57 @@ class Answers:
     """It marks by itself what comes from a hook."""
 
 
+class Registry(Protocol):
+    """How hooks are written into a settings file. Both raise `ValueError` for a text that cannot be changed."""
+
+    def add(self, text: str, event: str, command: str) -> str:
+        """The text with one more hook."""
+
+    def remove(self, text: str, events: Iterable[str], mark: str) -> str:
+        """The text without the hooks whose command holds `mark`."""
+
+
+@dataclass(frozen=True)
+class JsonRegistry:
+    """A list of hooks for each event, under `hooks`."""
+
+    timeout: int = 10
+    """Ten seconds, in whatever the agent counts."""
+
+    def add(self, text: str, event: str, command: str) -> str:
+        """The text with one more hook. Raises `JsonTextError`."""
+        hook = {"type": "command", "command": command, "timeout": self.timeout}
+        return json_text.add(text, ("hooks", event), {"hooks": [hook]})
+
+    def remove(self, text: str, events: Iterable[str], mark: str) -> str:
+        """The text without the hooks whose command holds `mark`. Raises `JsonTextError`."""
+        for event in events:
+            text = json_text.remove(text, ("hooks", event), lambda item: mark in item)
+        return text
+
+
+@dataclass(frozen=True)
+class TomlRegistry:
+    """A table `[[hooks]]` for each hook."""
+
+    def add(self, text: str, event: str, command: str) -> str:
+        """The text with one more table at its end."""
+        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        rows = {"name": f"agent-tui-{event}", "type": event, "command": command}
+        table = "".join(f"{key} = {json.dumps(value)}\n" for key, value in rows.items())
+        return f"{text}{gap}[[hooks]]\n{table}timeout = 10\n"
+
+    def remove(self, text: str, events: Iterable[str], mark: str) -> str:
+        """The text without the tables that hold `mark`."""
+        return _HOOK_TABLE.sub(lambda table: "" if mark in table[0] else table[0], text)
+
+
+_HOOK_TABLE = re.compile(r"^\n?\[\[hooks\]\]\n(?:(?!\n?\[).*\n?)*", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class SettingsFile:
-    """The JSON file in which the agent's hooks are registered."""
+    """The file in which the agent's hooks are registered."""
 
     user: str
     """In the home folder."""
@@ -99,10 +151,7 @@ class SettingsFile:
     """In the workspace: where what holds for one person on one machine is kept."""
     home_variable: str
     """The variable that names another folder than the one of `user`."""
-    keys: Callable[[str], tuple[str, ...]]
-    """Where the list of an event's hooks is."""
-    entry: Callable[[str], Any]
-    """The item of that list that runs a command."""
+    registry: Registry
     then: str = ""
     """What the person has to do in the agent before the hooks run."""
 
@@ -156,4 +205,4 @@ class Dialect:
         given = value_at(record, self.fields.input)
         values = plain(given) if isinstance(given, dict) else None
         name = text_at(record, self.fields.tool)
-        return Call(text_at(record, self.fields.call), name, json_text(given), values)
+        return Call(text_at(record, self.fields.call), name, as_json(given), values)

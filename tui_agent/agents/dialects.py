@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from tui_agent.agents import claude_code, codex, gemini_cli
+from tui_agent.agents import claude_code, codex, gemini_cli, mistral_vibe
 from tui_agent.agents.dialect import Dialect, Record
 
-DIALECTS: dict[str, Dialect] = {one.DIALECT.name: one.DIALECT for one in (claude_code, codex, gemini_cli)}
+DIALECTS: dict[str, Dialect] = {
+    one.DIALECT.name: one.DIALECT for one in (claude_code, codex, gemini_cli, mistral_vibe)
+}
 
 
 def named(name: str) -> Dialect:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tui_agent.agents.dialect import Answers, Dialect, Fields, Moment, Record, SettingsFile
+from tui_agent.agents.dialect import Answers, Dialect, Fields, JsonRegistry, Moment, Record, SettingsFile
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.transcript import Call, Result
@@ -51,8 +51,7 @@ DIALECT = Dialect(
         user=".gemini/settings.json",
         project=".gemini/settings.json",
         home_variable="",
-        keys=lambda event: ("hooks", event),
-        entry=lambda command: {"hooks": [{"type": "command", "command": command, "timeout": 10_000}]},
+        registry=JsonRegistry(timeout=10_000),
     ),
     events={
         "BeforeAgent": Moment.PROMPT,

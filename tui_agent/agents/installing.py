@@ -18,7 +18,6 @@ from typing import Literal
 
 from tui_agent.agents import door
 from tui_agent.agents.dialect import Dialect
-from tui_agent.agents.json_text import add, remove
 from tui_agent.disk import replace_whole
 
 Scope = Literal["user", "project"]
@@ -60,12 +59,12 @@ def installed(dialect: Dialect, path: Path) -> bool:
 def to_install(dialect: Dialect, path: Path, command: str) -> Change:
     """Our command at each of the agent's events, in place of an older one of ours.
 
-    Raises `OSError`, `UnicodeError`, and `JsonTextError` for a file that cannot be changed.
+    Raises `OSError`, `UnicodeError`, and `ValueError` for a file that cannot be changed.
     """
     before = _text(path)
     after = _without_ours(dialect, before)
     for event in dialect.events:
-        after = add(after, dialect.settings.keys(event), dialect.settings.entry(command))
+        after = dialect.settings.registry.add(after, event, command)
     return Change(path, before, before if _same(before, after) else after)
 
 
@@ -96,11 +95,7 @@ def carry_out(change: Change, state_dir: Path, *, keep: bool) -> None:
 
 
 def _without_ours(dialect: Dialect, text: str) -> str:
-    if not text.strip():
-        return text
-    for event in dialect.events:
-        text = remove(text, dialect.settings.keys(event), lambda item: _OURS in item)
-    return text
+    return dialect.settings.registry.remove(text, dialect.events, _OURS) if text.strip() else text
 
 
 def _same(one: str, other: str) -> bool:

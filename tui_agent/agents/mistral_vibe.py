@@ -1,0 +1,55 @@
+"""mistral-vibe: tried with version 3.0.2.
+
+To it a command that ends with an exit code other than 0 is a success; the code stands in the output. It says nothing of
+prompts and answers, so a whole conversation is one run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tui_agent.agents.dialect import Answers, Dialect, Fields, Moment, Record, SettingsFile, TomlRegistry
+from tui_agent.formats.importers.changes import changed_files
+from tui_agent.formats.importers.transcript import Call, Result
+from tui_agent.formats.importers.values import count_at, exit_message, joined, says_timed_out, text_at
+
+
+def _result(call: Call, record: Record) -> Result:
+    text = text_at(record, "tool_output_text")
+    error = text_at(record, "tool_error")
+    if text_at(record, "tool_status") == "failure" or error:
+        message = error or text
+        return Result("failed", text, message=message, unknown_effect=says_timed_out(message))
+    code = count_at(record, "tool_output", "returncode")
+    if code is None:
+        return Result("ok", text, changed=changed_files(call.name.rpartition(".")[2], call.input))
+    said = joined(
+        text_at(record, "tool_output", "stdout").rstrip(), text_at(record, "tool_output", "stderr").rstrip()
+    )
+    return Result("failed", said, message=exit_message(code, said)) if code else Result("ok", said)
+
+
+def _context(_: str, text: str) -> dict[str, Any]:
+    return {"hook_specific_output": {"additional_context": text}}
+
+
+DIALECT = Dialect(
+    name="mistral-vibe",
+    title="mistral-vibe",
+    program="vibe",
+    settings=SettingsFile(
+        user=".vibe/hooks.toml",
+        project=".vibe/hooks.toml",
+        home_variable="VIBE_HOME",
+        registry=TomlRegistry(),
+    ),
+    events={
+        "pre_tool": Moment.BEFORE_CALL,
+        "post_tool": Moment.CALLS_ENDED,
+        "post_agent": Moment.ANSWERED,
+    },
+    fields=Fields(call="tool_call_id", lane=""),
+    # It does not say that it goes on already, so it is not told to.
+    answers=Answers(note=_context, refuse=lambda _, reason: {"decision": "deny", "reason": reason}),
+    result=_result,
+)
