@@ -25,6 +25,7 @@ _MAIN_ARGUMENT = {
     "bash_stop": "id",
     "ask_operator": "question",
     "finish": "answer",
+    "task": "name",
 }
 _USUAL_NAMES = ("command", "cmd", "file_path", "pattern", "query", "url", "path", "question", "arguments")
 """Of main arguments of other programs' tools, the most telling first."""
@@ -120,3 +121,8 @@ def _rest(tool: str, arguments: Mapping[str, Any]) -> str:
     if tool == "read_file" and isinstance(offset, int) and offset > 0:
         return f" from line {offset}"
     return ""
+
+
+def of_lane(title: str, lane: str) -> str:
+    """A question's title, with the sub-agent whose question it is ("": the run's own)."""
+    return f"{title} (sub-agent: {one_line(lane, 60)})" if lane else title

@@ -9,6 +9,7 @@ from tui_agent.call_names import short_input
 from tui_agent.core import events
 from tui_agent.core.projections.background import in_words
 from tui_agent.core.projections.plan import UPDATE_PLAN
+from tui_agent.core.state import FINISH
 from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import one_line, revealed_line
 
@@ -90,6 +91,20 @@ def _hook(event: events.HookReported, signs: Signs) -> str:
     )
 
 
+def _in_lane(event: events.LaneEvent, signs: Signs) -> str:
+    """The line of a sub-agent's event, indented behind its name."""
+    match event.event:
+        case events.RunStarted():
+            said = "begins"
+        case events.ToolSucceeded(tool=tool) if tool == FINISH:
+            said = ""  # the result of the run's own call is this answer
+        case events.RunFinished() as ended:
+            said = f"ended, {ended.outcome.in_words}{f': {one_line(ended.reason)}' if ended.reason else ''}"
+        case step:
+            said = event_line(step, signs)
+    return f"  {one_line(event.name, 60)}: {said}" if said else ""
+
+
 def _by(rule: str) -> str:
     return f" [{one_line(rule)}]" if rule else ""
 
@@ -115,4 +130,5 @@ _MAKERS: dict[type[events.Event], Callable[[Any, Signs], str]] = {
         f"{signs.background} {event.id} {in_words(event)}: {event.command}", 200
     ),
     events.ServerChanged: lambda event, signs: f"{signs.notice} {one_line(event.in_words)}",
+    events.LaneEvent: _in_lane,
 }

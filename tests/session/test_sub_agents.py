@@ -17,6 +17,7 @@ from tests.kept_host import KeptHost
 from tests.openai_server import Answer, OpenAIServer, Recorded
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import assert_coherent, replayed
+from tui_agent.analysis.runs import analyze_file
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.fold import fold
@@ -24,10 +25,15 @@ from tui_agent.core.names import Outcome
 from tui_agent.core.projections.entries import CallEntry
 from tui_agent.core.projections.lane import CallState, Lane
 from tui_agent.core.result import result_of
+from tui_agent.core.state import RunState
+from tui_agent.event_lines import WORDS, event_line
+from tui_agent.formats.exporters import export_session
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply
 from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session
+from tui_agent.store.audit import effects_of
 from tui_agent.store.journal import JOURNAL_NAME, read_journal
+from tui_agent.store.summary import summarise
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -191,6 +197,54 @@ async def test_the_failure_that_stands_in_a_lane_is_in_the_ring_of_the_run(host:
         assert entry.lane is not None
         assert entry.lane.outcome is Outcome.MODEL_FAILED
         assert result_of(session.state).tool_errors == 1
+
+
+async def test_a_sub_agent_that_is_done_hides_no_failure_of_one_at_work(host: KeptHost, tmp_path: Path):
+    wait = "for i in $(seq 600); do [ -e done ] && exit 0; sleep 0.1; done; exit 9"
+    scripts = {
+        TASK: [calls(task("one"), task("two")), end("ok")],
+        "one": [calls(("read_file", {"path": "nowhere"})), calls(("bash", {"command": wait})), end("1")],
+        "two": [calls(("bash", {"command": "sleep 1"})), end("2")],
+    }
+    async with agents(host, tmp_path, scripts) as (session, _):
+        seen: list[list[str]] = []
+
+        def watch(event: events.Event, state: RunState) -> None:
+            if isinstance(event, events.ToolSucceeded) and event.content == "2":
+                ring = state.recovery.so_far(state.run.iteration, state.seq, state.at).ring
+                seen.append([slot.lane for slot in ring.slots if slot is not None])
+                (tmp_path / "workspace/done").touch()
+
+        session.subscribe(watch)
+        assert (await run(session)).outcome is Outcome.ANSWERED
+    assert seen == [["one"]]
+    assert session.state.recovery.ring.filled == 0
+
+
+async def test_a_lane_is_read_in_every_form_of_a_session(host: KeptHost, tmp_path: Path):
+    scripts = {
+        TASK: [calls(task("look for it")), end("found")],
+        "look for it": [
+            calls(("read_file", {"path": "nowhere"}), ("bash", {"command": "touch made"})),
+            end("it is made"),
+        ],
+    }
+    async with agents(host, tmp_path, scripts) as (session, _):
+        await run(session)
+    recorded = read_journal(session.folder).events
+    for written in (export_session(recorded, form) for form in ("markdown", "html", "text")):
+        assert "touch made" in written
+    lines = [line for event in recorded if (line := event_line(event, WORDS)).startswith("  look for it: ")]
+    assert lines[0] == "  look for it: begins"
+    assert lines[-1] == "  look for it: ended, answered"
+    assert any("failed: read_file nowhere" in line for line in lines)
+    commands = [effect for effect in effects_of(recorded) if effect["kind"] == "command"]
+    assert [(one["command"], one["outcome"]) for one in commands] == [("touch made", "ok")]
+    row, passages = summarise(session.folder)
+    assert row.tool_calls == 2
+    assert any("touch made" in passage.text for passage in passages)
+    report = analyze_file(session.folder / JOURNAL_NAME, ["combined", "forge"])
+    assert [(one.tool_calls, one.outcome) for one in report.rows] == [(2, "answered")] * 2
 
 
 async def test_calls_and_questions_of_a_lane_reach_the_operator_under_its_name(

@@ -81,12 +81,10 @@ class Attention:
 def describe(state: RunState) -> tuple[str, str]:
     """How a session stands, and what the operator is called for (empty: nothing); another text is another call."""
     task = one_line(state.session.title or state.run.task, LONGEST)
-    if state.escalation is not None:
-        asked = one_line(state.escalation.question, LONGEST)
-        return f"{NEEDS}{asked}", f"{ASKS} {state.escalation.id}"
-    if state.approvals:
-        waiting = state.approvals[0]
-        return f"{NEEDS}approve {one_line(waiting.tool, LONGEST)}", f"{ASKS} {waiting.id}"
+    asked = state.asked
+    if asked is not None:
+        words = asked.question if asked.type == "escalation_raised" else f"approve {asked.tool}"
+        return f"{NEEDS}{one_line(words, LONGEST)}", f"{ASKS} {asked.id}"
     if state.server_questions:
         question = state.server_questions[0]
         text = one_line(f"{question.server}: {question.message}", LONGEST)

@@ -116,12 +116,11 @@ class Scrubber(Widget):
 
 def _question(player: Player) -> str:
     """What the operator was being asked at this point; empty: nothing."""
-    state = player.state
-    if state.escalation is not None:
-        return "  " + one_line(state.escalation.question)
-    if state.approvals:
-        return f"  may {one_line(state.approvals[0].tool)} run?"
-    return ""
+    asked = player.state.asked
+    if asked is None:
+        return ""
+    words = asked.question if asked.type == "escalation_raised" else f"may {asked.tool} run?"
+    return "  " + one_line(words)
 
 
 def column_of(position: int, length: int, width: int) -> int:

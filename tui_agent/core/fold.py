@@ -510,14 +510,11 @@ def _stop_requested(_: RunState, event: events.StopRequested) -> Changes:
 
 
 def _lane_event(state: RunState, event: events.LaneEvent) -> Changes:
-    """A sub-agent's state goes on; the run shares its cost, the files that it changed, the rules that it was allowed
-    and the failure that stands.
-    """
+    """A sub-agent's state goes on; the run shares the rules that it was allowed and the failure that stands."""
     inner = event.placed
     lane = apply(state.lane(event.lane), inner)
     changes: Changes = {
         "lanes": {**state.lanes, event.lane: lane},
-        "metrics": state.metrics.with_lane(inner),
         "session": evolve(state.session, rules=lane.session.rules),
     }
     if type(inner) is events.IterationFinished:

@@ -213,9 +213,17 @@ class RunState:
         return evolve(own, session=self.session)
 
     @property
-    def asking(self) -> tuple[RunState, ...]:
-        """The run itself and its lanes, as far as they wait for the operator."""
-        return tuple(one for one in (self, *self.lanes.values()) if one.approvals or one.escalation)
+    def asked(self) -> events.EscalationRaised | events.ApprovalAsked | None:
+        """What the operator is asked first, by the run or by a sub-agent."""
+        for one in (self, *self.lanes.values()):
+            if one.escalation is not None or one.approvals:
+                return one.escalation or one.approvals[0]
+        return None
+
+    def asker(self, question: events.EscalationRaised) -> RunState:
+        """Whose question it is: a lane's state, or this one."""
+        lanes = (lane for lane in self.lanes.values() if question.lane and lane.escalation is not None)
+        return next((lane for lane in lanes if lane.escalation == question), self)
 
     @property
     def rewound(self) -> events.Rewound | None:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
+from tui_agent.call_names import of_lane
 from tui_agent.console.cards import approval as approval_card
 from tui_agent.console.cards import escalation as escalation_card
 from tui_agent.console.cards import server as server_card
@@ -64,7 +65,7 @@ def indented(lines: Iterable[str]) -> list[str]:
 def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
     """Whether a call may run. Nothing but one of the words that are offered is an answer."""
     question = [
-        f"Allow {reveal(asked.tool)}?",
+        of_lane(f"Allow {reveal(asked.tool)}?", asked.lane),
         *indented(shown(approval_card.subject(asked.preview, asked.input))),
     ]
     offers, offer = (asked.rules, *asked.others), 0
@@ -179,7 +180,7 @@ def escalation(
     """A number or its words take a choice; any other text is the answer."""
     rule = f" [{one_line(asked.rule)}]" if asked.rule else ""
     choices = escalation_card.choices_for(asked)
-    head = f"Question: {escalation_card.title_of(asked.source).lower()}{rule}."
+    head = f"Question: {escalation_card.title_of(asked).lower()}{rule}."
     numbered = [f"{number}  {one_line(choice.label, 400)}" for number, choice in enumerate(choices, 1)]
     how = "A number or its words choose; any other text is your answer, and =5 is the answer 5."
     # What the last call wrote stands right above; "?" reads the whole of it again.

@@ -25,7 +25,7 @@ approval: mode
 None is what is not known: an imported recording names no server, sandbox or hash, and holds no mode of approval.
 """
 
-_READS = frozenset({"read_file", "list_dir", "glob", "grep", "finish", "ask_operator", "update_plan"})
+_READS = frozenset({"read_file", "list_dir", "glob", "grep", "finish", "ask_operator", "update_plan", "task"})
 """Tools without an effect."""
 _SHORT_HASH = 12
 
@@ -37,10 +37,12 @@ def effects_of(journal: Iterable[events.Event]) -> list[Effect]:
 
 def rule_uses(folder: Path, rules: Iterable[Rule]) -> Counter[str]:
     """How often each rule let a call run or refused one, by its decision and text."""
+    recorded = read_journal(folder).events
+    steps = (event.event if isinstance(event, events.LaneEvent) else event for event in recorded)
     said = [
-        event.allowed_by if isinstance(event, events.ToolStarted) else event.reason
-        for event in read_journal(folder).events
-        if isinstance(event, events.ToolStarted | events.ToolRefused)
+        step.allowed_by if isinstance(step, events.ToolStarted) else step.reason
+        for step in steps
+        if isinstance(step, events.ToolStarted | events.ToolRefused)
     ]
     names = {f"{rule.decision} {rule.text}" for rule in rules}
     return Counter({name: sum(f"{name} (" in text for text in said) for name in names})
@@ -51,7 +53,9 @@ class _Audit:
         self._run = 0
         self._imported = False
         self._sandbox: str | None = None
-        self._allowed: dict[str, str] = {}
+        self._allowed: dict[tuple[str, str], str] = {}
+        """What let a call run, by lane and id."""
+        self._lane = ""
         self._servers: set[tuple[str, str]] = set()
 
     def read(self, journal: Iterable[events.Event]) -> Iterator[Effect]:
@@ -80,7 +84,7 @@ class _Audit:
                 self._servers.add((event.server, event.model))
                 yield "model", {"server": None if self._imported else event.server, "model": event.model}
             case events.ToolStarted():
-                self._allowed[event.call_id] = event.allowed_by
+                self._allowed[self._lane, event.call_id] = event.allowed_by
             case events.ToolSucceeded() | events.ToolFailed() | events.ToolCancelled():
                 yield from self._call(event)
             case events.ToolRefused():
@@ -94,6 +98,10 @@ class _Audit:
                 yield "rewound", {"paths": list(event.files)}
             case events.HookReported() | events.Notice() | events.ServerChanged():
                 yield from self._around(event)
+            case events.LaneEvent() if not isinstance(event.event, events.RunStarted):
+                self._lane = event.lane
+                yield from self._effects(event.event)
+                self._lane = ""
 
     def _around(
         self, event: events.HookReported | events.Notice | events.ServerChanged
@@ -109,7 +117,7 @@ class _Audit:
     def _call(
         self, event: events.ToolSucceeded | events.ToolFailed | events.ToolCancelled
     ) -> Iterator[tuple[str, Effect]]:
-        allowed = self._allowed.pop(event.call_id, None)
+        allowed = self._allowed.pop((self._lane, event.call_id), None)
         if allowed is None or event.tool in _READS:
             return  # it never ran, or did nothing
         outcome = {"tool_succeeded": "ok", "tool_failed": "failed"}.get(event.type, "cancelled")

@@ -177,7 +177,7 @@ def _summed(
         except SessionError as error:
             length, damage = number - 1, error
             break
-        passages.extend(_passages(event))
+        passages.extend(_passages(event.placed if isinstance(event, events.LaneEvent) else event))
         row = sums.with_run() if kind == "run_started" else sums.row
         handler = _HANDLERS.get(type(event))
         if handler is not None:
@@ -282,6 +282,6 @@ _READ = frozenset(
         ),
         *("iteration_finished", "reply_finished", "tool_succeeded", "tool_failed", "model_faulted"),
         *("reply_rejected", "escalation_raised", "escalation_answered"),
-        *("model_call_started", "coherence_repaired"),
+        *("model_call_started", "coherence_repaired", "lane_event"),
     }
 )

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input
 
+from tui_agent.call_names import of_lane
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import GAP, CardBody, Passage, diff_passages, numbered
 from tui_agent.console.cards.choices import Choice, Choices
@@ -57,7 +58,7 @@ class ApprovalCard(Card):
 
     def __init__(self, question: ApprovalQuestion) -> None:
         asked = question.asked
-        super().__init__(question, f"Allow {reveal(asked.tool)}?")
+        super().__init__(question, of_lane(f"Allow {reveal(asked.tool)}?", asked.lane))
         self._offers = (asked.rules, *asked.others)
         self._offer = 0
 

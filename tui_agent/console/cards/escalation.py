@@ -16,7 +16,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Input
 
-from tui_agent.call_names import main_argument, short_input
+from tui_agent.call_names import main_argument, of_lane, short_input
 from tui_agent.console.cards.answer_field import AnswerField
 from tui_agent.console.cards.card import Card
 from tui_agent.console.cards.card_body import GAP, CardBody, Passage
@@ -87,7 +87,7 @@ class EscalationCard(Card):
     fixed_rows = 1
 
     def __init__(self, question: EscalationQuestion, attempts: Sequence[Attempt]) -> None:
-        super().__init__(question, title_of(question.asked.source), question.asked.rule)
+        super().__init__(question, title_of(question.asked), question.asked.rule)
         self._attempts = attempts
         self._detail: Detail = "around"
 
@@ -208,7 +208,7 @@ _PLACEHOLDERS = {
 }
 
 
-def title_of(source: str) -> str:
+def title_of(asked: EscalationRaised) -> str:
     """The card's title, by who asks."""
     titles = {
         "ask_operator": "The agent asks",
@@ -216,7 +216,7 @@ def title_of(source: str) -> str:
         "budget": "A budget is used up",
         ABOUT_PLAN: "Carry out this plan?",
     }
-    return titles.get(source, "The agent needs you")
+    return of_lane(titles.get(asked.source, "The agent needs you"), asked.lane)
 
 
 def choices_for(asked: EscalationRaised) -> list[Choice]:
@@ -315,7 +315,7 @@ def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
     from tui_agent.core.projections.entries import CallEntry, FaultEntry, OperatorEntry
     from tui_agent.core.projections.lane import CallState
 
-    conversation = state.conversation
+    conversation = state.asker(asked).conversation
     skipped = max(0, len(conversation.entries) - LOOKED_BACK)
     entries = [*conversation.entries.tail(skipped), *conversation.calls]
     found: list[Attempt] = []

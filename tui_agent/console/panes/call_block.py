@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tui_agent.call_names import main_argument, short_input, shortened
 from tui_agent.console.panes.diff import diff_counts, draw_diff
 from tui_agent.console.panes.glyphs import CALL_STATES
+from tui_agent.console.panes.lane_block import draw_lane
 from tui_agent.console.panes.styled_line import (
     Line,
     Span,
@@ -71,7 +72,8 @@ def draw_call(entry: CallEntry, width: int, context: BlockContext) -> list[Line]
     if context.expanded:
         lines.extend(_input(entry, width))
     body_width = max(4, width - 4)
-    body = _body(entry, body_width, context, state)
+    body = [] if entry.lane is None else draw_lane(entry.lane, body_width, context)
+    body += _body(entry, body_width, context, state)
     bar = Span("  │ ", "error" if state == "failed" and _loud(entry, context) else "faint")
     lines.extend((bar, *line) for line in body)
     return lines

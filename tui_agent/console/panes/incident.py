@@ -85,7 +85,7 @@ class IncidentStrip(Rows):
 
 def _asks(state: RunState) -> bool:
     """A question is put to the operator."""
-    return state.escalation is not None or bool(state.approvals)
+    return state.asked is not None
 
 
 def _asks_about(state: RunState, incident: Incident) -> bool:

@@ -122,6 +122,8 @@ class RingPane(LinePane):
         kind = f"{pad(_kind(slot, wordy), self._kind_width(wordy))}  " if wordy or self._mixed else ""
         message = headline(slot.message)
         text = f"{one_line(slot.tool)}: {message}" if slot.tool else message
+        if slot.lane:
+            text = f"{one_line(slot.lane)} › {text}"
         head = (
             Span(f"{number} ", "muted"),
             Span(FULL, role),

@@ -41,7 +41,7 @@ def mode_of(state: RunState) -> str:
 
 def waits_for_operator(state: RunState) -> bool:
     """Whether the run stands still until the operator answers."""
-    return str(state.phase) in ("approval", "escalation") or _server_asks(state)
+    return state.asked is not None or _server_asks(state)
 
 
 def _server_asks(state: RunState) -> bool:
@@ -231,11 +231,10 @@ def _activity(state: RunState, now: float, turning: float | None) -> tuple[Span,
             return (Span(f"{spinner(turning)} {what}", "muted"),)
         case "tools" if _server_asks(state):
             return (Span("? server", "operator"),)
+        case _ if state.asked is not None:
+            answer = state.asked.type == "escalation_raised"
+            return (Span("▲ your answer" if answer else "? approval", "operator"),)
         case "tools":
             return (Span(f"{spinner(turning)} tools", "accent"),)
-        case "approval":
-            return (Span("? approval", "operator"),)
-        case "escalation":
-            return (Span("▲ your answer", "operator"),)
         case _:
             return ()

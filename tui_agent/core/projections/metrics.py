@@ -171,25 +171,6 @@ class Metrics:
         handler = _HANDLERS.get(type(event))
         return metrics if handler is None else handler(metrics, event)
 
-    def with_lane(self, event: events.Event) -> Metrics:
-        """What an event of a sub-agent adds to the run: costs, changed files, waits for the operator."""
-        match event:
-            case events.ReplyFinished(by="model") | events.Compacted() | events.CompactionFailed():
-                usage, session = self.usage.plus(event), self.session_usage.plus(event)
-                return evolve(self, usage=usage, session_usage=session)
-            case events.ToolSucceeded() if event.changed:
-                files = dict.fromkeys((*self.files_changed, *event.changed))
-                return evolve(self, files_changed=tuple(files))
-            case (
-                events.ApprovalAsked()
-                | events.ApprovalAnswered()
-                | events.EscalationRaised()
-                | events.EscalationAnswered()
-            ):
-                return _HANDLERS[type(event)](self, event)
-            case _:
-                return self
-
 
 def _run_started(metrics: Metrics, event: events.RunStarted) -> Metrics:
     policy = policy_of_run(event.policy, event.policy_settings)
@@ -324,6 +305,23 @@ def _escalation_raised(metrics: Metrics, event: events.EscalationRaised) -> Metr
     return evolve(_asked(metrics, event), escalations=metrics.escalations + went_wrong)
 
 
+def _lane_event(metrics: Metrics, event: events.LaneEvent) -> Metrics:
+    """What a sub-agent adds to the run: costs, changed files, waits for the operator."""
+    match event.placed:
+        case events.ReplyFinished(by="model") | events.Compacted() | events.CompactionFailed() as reply:
+            usage, session = metrics.usage.plus(reply), metrics.session_usage.plus(reply)
+            return evolve(metrics, usage=usage, session_usage=session)
+        case events.ToolSucceeded(changed=changed) if changed:
+            files = dict.fromkeys((*metrics.files_changed, *changed))
+            return evolve(metrics, files_changed=tuple(files))
+        case events.ApprovalAsked() | events.EscalationRaised() as asked:
+            return _HANDLERS[type(asked)](metrics, asked)
+        case events.ApprovalAnswered() | events.EscalationAnswered() as answered:
+            return _HANDLERS[type(answered)](metrics, answered)
+        case _:
+            return metrics
+
+
 def _run_finished(metrics: Metrics, event: events.RunFinished) -> Metrics:
     return evolve(metrics, ended_at=event.at, **_no_questions(metrics, event.at))
 
@@ -345,4 +343,5 @@ _HANDLERS: dict[type[events.Event], Callable[[Metrics, Any], Metrics]] = {
     events.EscalationRaised: _escalation_raised,
     events.EscalationAnswered: _escalation_answered,
     events.RunFinished: _run_finished,
+    events.LaneEvent: _lane_event,
 }

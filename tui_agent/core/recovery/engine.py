@@ -144,7 +144,8 @@ class RecoveryState:
         """What it comes to if the open iteration ends with what its calls have come to."""
         if not self.pending and self.rejected is None:
             return self
-        return self.apply(events.IterationFinished(iteration=iteration, seq=seq, at=at))
+        ended = self.apply(events.IterationFinished(iteration=iteration, seq=seq, at=at))
+        return evolve(ended, ring=ended.ring.with_lanes_of(self.ring))
 
     def key(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """The identity of a call under the policy."""

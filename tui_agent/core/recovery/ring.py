@@ -140,6 +140,12 @@ class ErrorRing:
             slots.append(evolve(standing, lane=lane, after_change=False))
         return evolve(self, slots=_padded(slots))
 
+    def with_lanes_of(self, ring: ErrorRing) -> ErrorRing:
+        """This ring with the failures of the sub-agents in another one, whose work goes on."""
+        lanes = [slot for slot in ring.slots if slot is not None and slot.lane]
+        own = [slot for slot in self.slots if slot is not None and not slot.lane]
+        return evolve(self, slots=_padded([*own, *lanes])) if lanes else self
+
     def answered(self) -> ErrorRing:
         """The operator answered the ring's question: it starts anew."""
         return ErrorRing(mark=self.mark) if self.tripped else self

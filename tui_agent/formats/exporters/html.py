@@ -141,7 +141,7 @@ def _environment() -> Environment:
         "role": _role,
         "seconds": seconds,
         "short": _short,
-        "subject": lambda call: short_input(call.tool, call.input, call.arguments),
+        "subject": lambda call: short_input(call.tool, call.input, getattr(call, "arguments", "")),
         "sums": _sums,
         "words": lambda name: name.replace("_", " "),
     }

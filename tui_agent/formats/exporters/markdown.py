@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tui_agent.call_names import short_input
 from tui_agent.core.events import Event, Outcome
 from tui_agent.core.projections.entries import (
     CallEntry,
@@ -193,6 +194,11 @@ def _call(call: CallEntry) -> Iterator[str]:
     lasted = f", {seconds(call.duration)}" if call.duration else ""
     yield f"**Tool** {code(call.tool)}: {call_state(call)}{attempt}{lasted}{_by_rule(call.rule)}"
     yield fenced(input_text(call), "json")
+    if call.lane is not None:
+        steps = (
+            f"- {inner.state}: {code(short_input(inner.tool, inner.input))}" for inner in call.lane.calls
+        )
+        yield "\n".join(steps)
     if call.diff:
         yield fenced(call.diff, "diff")
     if call.content:

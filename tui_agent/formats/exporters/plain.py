@@ -77,6 +77,8 @@ def _lines(event: events.Event, answer: Answer) -> Iterator[str]:
             yield from _operator(event)
         case events.ServerChanged():
             yield f"SERVER {event.in_words}"
+        case events.LaneEvent():
+            yield from (f"| {event.name}: {line}" for line in _lines(event.event, ""))
         case (
             events.ModelFaulted()
             | events.ReplyRejected()
