@@ -30,6 +30,7 @@ from tui_agent.core.events import (
     VerdictReached,
     WindowCut,
 )
+from tui_agent.core.fold import fold
 from tui_agent.models.scenario import materialise
 from tui_agent.models.scenario_file import load_scenario, scenario_names
 from tui_agent.models.scripted import ScriptedModel
@@ -167,6 +168,7 @@ async def test_the_recovery_demo_reacts_to_the_answer_and_ends_green(
     assert reaction in reactions[0]
     assert show.end.outcome is Outcome.ANSWERED
     assert show.end.answer.startswith("Both tests pass.")
+    assert fold(show.events).metrics.unrecovered == 0
     assert await is_green(show.workspace)
     assert not (show.workspace / "prices.py").exists()
     assert not (show.workspace / "shop/price.py").exists()
