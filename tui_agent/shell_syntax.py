@@ -7,6 +7,7 @@ raises `UnreadableCommand` for the rest, so that who asks can take the careful w
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -74,6 +75,17 @@ class Script:
     """Lists joined by `;`, `&` or line ends."""
 
     lists: tuple[AndOr, ...]
+
+    def simple_commands(self) -> Iterator[Simple]:
+        """Every program with its arguments, in order, those in groups included."""
+        for one in self.lists:
+            for pipeline in one.pipelines:
+                for command in pipeline.commands:
+                    match command:
+                        case Simple():
+                            yield command
+                        case Group(body):
+                            yield from body.simple_commands()
 
 
 @lru_cache(maxsize=16)

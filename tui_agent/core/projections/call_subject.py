@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, working
-from tui_agent.shell_syntax import AndOr, Group, Simple, UnreadableCommand, parse
+from tui_agent.shell_syntax import UnreadableCommand, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 Relation = Literal["", "same_call", "target", "named", "corrected", "identifier", "not_needed"]
 """How a success makes a failure good: the same call; one for the same target; one whose target the error had named;
@@ -134,23 +134,23 @@ def _of_command(command: str) -> Subject:
         return Subject(programs=name, called=name)
     paths, programs = dict[str, None](), dict[str, None]()
     kinds, code, called = set[str](), set[str](), dict[str, None]()
-    for one in script.lists:
-        for words in _commands(one):
-            program, operands = _run_by(words)
-            if program in _SILENT and words[0] == program:
-                continue
-            called[words[0].rpartition("/")[2]] = None
-            if program in _SCRIPTED:
-                operands = operands[1:]
-            if program.endswith(" -c"):
-                code.update(_CODE_NAME.findall(max(words, key=len)))
-            found = [
-                word for word in operands if _PATH_LIKE.fullmatch(word) or (program in _ON_FILES and word)
-            ]
-            paths.update(dict.fromkeys(found[:_MOST]))
-            kinds.add("looks" if program in _LOOKS else "clears" if program in _CLEARS else "other")
-            if program not in _ON_FILES:
-                programs[program] = None
+    for simple in script.simple_commands():
+        words = [word.text for word in simple.words]
+        if not words:
+            continue
+        program, operands = _run_by(words)
+        if program in _SILENT and words[0] == program:
+            continue
+        called[words[0].rpartition("/")[2]] = None
+        if program in _SCRIPTED:
+            operands = operands[1:]
+        if program.endswith(" -c"):
+            code.update(_CODE_NAME.findall(max(words, key=len)))
+        found = [word for word in operands if _PATH_LIKE.fullmatch(word) or (program in _ON_FILES and word)]
+        paths.update(dict.fromkeys(found[:_MOST]))
+        kinds.add("looks" if program in _LOOKS else "clears" if program in _CLEARS else "other")
+        if program not in _ON_FILES:
+            programs[program] = None
     if not paths and not programs:
         programs.update(dict.fromkeys(command.split()[:1]))
     return Subject(
@@ -161,18 +161,6 @@ def _of_command(command: str) -> Subject:
         clears=kinds == {"clears"},
         code=frozenset(code),
     )
-
-
-def _commands(one: AndOr) -> Iterator[list[str]]:
-    """The simple commands, with the words of each."""
-    for pipeline in one.pipelines:
-        for command in pipeline.commands:
-            match command:
-                case Simple(words=words) if words:
-                    yield [word.text for word in words]
-                case Group(body):
-                    for inner in body.lists:
-                        yield from _commands(inner)
 
 
 def _run_by(words: list[str]) -> tuple[str, list[str]]:

@@ -439,7 +439,7 @@ def _operator_spoke(state: RecoveryState, _: events.OperatorSpoke) -> RecoverySt
 def _interrupted(state: RecoveryState, event: events.Interrupted) -> RecoveryState:
     if event.cause != "operator":
         return state
-    return evolve(state, implicit=state.implicit.by_operator())
+    return evolve(state, implicit=state.implicit.interrupted())
 
 
 def _escalation_raised(state: RecoveryState, event: events.EscalationRaised) -> RecoveryState:
@@ -519,7 +519,7 @@ def _changed_by_others(state: RecoveryState, names: tuple[str, ...]) -> Recovery
 
 
 def _own_command_ended(state: RecoveryState, event: events.OwnCommandEnded) -> RecoveryState:
-    state = evolve(state, implicit=state.implicit.by_operator(shown=True))
+    state = evolve(state, implicit=state.implicit.any_file_shown())
     if writes(event.command) is Writes.NOTHING:
         return state
     return _changed_by_others(state, (event.command,))

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tui_agent.core.recovery.wrappers import SHELLS, program_name, shell_code, unwrapped
-from tui_agent.shell_syntax import AndOr, Compound, Group, Script, Simple, UnreadableCommand, parse
+from tui_agent.shell_syntax import Compound, Group, Script, Simple, UnreadableCommand, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,33 +82,20 @@ def _from_json(text: str) -> tuple[int | None, str]:
 def _strict_options(script: Script) -> frozenset[str]:
     """Which of `errexit` and `pipefail` the command sets for itself."""
     found: set[str] = set()
-    for one in script.lists:
-        for simple in _simples(one):
-            if simple.words and simple.words[0].text == "set":
-                options = [word.text for word in simple.words[1:]]
-                if any(re.fullmatch(r"-[a-zA-Z]*e[a-zA-Z]*", option) for option in options):
-                    found.add("errexit")
-                if "pipefail" in options:
-                    found.add("pipefail")
+    for simple in script.simple_commands():
+        if simple.words and simple.words[0].text == "set":
+            options = [word.text for word in simple.words[1:]]
+            if any(re.fullmatch(r"-[a-zA-Z]*e[a-zA-Z]*", option) for option in options):
+                found.add("errexit")
+            if "pipefail" in options:
+                found.add("pipefail")
     return frozenset(found)
-
-
-def _simples(one: AndOr) -> Iterator[Simple]:
-    for pipeline in one.pipelines:
-        for command in pipeline.commands:
-            match command:
-                case Simple():
-                    yield command
-                case Group(body):
-                    for inner in body.lists:
-                        yield from _simples(inner)
 
 
 def program_words(script: Script) -> Iterator[str]:
     """The first word of each simple command."""
-    for one in script.lists:
-        for simple in _simples(one):
-            yield from (word.text for word in simple.words[:1])
+    for simple in script.simple_commands():
+        yield from (word.text for word in simple.words[:1])
 
 
 class Unknown(Simple):

@@ -28,7 +28,7 @@ from tui_agent.core.recovery.verdict import IMPLICIT, silent, verdict
 from tui_agent.quantities import ordinal_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tui_agent.core.recovery.command_reading import CommandReading
     from tui_agent.core.recovery.iteration import CallResult, Iteration
@@ -102,8 +102,8 @@ class ImplicitFailures:
 
     def sent_back(self, text: str = "") -> ImplicitFailures:
         """The answer was not taken; `text` is what the note says of it, where no result of a call does."""
-        reason = "The answer claims what no result shows"
-        return evolve(self, asked=Remark(Rule.IMPLICIT_CLAIM, reason, text, "claim"), verified=True)
+        asked = _claim("The answer claims what no result shows", text)
+        return evolve(self, asked=asked, verified=True)
 
     def next_run(self, task: str) -> ImplicitFailures:
         """What results showed holds on; what was said may be said again."""
@@ -112,11 +112,13 @@ class ImplicitFailures:
             evidence=self.evidence, written=self.written, unshown=unshown, any_shown=self.any_shown
         )
 
-    def by_operator(self, *, shown: bool = False) -> ImplicitFailures:
-        """The operator interrupted the run, or a command of his (`shown`) printed what it did."""
-        if shown:
-            return evolve(self, any_shown=True, unshown=())
+    def interrupted(self) -> ImplicitFailures:
+        """By the operator: what is said next is taken."""
         return self if self.verified else evolve(self, verified=True)
+
+    def any_file_shown(self) -> ImplicitFailures:
+        """A command of the operator's printed what it did."""
+        return evolve(self, any_shown=True, unshown=())
 
     def replied(self, missing: tuple[str, ...], unread: tuple[str, ...]) -> ImplicitFailures:
         """A reply came; see `missing` and `unread`."""
@@ -154,11 +156,7 @@ class ImplicitFailures:
         if not calls:
             return self
         any_shown = self.any_shown or any(_may_show_anything(result) for result in calls)
-        unshown = (
-            ()
-            if any_shown
-            else tuple(name for name in self.unshown if not any(_shows(result, name) for result in calls))
-        )
+        unshown = () if any_shown else tuple(name for name in self.unshown if not _shown(name, calls))
         if self.called and (any_shown, unshown) == (self.any_shown, self.unshown):
             return self
         return evolve(self, called=True, any_shown=any_shown, unshown=unshown)
@@ -241,14 +239,14 @@ class ImplicitFailures:
                 f'nothing. Look first (list_dir {{"path": {json.dumps(folder)}}}), then answer by what is there.'
             )
             reason = f"The answer tells of {self.missing[0]}, which is not there"
-            return Remark(Rule.IMPLICIT_CLAIM, reason, text, "claim")
+            return _claim(reason, text)
         if claimed := files_claimed(answer, self.unread, only=not self.called):
             text = (
                 f"Your answer tells what {claimed[0]} holds, and you have not read it. Read it first "
                 f'(read_file {{"path": {json.dumps(claimed[0])}}}), then answer by what it says.'
             )
             reason = f"The answer tells of {claimed[0]}, which no call has read"
-            return Remark(Rule.IMPLICIT_CLAIM, reason, text, "claim")
+            return _claim(reason, text)
         if evidence.other or not (evidence.failed or evidence.changed):
             return None
         claim = claims_tests_pass(answer)
@@ -266,25 +264,18 @@ class ImplicitFailures:
             f"Your answer says: “{claim}” But {shown}. Run the tests now, then answer by what they show; where "
             "they cannot be run, say so in the answer."
         )
-        return Remark(Rule.IMPLICIT_CLAIM, f"The answer claims that tests pass, but {shown}", text, "claim")
+        return _claim(f"The answer claims that tests pass, but {shown}", text)
+
+
+def _claim(reason: str, text: str) -> Remark:
+    return Remark(Rule.IMPLICIT_CLAIM, reason, text, "claim")
 
 
 # --- what a result shows -------------------------------------------------------------------------------------
 
 _PROSE = (
-    ".md",
-    ".rst",
-    ".txt",
-    ".adoc",
-    ".org",
-    ".log",
-    ".csv",
-    ".svg",
-    ".png",
-    "LICENSE",
-    "CHANGELOG",
-    "README",
-)
+    ".md", ".rst", ".txt", ".adoc", ".org", ".log", ".csv", ".svg", ".png", "LICENSE", "CHANGELOG", "README",
+)  # fmt: skip
 
 _SHORTEST_LINE = 24
 """Characters of a failing line; shorter ones (`AssertionError`) say too little to be known again."""
@@ -297,9 +288,9 @@ _WHOLE_FOLDERS = re.compile(r"[*?$`\[]|\s-\w{0,9}[rR]")
 """How a command says which files it shows without their names."""
 
 
-def _shows(result: CallResult, name: str) -> bool:
+def _shown(name: str, calls: Iterable[CallResult]) -> bool:
     base = name.rpartition("/")[2]
-    return base in result.outcome or base in str(dict(result.input))
+    return any(base in result.outcome or base in str(dict(result.input)) for result in calls)
 
 
 def _may_show_anything(result: CallResult) -> bool:

@@ -296,8 +296,8 @@ class StuckPatterns:
     @property
     def moving(self) -> Pattern | None:
         """The pattern that was seen or went on in the last iteration, the most stubborn one."""
-        changed_last_iteration = [pattern for pattern in self.patterns if pattern.changed_last_iteration]
-        return max(changed_last_iteration, key=lambda pattern: pattern.extensions, default=None)
+        moving = [pattern for pattern in self.patterns if pattern.changed_last_iteration]
+        return max(moving, key=lambda pattern: pattern.extensions, default=None)
 
     @property
     def subject(self) -> Sighting | None:

@@ -15,7 +15,7 @@ from tui_agent.core.recovery.wrappers import SHELLS, base_name, interprets, shel
 from tui_agent.shell_syntax import Compound, Group, Script, Simple, UnreadableCommand, Word, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 class Writes(IntEnum):
@@ -179,7 +179,7 @@ def program_of(command: str) -> str:
     script = _parsed(command)
     if script is None:
         return ""
-    for simple in _simples(script, 0):
+    for simple in script.simple_commands():
         words = working([word.text for word in simple.words])
         name = base_name(words[0]) if words else ""
         if name and name not in {"cd", "export", "set", "source", ".", "echo", "sleep"}:
@@ -380,14 +380,3 @@ _SPECIAL: Mapping[str, Callable[[Sequence[str], str, int], Writes]] = {
     **dict.fromkeys(_SQL_PROGRAMS, lambda _, whole, __: _of_code(whole)),
 }
 """Programs whose options say whether they write."""
-
-
-def _simples(script: Script, depth: int) -> Iterator[Simple]:
-    for one in script.lists:
-        for pipeline in one.pipelines:
-            for command in pipeline.commands:
-                match command:
-                    case Simple():
-                        yield command
-                    case Group(body) if depth < _DEEPEST:
-                        yield from _simples(body, depth + 1)
