@@ -158,6 +158,9 @@ def held(disk: Disk, session: Path, journal: bytes) -> None:
         "an export": "</html>" in (disk.root / "export.html").read_text(),
         "the exports": all(file.stat().st_size for file in disk.root.glob("*.*")),
         "tidiness": not [*disk.root.rglob("*.part")],
+        "folders with something in them": all(
+            any(folder.iterdir()) for folder in (disk.state / "sessions").iterdir()
+        ),
     }
     for folder in (disk.state / "sessions").iterdir():
         if (folder / JOURNAL_NAME).is_file() and (folder / JOURNAL_NAME).stat().st_size:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import sys
 import uuid
@@ -58,6 +59,25 @@ async def test_a_command_runs_on_and_its_output_comes_in_pieces(tmp_path: Path) 
     assert Path(ended.output_file).read_text() == "one\ntwo\n"
     await live.close()
     assert replayed(live.session) == live.state
+
+
+async def test_output_that_the_disk_does_not_take_is_said_to_be_lost(tmp_path: Path) -> None:
+    """To the model where it reads it, and to the operator."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    turns = [begin("yes 0123456789 | head -c 900000"), "waiting", call("bash_output", id="b1"), "done"]
+    live = await start_session(tmp_path, turns)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, before[1]))
+    try:
+        await live.run("begin")
+        await live.until(lambda state: not state.background.running)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    await live.run("read")
+    (ended,), (notice,) = live.of(events.BackgroundEnded), live.of(events.Notice)
+    assert Path(ended.output_file).stat().st_size == 500_000
+    assert "not kept: File too large" in notice.text
+    assert "not kept: File too large" in live.of(events.ToolSucceeded)[-1].content
+    await live.close()
 
 
 async def test_the_model_is_told_of_an_end_that_it_did_not_ask_about(tmp_path: Path) -> None:

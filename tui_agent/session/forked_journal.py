@@ -33,7 +33,7 @@ from tui_agent.core.state import RunState
 from tui_agent.session.fork_outputs import OUTPUT_FOLDER, Outputs, outputs_of
 from tui_agent.session.fork_point import open_parent
 from tui_agent.store.errors import SessionError, disk_error
-from tui_agent.store.images import IMAGES_FOLDER, share_images
+from tui_agent.store.images import share_images
 from tui_agent.store.journal import JOURNAL_NAME, sync_folder
 from tui_agent.store.journal_index import JournalIndex
 from tui_agent.store.lines import encode
@@ -84,9 +84,8 @@ def fork(
     lines += [encode(event.stamped(number, at)) for number, event in enumerate(added, seq + 1)]
     folder = sessions_dir / session_id
     outputs = outputs_of(source, seq, source.path.parent)
-    _write(folder, outputs.named_in((folder / OUTPUT_FOLDER).absolute(), lines), outputs, source.path.parent)
-    if is_foreign(source.path.parent, sessions_dir):
-        mark_foreign(folder)
+    lines = outputs.named_in((folder / OUTPUT_FOLDER).absolute(), lines)
+    _write(folder, lines, outputs, source.path.parent, foreign=is_foreign(source.path.parent, sessions_dir))
     return folder
 
 
@@ -141,11 +140,13 @@ def _answered(state: RunState, answer: str) -> list[Event]:
     return [escalation_answered(asked, "answer", answer)]
 
 
-def _write(folder: Path, lines: list[bytes], outputs: Outputs, parent: Path) -> None:
+def _write(folder: Path, lines: list[bytes], outputs: Outputs, parent: Path, *, foreign: bool) -> None:
     """The whole journal or none: it gets its name when it is on the disk."""
     unfinished = folder / f"{JOURNAL_NAME}.part"
     try:
         folder.mkdir(mode=0o700, parents=True)
+        if foreign:
+            mark_foreign(folder)
         with open(unfinished, "xb", opener=private) as file:
             file.writelines(lines)
             file.flush()
@@ -159,7 +160,5 @@ def _write(folder: Path, lines: list[bytes], outputs: Outputs, parent: Path) -> 
             f"Session {folder.name} exists already", f"{folder} is there", "Fork under another name."
         ) from fault
     except OSError as fault:
-        unfinished.unlink(missing_ok=True)
-        shutil.rmtree(folder / OUTPUT_FOLDER, ignore_errors=True)
-        shutil.rmtree(folder / IMAGES_FOLDER, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         raise disk_error("The fork cannot be written", folder, fault) from fault

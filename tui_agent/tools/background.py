@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar, Literal
 
-from tui_agent.core.events import BackgroundEnded, BackgroundStarted, Event
+from tui_agent.core.events import BackgroundEnded, BackgroundStarted, Event, Notice
 from tui_agent.core.projections.background import in_words
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.tools.encoding import printable
@@ -44,7 +44,9 @@ class _Output:
     def __init__(self, file: Path, mask: TextMask | None, unread_limit: int) -> None:
         """Raises `OSError` where the file cannot be made."""
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._stream = os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+        self._stream = os.fdopen(
+            os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb", buffering=0
+        )
         self._mask = mask
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._limit = unread_limit
@@ -54,6 +56,8 @@ class _Output:
         self._kept = 0
         self.lost = 0
         """Bytes beyond what is kept."""
+        self.trouble = ""
+        """Why the file lacks what was written from some point on."""
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes."""
@@ -76,15 +80,22 @@ class _Output:
             return
         data = text.encode("utf-8", "replace")
         self._kept += len(data)
-        with suppress(OSError):
-            self._stream.write(data)
-            self._stream.flush()
+        if not self.trouble:
+            self._keep(data)
         with self._lock:
             self._unread += text
             excess = len(self._unread) - self._limit
             if excess > self._limit // 4:
                 self._unread = self._unread[excess:]
                 self._skipped += excess
+
+    def _keep(self, data: bytes) -> None:
+        try:
+            while data:
+                data = data[self._stream.write(data) :]
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            self.trouble = f"the output's file ends early, and what came later is not kept: {why}"
 
     @property
     def waits(self) -> bool:
@@ -173,6 +184,10 @@ class BackgroundCommands:
             pass
         finally:
             await asyncio.to_thread(one.output.close)
+            if one.output.trouble:
+                self.record(
+                    Notice(severity="warning", text=f"Background command {one.id}: {one.output.trouble}")
+                )
             one.ended = BackgroundEnded(
                 id=one.id,
                 command=one.text,
@@ -207,10 +222,11 @@ class BackgroundCommands:
         text, skipped = one.output.take()
         parts = [self._state(one)]
         if skipped:
-            parts.append(
-                f"[... {skipped:,} characters before this are only in {one.file} (use read_file) ...]"
-            )
+            where = "partly lost" if one.output.trouble else f"only in {one.file} (use read_file)"
+            parts.append(f"[... {skipped:,} characters before this are {where} ...]")
         parts.append(text.rstrip("\n") or "(no output since it was read last)")
+        if one.output.trouble:
+            parts.append(f"[{one.output.trouble}]")
         if one.output.lost:
             parts.append(f"[{one.output.lost:,} bytes beyond the first {KEPT_BYTES:,} were not kept]")
         return "\n".join(parts)
