@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from markdown_it import MarkdownIt
 
 from tests.adversarial.attack import attack
 from tests.runtime.session_harness import start_session
-from tui_agent.formats.exporters import export_session
+from tui_agent.formats.exporters import FORMATS, export_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -150,3 +151,57 @@ async def test_exports_in_a_browser(tmp_path: Path, came: tuple[str, list[str]])
         assert len(done.stdout) > 1_000, done.stderr[-500:]
         assert not re.search(r"<title>\s*RAN", done.stdout)
     assert asked == []
+
+
+UNITS = (
+    *(
+        "<",
+        "&",
+        "*",
+        "**a ",
+        "[",
+        "![",
+        "`",
+        "> ",
+        "|",
+        "\x00",
+        "\x1b[31m",
+        "<script>",
+        "_a_",
+        "- ",
+        "1. ",
+        "\\",
+        "](",
+    ),
+    *(
+        "\u202e",
+        "<!--",
+        "| a |\n|--|\n",
+        "  - a\n",
+        "&#0;",
+        "a\n===\n",
+        "&lt;",
+        "http://a.b ",
+        "<a@b>",
+        "\ud800",
+    ),
+)
+
+
+@attack(
+    "Lines of 1,000,000 characters that markup is made of, control characters and entities, in every form of export",
+    "Each export is made in 10 s of the processor, and HTML holds no script and no control character",
+    slow=True,
+)
+@pytest.mark.parametrize("unit", UNITS)
+async def test_lines_of_a_megabyte(tmp_path: Path, unit: str) -> None:
+    text = unit * (1_000_000 // len(unit))
+    live = await start_session(tmp_path, [text])
+    await live.run(text[:1_000])
+    await live.close()
+    for form in FORMATS:
+        began = time.process_time()
+        document = export_session(live.session.folder, form)
+        assert time.process_time() - began < 10, form
+        if form == "html":
+            assert not [word for word in ("<script", "\x00", "\x1b", "\u202e", "\ud800") if word in document]

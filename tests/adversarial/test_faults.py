@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,11 +20,16 @@ import pytest
 from tests.adversarial.attack import Attack, attack, attacks
 from tests.adversarial.test_journals import ANSWER, saved
 from tests.cli.conftest import ROOT
+from tests.runtime.scripted import ScriptedOperator
+from tests.scripted_model import scripted_model
 from tests.tools.box import wait_until
+from tui_agent.config.settings import Settings
 from tui_agent.console import preferences
 from tui_agent.console.history import PromptHistory
+from tui_agent.core.fold import fold
 from tui_agent.core.names import Decision
 from tui_agent.quantities import age, seconds, time_of_day
+from tui_agent.session.opening import open_session
 from tui_agent.store.journal import JOURNAL_NAME, read_journal
 from tui_agent.store.kept_rules import KeptRules
 from tui_agent.store.retention import put_away
@@ -28,7 +37,7 @@ from tui_agent.store.session_store import SessionStore
 from tui_agent.store.trust_file import TrustFile
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from tests.cli.conftest import CommandLine
 
@@ -142,6 +151,53 @@ def test_retention_by_a_clock_that_jumps(
     assert (store.trash_dir / "deleted" / JOURNAL_NAME).exists()
 
 
+@attacks(
+    *(
+        Attack(
+            f"clock_{name}_in_waits",
+            f"A clock that goes a year {name} each time it is read, through waits before retries and of a background "
+            "command",
+            "Each wait ends by itself after its time, no duration is negative, and the journal gives the same state",
+            value=years * 31_536_000.0,
+        )
+        for name, years in (("forward", 1), ("back", -1), ("to_and_fro", 0))
+    )
+)
+async def test_waits_by_a_clock_that_jumps(row: Attack, tmp_path: Path, cli: CommandLine) -> None:
+    moments = itertools.count(1)
+
+    def clock() -> float:
+        passed = next(moments)
+        return 2e10 + passed * (row.value or (-1) ** passed * 31_536_000.0)
+
+    fault = {"fault": {"kind": "rate_limit", "status": 429, "retry_after": 0.3}}
+    background = {"command": "sleep 0.3; echo over", "background": True}
+    turns = [
+        fault,
+        fault,
+        {"calls": [{"tool": "bash", "args": background}]},
+        {"calls": [{"tool": "bash_output", "args": {"id": "b1", "wait": 30}}]},
+        "done",
+    ]
+    (tmp_path / "files").mkdir()
+    settings = Settings(workspace=tmp_path / "files", state_dir=cli.state, model="scripted", approve="all")
+    session = await open_session(settings, ScriptedOperator(), scripted_model(turns), clock=clock)
+    await session.submit("go")
+    finished = await asyncio.wait_for(session.wait(), 60)
+    assert finished is not None
+    assert finished.outcome == "answered"
+    state = session.state
+    await session.close()
+    journal = read_journal(session.folder).events
+    assert [event.type for event in journal].count("model_faulted") == 2
+    assert fold(journal[: state.seq]).conversation == state.conversation
+    for event in journal:
+        assert getattr(event, "duration", 0) >= 0, event
+        assert getattr(event, "duration", 0) < 60, event
+    for verb in (("sessions", "show"), ("replay", "--print"), ("sessions", "export")):
+        assert cli(*verb, session.id).code == 0
+
+
 @attack(
     "Times a year away, before 1970 and of the year 9000, on both sides of now",
     "They are shown in a few cells",
@@ -224,3 +280,68 @@ def test_little_memory(cli: CommandLine) -> None:
     assert (folder / JOURNAL_NAME).stat().st_size < 2_000_000
     kinds = [event.type for event in read_journal(folder).events]
     assert kinds.count("tool_succeeded") == len(calls), os.linesep.join(kinds)
+
+
+@contextmanager
+def group_of(megabytes: int) -> Iterator[Path]:
+    """A control group whose processes have so much memory together; its file of processes."""
+    own = re.search(r"^\d+:memory:(.*)$|^0::(.*)$", Path("/proc/self/cgroup").read_text(), re.MULTILINE)
+    base = Path("/sys/fs/cgroup") / ("memory" if own and own[1] is not None else "")
+    folder = Path(f"{base}{(own[1] or own[2] or '') if own else ''}", f"agent-tui-test-{os.getpid()}")
+    limit = "memory.limit_in_bytes" if own and own[1] is not None else "memory.max"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    try:
+        if not (folder / limit).exists():
+            pytest.skip("control groups have no memory here")
+        (folder / limit).write_text(str(megabytes << 20))
+        yield folder / "cgroup.procs"
+    finally:
+        folder.rmdir()
+
+
+EATS = f"'{sys.executable}' -c 'len(bytearray(b\"x\") * 900000000)'"
+
+
+@attacks(
+    Attack(
+        "memory_of_addresses",
+        "The whole program in 500 MB of address space, and a command that wants 900 MB",
+        "The command fails and says why; the run goes on and ends answered",
+        slow=True,
+        value=("ulimit -v 500000", "MemoryError"),
+    ),
+    Attack(
+        "memory_of_a_group",
+        "The same in a control group of 220 MB, in which the kernel kills",
+        "As above",
+        slow=True,
+        value=("echo $$ > {group}", "SIGKILL"),
+    ),
+)
+def test_limits_of_memory(row: Attack, cli: CommandLine) -> None:
+    limit, said = row.value
+    calls = (EATS, "echo alive")
+    turns = "".join(
+        f'[[turns]]\ncalls = [{{ tool = "bash", args = {{ command = {json.dumps(command)} }} }}]\n'
+        for command in calls
+    )
+    command = [sys.executable, "-m", "tui_agent", "run", "x", "--output", "json", "--approve", "all"]
+    command += ["--model", cli.scenario(turns + ANSWER)]
+    with group_of(220) if "{group}" in limit else nullcontext() as group:
+        done = subprocess.run(
+            ["bash", "-c", f'{limit.format(group=group)} && exec "$@"', "bash", *command],
+            cwd=cli.workspace, env=cli.environ(), stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, check=False, timeout=500,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2_000:]
+    assert json.loads(done.stdout)["outcome"] == "answered"
+    (folder,) = (cli.state / "sessions").iterdir()
+    journal = [
+        event for event in read_journal(folder).events if event.type in {"tool_failed", "tool_succeeded"}
+    ]
+    assert [event.type for event in journal] == ["tool_failed", "tool_succeeded"]
+    assert said in str(journal[0]), journal[0]
+    assert "alive" in str(journal[1])

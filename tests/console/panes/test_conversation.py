@@ -395,7 +395,12 @@ async def test_the_wait_before_a_retry_counts_down_and_then_stands_as_past() -> 
         pane = await shown(pilot, story)
         assert "▰▰▱▱▱ 4.9 s · s skip the wait · c cancel" in text_of_pane(pane)
         assert "partial — cut" in text_of_pane(pane)
-        story.now += 3
+        story.now -= 86_400
+        await shown(pilot, story)
+        assert "▱▱▱▱▱ 8.0 s · s skip the wait" in text_of_pane(pane), (
+            "the clock was put back: the wait is as long"
+        )
+        story.now += 86_400 + 3
         await shown(pilot, story)
         assert "▰▰▰▰▱ 1.9 s · s skip the wait · c cancel" in text_of_pane(pane)
         story.ask_model(attempt=3)

@@ -273,8 +273,8 @@ def _waits(entry: entries.FaultEntry, context: BlockContext) -> bool:
 
 def _wait(entry: entries.FaultEntry, context: BlockContext) -> list[Span]:
     """How long the next try still waits, and the keys that end it."""
-    left = max(0.0, entry.until - context.now)
     total = max(0.001, entry.until - entry.at)
+    left = min(total, max(0.0, entry.until - context.now))  # however the clock jumps
     done = min(_WAIT_CELLS, max(0, round(_WAIT_CELLS * (1 - left / total))))
     what = str(entry.fault.status or entry.fault.kind.in_words)
     bar = "▰" * done + "▱" * (_WAIT_CELLS - done)
