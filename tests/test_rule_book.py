@@ -31,6 +31,7 @@ SILENT = frozenset(
         Rule.FORM_ECHO,
         Rule.FORM_REPETITION,
         Rule.ATTEMPTS_PROGRESS,
+        Rule.STUCK_WANTED,
         Rule.OPERATOR_RETRY,
         Rule.OPERATOR_EDIT,
         Rule.OPERATOR_SKIP,

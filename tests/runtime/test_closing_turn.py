@@ -17,8 +17,10 @@ def turn(*calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
     return {"calls": [{"tool": tool, "args": arguments} for tool, arguments in calls]}
 
 
-MISSING = [turn(("bash", {"command": f"cat missing-{number} 2>/dev/null || exit 7"})) for number in range(9)]
-"""Five of them fail alike, and no call is made twice."""
+MISSING = [
+    turn(("bash", {"command": f"cat missing-{number % 4} 2>/dev/null || exit 7"})) for number in range(9)
+]
+"""Five of them fail alike, and four are different."""
 KEEP = ("write_file", {"path": "result.md", "content": "what there is\n"})
 SAY = ("finish", {"answer": "The files are not there; result.md says what there is."})
 

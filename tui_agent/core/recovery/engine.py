@@ -39,6 +39,7 @@ from tui_agent.core.recovery.standing_findings import StandingFindings
 from tui_agent.core.recovery.streak import ErrorStreak
 from tui_agent.core.recovery.stuck import Sighting, StuckPatterns
 from tui_agent.core.recovery.tool_breaker import BreakerPhase, ToolBreakers
+from tui_agent.core.recovery.wanted import times_wanted
 from tui_agent.core.recovery.writes import Writes, writes
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ class RecoveryState:
     findings: StandingFindings = field(default_factory=StandingFindings)
     polls: FailingPoll = field(default_factory=FailingPoll)
     implicit: ImplicitFailures = field(default_factory=ImplicitFailures)
+    wanted: int = 0
+    """As often the operator's words want the same call; 0: they say nothing of it."""
     pending: tuple[CallResult, ...] = ()
     """Results of the open iteration, in the order in which they came."""
     reply: events.ReplyFinished | None = None
@@ -328,6 +331,7 @@ def _run_started(state: RecoveryState, event: events.RunStarted) -> RecoveryStat
         form=FormErrors(written=0 if event.tool_calls == "auto" else None),
         breakers=state.breakers.next_run(event.tools, event.effects),
         implicit=state.implicit.next_run(event.task),
+        wanted=times_wanted(event.task, policy.stuck_waits),
     )
 
 
@@ -375,7 +379,7 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
     results = in_call_order(state.pending)
     changes, marks, moved = state.changes.apply(results, state._effects(), state.seen)
     findings, results = state.findings.judge(results, changes, marks)
-    polls, results = state.polls.judge(results, policy)
+    polls, results = state.polls.judge(results, policy, state.wanted)
     last = close(
         event.iteration,
         results,
@@ -409,7 +413,7 @@ def _iteration_finished(state: RecoveryState, event: events.IterationFinished) -
             last, policy, moved=policy.trials != "off" and changes.count > state.changes.count
         ),
         form=state.form.apply(last, state.reply, cut=was_cut(state.reply)),
-        stuck=state.stuck.apply(last, policy, moved if policy.trials != "off" else ()),
+        stuck=state.stuck.apply(last, policy, moved if policy.trials != "off" else (), state.wanted),
         breakers=state.breakers.apply(last, policy),
         implicit=state.implicit.apply(last, policy, "" if state.reply is None else state.reply.text),
     )._judged()
@@ -432,8 +436,9 @@ def _model_faulted(state: RecoveryState, event: events.ModelFaulted) -> Recovery
     )
 
 
-def _operator_spoke(state: RecoveryState, _: events.OperatorSpoke) -> RecoveryState:
-    return evolve(state, stuck=state.stuck.next_era(), failed_since_success=False)
+def _operator_spoke(state: RecoveryState, event: events.OperatorSpoke) -> RecoveryState:
+    wanted = max(state.wanted, times_wanted(event.text, state.policy.stuck_waits))
+    return evolve(state, stuck=state.stuck.next_era(), failed_since_success=False, wanted=wanted)
 
 
 def _interrupted(state: RecoveryState, event: events.Interrupted) -> RecoveryState:
@@ -470,6 +475,7 @@ def _escalation_answered(state: RecoveryState, event: events.EscalationAnswered)
         cognition=state.cognition.answered(state.policy),
         form=state.form.answered(),
         stuck=state.stuck.next_era(),
+        wanted=max(state.wanted, times_wanted(event.text, state.policy.stuck_waits)),
     )
 
 

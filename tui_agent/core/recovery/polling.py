@@ -3,7 +3,7 @@
 | waits  | a command that sleeps, waits or watches, or a call that is told to; a call that took a second or more; one
 |        | whose output differs from the last in nothing but a clock
 | counts | a waiting command that fails as it failed before (a server is not up yet) is neither a failure nor a success,
-|        | up to the number of `stuck_waits`
+|        | up to the number of `stuck_waits`; any other up to the number of times that the operator wants it (`wanted`)
 | resets | another outcome of such a command
 """
 
@@ -82,9 +82,11 @@ class FailingPoll:
     times: int = 0
 
     def judge(
-        self, results: Sequence[CallResult], policy: RecoveryPolicy
+        self, results: Sequence[CallResult], policy: RecoveryPolicy, wanted: int = 0
     ) -> tuple[FailingPoll, tuple[CallResult, ...]]:
-        """The results, those that only say once more what is waited for as `waiting`."""
+        """The results, those that only say once more what is waited for as `waiting`, and so those of a call that the
+        operator's words want `wanted` times.
+        """
         if not policy.stuck or all(result.failure is None for result in results):
             return self, tuple(results)
         state, judged = self, []
@@ -94,12 +96,12 @@ class FailingPoll:
                 failure is not None
                 and failure.kind is FailureKind.TOOL_EXECUTION
                 and not (failure.transient or failure.unknown_effect)
-                and told_to_wait(result.input)
+                and (most := policy.stuck_waits if told_to_wait(result.input) else wanted + 1) > 1
             ):
                 signature = failure_signature(failure)
                 times = state.times + 1 if signature == state.signature else 1
                 state = FailingPoll(signature, times)
-                if 1 < times < policy.stuck_waits:
+                if 1 < times < most:
                     result = evolve(
                         result, status=Status.WAITING, failure=None, finding=None, content=failure.message
                     )

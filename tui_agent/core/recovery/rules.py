@@ -66,6 +66,7 @@ class Rule(StrEnum):
     # Stuck patterns
     STUCK_GUIDE = "stuck.guide"
     STUCK_WAITS = "stuck.waits"
+    STUCK_WANTED = "stuck.wanted"
     STUCK_PARAPHRASES = "stuck.paraphrases"
     STUCK_WITHHOLD = "stuck.withhold"
     STUCK_ASK = "stuck.ask"

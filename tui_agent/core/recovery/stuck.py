@@ -2,11 +2,12 @@
 
 | counts | the same call with the same outcome · two calls in turn with the same outcomes · replies in a row without a
 |        | call · overflows of the window in a row; calls within a progress epoch, refusals of a blocked call included;
-|        | of a call that waits many more (`polling`) · different calls with one result (`paraphrases`) |
+|        | of a call that waits many more (`polling`), of one that the operator wants as many (`wanted`) · different
+|        | calls with one result (`paraphrases`) |
 | resets | a change of files, a new outcome, a new call with a new outcome, the operator's words begin an epoch, so that
 |        | re-reading after an edit, re-running tests, paging and polling are work and not loops |
-| levels | guide when seen · the call is withheld · still on: ask where an operator is there, else stop; of different
-|        | calls with one result no more than guide |
+| levels | guide when seen, and for some repetitions more of a call that succeeds · the call is withheld · still on: ask
+|        | where an operator is there, else stop; of different calls with one result no more than guide |
 """
 
 from __future__ import annotations
@@ -84,15 +85,21 @@ class Pattern:
     """Its call waits for something."""
     calls: int = 0
     """Different calls with one result, where these are the pattern."""
+    allowed: int = 0
+    """Calls by which it may go on before they are withheld."""
+
+    @property
+    def withholds(self) -> bool:
+        """Its calls are not executed any more."""
+        return self.extensions >= self.allowed
 
     @property
     def exhausted(self) -> bool:
         """It still goes on after a warning, its call withheld. Replies without a call are for the form to end, and a
         call that was not made before is never withheld.
         """
-        return self.name not in {MONOLOGUE, PARAPHRASES} and self.extensions >= _LAST_ROUND * max(
-            1, len(self.keys)
-        )
+        rounds = self.allowed + _LAST_ROUND * max(1, len(self.keys))
+        return self.name not in {MONOLOGUE, PARAPHRASES} and self.extensions >= rounds
 
     @property
     def words(self) -> str:
@@ -127,11 +134,12 @@ class StuckPatterns:
     # --- folding ---------------------------------------------------------------------------------------------
 
     def apply(
-        self, iteration: Iteration, policy: RecoveryPolicy, moved: Sequence[bool] = ()
+        self, iteration: Iteration, policy: RecoveryPolicy, moved: Sequence[bool] = (), wanted: int = 0
     ) -> StuckPatterns:
         """Fold a finished iteration, in call order; the same call twice in it counts once.
 
-        `moved`: for each result, whether it changed something; left out: as the results of edit tools say.
+        `moved`: for each result, whether it changed something; left out: as the results of edit tools say. `wanted`: as
+        often the operator's words want the same call.
         """
         state = self._rested()
         seen: set[str] = set()
@@ -149,7 +157,7 @@ class StuckPatterns:
             ):
                 continue  # what does not answer may come back; what was never executed says nothing of progress
             elif result.status in _COUNTED:
-                state = state._with_call(result, policy, iteration.number, changed=changed)
+                state = state._with_call(result, policy, iteration.number, wanted, changed=changed)
         return state._with_monologue(policy)
 
     def replied(self, *, with_calls: bool) -> StuckPatterns:
@@ -183,7 +191,7 @@ class StuckPatterns:
         )
 
     def _with_call(
-        self, result: CallResult, policy: RecoveryPolicy, reply: int, *, changed: bool
+        self, result: CallResult, policy: RecoveryPolicy, reply: int, wanted: int, *, changed: bool
     ) -> StuckPatterns:
         call = Sighting(
             result.key,
@@ -211,7 +219,7 @@ class StuckPatterns:
             return state
         if any(call.key in pattern.keys for pattern in state.patterns):
             return state._extended(call.key)
-        found = state._repeat(call, policy) or state._alternation(policy)
+        found = state._repeat(call, policy, wanted) or state._alternation(policy)
         return state if found is None else state._noted(found)
 
     @staticmethod
@@ -226,17 +234,18 @@ class StuckPatterns:
         content, succeeded = call.content, call.succeeded
         return not any(other.content == content and other.succeeded == succeeded for other in self.window)
 
-    def _repeat(self, call: Sighting, policy: RecoveryPolicy) -> Pattern | None:
-        if call.waited:
-            enough = call.times >= policy.stuck_waits
-            return Pattern(REPEAT, frozenset({call.key}), (call.tool,), waited=True) if enough else None
+    def _repeat(self, call: Sighting, policy: RecoveryPolicy, wanted: int) -> Pattern | None:
+        if call.times <= wanted or (call.waited and call.times < policy.stuck_waits):
+            return None
         alike = sum(
             other.epoch == call.epoch and other.key == call.key and other.same_outcome(call)
             for other in self.window
         )
-        if alike < policy.stuck_repeats:
+        if alike < policy.stuck_repeats and not call.waited:
             return None
-        return Pattern(REPEAT, frozenset({call.key}), (call.tool,))
+        # Who repeats what fails has read why; a success may be wanted again (a sample, a look whether it is there).
+        allowed = policy.stuck_allowed if call.succeeded and not call.waited else 0
+        return Pattern(REPEAT, frozenset({call.key}), (call.tool,), waited=call.waited, allowed=allowed)
 
     def _alternation(self, policy: RecoveryPolicy) -> Pattern | None:
         length = policy.stuck_alternation
@@ -289,7 +298,7 @@ class StuckPatterns:
 
     def withheld(self, key: str) -> Sighting | None:
         """The newest result of a call that is not worth executing again; None where it may run."""
-        if not any(key in pattern.keys for pattern in self.patterns):
+        if not any(key in pattern.keys and pattern.withholds for pattern in self.patterns):
             return None
         return next((call for call in reversed(self.window) if call.key == key), None)
 
