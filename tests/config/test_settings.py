@@ -98,6 +98,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "max_session_tokens": ("90000", "90000"),
     "max_run_time": ("600", "600"),
     "max_session_time": ("6000", "6000"),
+    "sub_agents": ("2", "2"),
     "budget_warning": ("0.5", "0.5"),
     "fallback_models": ('["a/b", "c/d"]', "a/b, c/d"),
     "compact_at": ("0.5", "0.5"),
