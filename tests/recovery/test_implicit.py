@@ -190,6 +190,8 @@ INPUTS = st.one_of(
         ("According to **b.py**, nothing is left.", ("b.py",)),
         ("a.py contains b.py.", ("a.py",)),
         ("It contains a list.", ()),
+        ("a.py is a small command-line tool.", ("a.py",)),
+        ("a.py is a good name.", ()),
         ("```\na.py defines a list.\n```", ()),
     ],
 )
@@ -250,6 +252,7 @@ def _applied(command: str, output: str) -> None:
         lambda size: claims_tests_pass("not a " * (size // 6)),
         lambda size: files_claimed("a/" * (size // 2), files_named("a/" * (size // 2))),
         lambda size: files_claimed("a/b.c says " * (size // 11), files_named("a/b.c " * (size // 6))),
+        lambda size: files_claimed("is a " + "a " * (size // 2), files_named("a.c")),
         lambda size: files_claimed("it says \n" * (size // 9), files_named("a.c"), only=True),
         lambda size: takes_for_success("works " * (size // 6)),
     ],

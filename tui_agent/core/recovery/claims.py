@@ -73,7 +73,9 @@ _MOST_FILES = 20
 _STATES = re.compile(
     r"\b(?:sa(?:ys|id)|specif(?:y|ies|ied)|states?|contains?|holds?|defines?|describes?|lists?|shows?|requires?|mentions?"
     r"|documents?|explains?|declares?|recommends?|reads|computes|calculates|implements|provides|returns"
-    r"|prints|exports|imports|parses|handles|includes|has|sets)\b",
+    r"|prints|exports|imports|parses|handles|includes|has|sets)\b"
+    r"|(?:\bis|'s)\s+(?:an?|the)\s+(?:[\w-]{1,30}\s+){0,3}(?:script|module|program|app|application|library|package|class|tool"
+    r"|server|client|document|guide|configuration|list|wrapper|test)\b",
     re.IGNORECASE,
 )
 _BY_WORD_OF = re.compile(r"\baccording to \W{0,4}$", re.IGNORECASE)
