@@ -10,7 +10,8 @@ from typing import Any
 
 from tui_agent.call_names import short_input
 from tui_agent.core import events
-from tui_agent.permissions.rules import Rule
+from tui_agent.core.recovery.iteration import NO_WORK
+from tui_agent.permissions.rules import READS, Rule
 from tui_agent.store.journal import read_journal
 from tui_agent.terminal_text import revealed_line
 
@@ -25,7 +26,7 @@ approval: mode
 None is what is not known: an imported recording names no server, sandbox or hash, and holds no mode of approval.
 """
 
-_READS = frozenset({"read_file", "list_dir", "glob", "grep", "finish", "ask_operator", "update_plan", "task"})
+_READS = READS | NO_WORK | {"ask_operator", "task"}
 """Tools without an effect."""
 _SHORT_HASH = 12
 

@@ -26,6 +26,7 @@ from tui_agent.console.panes.styled_line import (
 )
 from tui_agent.console.panes.wrappings import unwrapped
 from tui_agent.core.projections.plan import UPDATE_PLAN
+from tui_agent.core.recovery.iteration import EDITS
 from tui_agent.headline import headline
 from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize
@@ -54,7 +55,6 @@ IN_FILE = "(all of it is in the file above)"
 _ASKS = "ask_operator"
 """The tool that waits for the operator while it runs."""
 
-_OWN_EDITS = frozenset({"write_file", "edit_file"})
 _QUIET_TOOLS = frozenset({"finish", _ASKS, UPDATE_PLAN})
 """Tools whose content stands elsewhere on the screen."""
 
@@ -260,7 +260,7 @@ def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> li
         lines = [*lines, fold_line(left, width)] if left else lines
         # What formatters and checkers said stands below the first line; another program's tool only says what it did.
         remarks = entry.content.partition("\n")[2]
-        style = "warn" if tool in _OWN_EDITS else "muted"
+        style = "warn" if tool in EDITS else "muted"
         return [*lines, *draw_text(remarks, width, _FOLDED_OTHER, context.expanded, style=style)]
     if tool in _QUIET_TOOLS and not context.expanded:
         return []
