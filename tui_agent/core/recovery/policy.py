@@ -140,8 +140,6 @@ class RecoveryPolicy(BaseModel):
     """Calls that are looked back upon."""
     stuck_repeats: Annotated[int, Field(ge=2)] = 4
     """The same call with the same outcome, this often; at most `stuck_window`."""
-    stuck_allowed: CountFrom0 = 4
-    """Repetitions of a call that succeeds that still run after the model was told, before it is withheld."""
     stuck_waits: Annotated[int, Field(ge=2)] = 30
     """The same for a call that waits: it sleeps or watches, takes a second or more, or shows a clock."""
     stuck_paraphrases: CountFrom0 = 4

@@ -6,8 +6,8 @@
 |        | calls with one result (`paraphrases`) |
 | resets | a change of files, a new outcome, a new call with a new outcome, the operator's words begin an epoch, so that
 |        | re-reading after an edit, re-running tests, paging and polling are work and not loops |
-| levels | guide when seen, and for some repetitions more of a call that succeeds · the call is withheld · still on: ask
-|        | where an operator is there, else stop; of different calls with one result no more than guide |
+| levels | guide when seen · the call is withheld · still on: ask where an operator is there, else stop; of different
+|        | calls with one result no more than guide |
 """
 
 from __future__ import annotations
@@ -85,21 +85,15 @@ class Pattern:
     """Its call waits for something."""
     calls: int = 0
     """Different calls with one result, where these are the pattern."""
-    allowed: int = 0
-    """Calls by which it may go on before they are withheld."""
-
-    @property
-    def withholds(self) -> bool:
-        """Its calls are not executed any more."""
-        return self.extensions >= self.allowed
 
     @property
     def exhausted(self) -> bool:
         """It still goes on after a warning, its call withheld. Replies without a call are for the form to end, and a
         call that was not made before is never withheld.
         """
-        rounds = self.allowed + _LAST_ROUND * max(1, len(self.keys))
-        return self.name not in {MONOLOGUE, PARAPHRASES} and self.extensions >= rounds
+        return self.name not in {MONOLOGUE, PARAPHRASES} and self.extensions >= _LAST_ROUND * max(
+            1, len(self.keys)
+        )
 
     @property
     def words(self) -> str:
@@ -243,9 +237,7 @@ class StuckPatterns:
         )
         if alike < policy.stuck_repeats and not call.waited:
             return None
-        # Who repeats what fails has read why; a success may be wanted again (a sample, a look whether it is there).
-        allowed = policy.stuck_allowed if call.succeeded and not call.waited else 0
-        return Pattern(REPEAT, frozenset({call.key}), (call.tool,), waited=call.waited, allowed=allowed)
+        return Pattern(REPEAT, frozenset({call.key}), (call.tool,), waited=call.waited)
 
     def _alternation(self, policy: RecoveryPolicy) -> Pattern | None:
         length = policy.stuck_alternation
@@ -298,7 +290,7 @@ class StuckPatterns:
 
     def withheld(self, key: str) -> Sighting | None:
         """The newest result of a call that is not worth executing again; None where it may run."""
-        if not any(key in pattern.keys and pattern.withholds for pattern in self.patterns):
+        if not any(key in pattern.keys for pattern in self.patterns):
             return None
         return next((call for call in reversed(self.window) if call.key == key), None)
 
