@@ -184,6 +184,9 @@ def next_approval(mode: str) -> str:
     return APPROVALS[(APPROVALS.index(mode) + 1) % len(APPROVALS)]
 
 
+EDITS = frozenset({"write_file", "edit_file"})
+"""Tools that change files by their own word."""
+
 ABOUT_PLAN = "plan"
 OF_NO_FAILURE = frozenset({"ask_operator", "budget", ABOUT_PLAN})
 """Sources of questions that nothing has failed for: the model's own, a used-up budget, a plan to approve."""

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.core.events import Level, VerdictRecord
 from tui_agent.core.evolve import evolve
+from tui_agent.core.names import EDITS
 from tui_agent.core.recovery import command_reading
 from tui_agent.core.recovery.claims import claims_tests_pass, files_claimed, files_named
 from tui_agent.core.recovery.exit_code import complains
-from tui_agent.core.recovery.iteration import EDITS, LOOKING_ONLY, NO_WORK, Status, command_of
+from tui_agent.core.recovery.iteration import LOOKING_ONLY, NO_WORK, Status, command_of
 from tui_agent.core.recovery.output_signs import error_in, failing_line, quoted, ran_tests
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import normalise

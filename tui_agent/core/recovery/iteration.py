@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from tui_agent.core import events
+from tui_agent.core.names import EDITS
 from tui_agent.core.recovery.error_shape import GAP, error_shape
 from tui_agent.core.recovery.findings import found_by
 from tui_agent.core.recovery.no_match import finds_nothing
@@ -65,7 +66,6 @@ LOOKS = frozenset({"read_file", "glob", "grep", "list_dir", "read_skill", "web_f
 """Tools that show something and do nothing else."""
 LOOKING_ONLY = LOOKS | NO_WORK | {"bash_output", "ask_operator"}
 """Tools that cannot change anything here; what a tool of another name may do is not known."""
-EDITS = frozenset({"write_file", "edit_file"})
 
 _LONGEST_NAME = 200
 
