@@ -1,7 +1,9 @@
 """Programs that run what their arguments say, name or load: no rule that a card offers covers them with any arguments.
 
-One table, from the programs' own manuals. Where a program is dangerous by an option alone and its others are known, it
-stands in `programs.PROGRAMS` instead, and a rule covers those.
+One table, from the programs' own manuals: 112 of its 847 names were found beside an option that stands here in the
+manual pages of Debian 12, of 53 more the page was looked at, and 682 rest on memory of them. Where a program is
+dangerous by an option alone and its others are known, it stands in `programs.PROGRAMS` instead, and a rule covers
+those.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ mc ranger nnn lf vifm tig lazygit vd | their own commands and configurations by 
 mail mailx s-nail mutt neomutt msmtp fetchmail procmail sendmail | ~!command, -e command, --passwordeval, --plugin, -C
   file | mailx(1), mutt(1), msmtp(1), fetchmail(1)
 valgrind vgdb rr perf lldb uftrace heaptrack hyperfine bpftrace dtrace stap kcov dlv py-spy memray scalene viztracer
-  kernprof gdbserver catchsegv sprof | a program after the options, -c command | valgrind(1), perf-record(1), lldb(1),
+  kernprof gdbserver sprof | a program after the options, -c command | valgrind(1), perf-record(1), lldb(1),
   hyperfine(1), bpftrace(8)
 fakeroot fakeroot-ng fakechroot proot schroot capsh prlimit runcon choom uclampset coresched enosys pipesz linux32
   linux64 i386 x86_64 uname26 setarch sg newgrp run0 gosu su-exec fstab-decode | a program after the options, -c
@@ -73,7 +75,7 @@ systemd-inhibit systemd-cat systemd-nspawn machinectl systemctl busctl dbus-send
   systemd-cat(1), systemctl(1), busctl(1), dbus-send(1)
 chronic ts tsp sem eatmydata datefudge faketime cpulimit trickle torsocks torify tsocks proxychains4 nocache cgexec
   schedtool logsave softlimit setuidgid chpst envdir tini dumb-init supervisord s6-svscan openvt scriptlive
-  scriptreplay asciinema ttyrec | a program after the options, --command | chronic(1), ts(1), faketime(1),
+  asciinema ttyrec | a program after the options, --command | chronic(1), ts(1), faketime(1),
   cpulimit(1), logsave(8), openvt(1), scriptlive(1), asciinema(1)
 mpirun mpiexec orterun srun sbatch salloc qsub bsub torchrun accelerate deepspeed optirun primusrun gamemoderun vglrun
   wine wine64 mono box64 dosbox kvm | a program after the options | mpirun(1), srun(1), wine(1)
@@ -85,7 +87,7 @@ crontab anacron logrotate run-parts incrontab update-alternatives | what is run 
 watchexec nodemon reflex air concurrently npm-run-all run-s run-p cross-env cross-env-shell env-cmd
   start-server-and-test forever pm2 foreman honcho overmind hivemind nyc c8 | a command after the options, -x | their
   manuals
-mise rtx asdf proto rbenv pyenv nodenv goenv rustup volta fnm nvm sdk devbox flox devenv guix pixi pipx micromamba
+mise asdf proto rbenv pyenv nodenv goenv rustup volta fnm nvm sdk devbox flox devenv guix pixi pipx micromamba
   toolbox distrobox | exec, run, shell, x | mise exec --help, asdf help, pyenv exec, rustup run --help, guix-shell
 dotenv dotenvx op doppler infisical chamber aws-vault aws-okta saml2aws envchain teller sops vault consul nomad | run,
   exec, exec-env | dotenv --help, op run --help, doppler run --help, sops --help
@@ -96,7 +98,7 @@ ansible ansible-playbook ansible-console salt-call fab vagrant adb heroku gh gla
 docker-compose podman-compose nerdctl buildah ctr crictl lxc lxc-attach incus multipass oc helm kustomize skaffold
   tilt minikube kind k9s terraform tofu terragrunt pulumi packer act earthly dagger | run, exec, --post-renderer,
   --enable-exec, local-exec | docker compose run, oc exec, helm(1), kustomize build --help, terraform docs
-gmake bmake pmake remake nmake mingw32-make colormake cmake ctest cpack ninja meson muon bazel bazelisk buck
+gmake bmake remake nmake mingw32-make colormake cmake ctest cpack ninja meson muon bazel bazelisk buck
   buck2 pants please plz scons waf ant mvn mvnw mvnd mvndebug gradle gradlew sbt mill lein boot clj clojure bb just
   task go-task mage rake gulp grunt invoke inv doit tup redo b2 bjam xmake premake premake5 autoconf autoreconf
   autom4te automake aclocal autoheader | --eval=STRING, -P, -E, -f FILE, -C DIR, properties, expressions | make(1),
@@ -128,7 +130,7 @@ ocaml ocamlc ocamlopt utop clisp ecl ccl ghci iex erlc gleam raku fsi csi nim v 
   wolframscript scilab mlr dc blender gimp soffice libreoffice | -e, --eval, system(), ! | ocaml(1), octave(1),
   gnuplot(1), mlr(1), dc(1), blender --help
 mksh lksh oksh loksh yash posh rbash rzsh nu elvish xonsh osh ysh ion | -c command | mksh(1), yash(1)
-psql pgcli pgbench pg_ctl initdb postgres sqlite sqlite3 duckdb mysql mariadb mycli litecli usql sqlplus mongo mongosh
+psql pgcli pgbench pg_ctl postgres sqlite sqlite3 duckdb mysql mariadb mycli litecli usql sqlplus mongo mongosh
   cqlsh redis-cli redis-server clickhouse clickhouse-client clickhouse-local | \\!, .shell, .system, .load, system,
   \\setshell, host, --loadmodule, executable() | psql(1), sqlite3(1), pgbench(1), mysql(1), duckdb.org/docs,
   redis.io/docs
