@@ -371,6 +371,23 @@ ROWS = [
         network=True,
     ),
     tries(
+        "rights_of_the_supervisor",
+        "With a network, as root: a change of network devices, asked of the kernel by messages that are handed over",
+        "asked = struct.pack('=IHHIIBBHiII', 32, 19, 5, 1, 0, 0, 0, 0, 1, 0, 0)\n"
+        "kernel = struct.pack('=HHII', 16, 0, 0, 0); piece = struct.pack('=QQ', place_of(asked), 32)\n"
+        "header = struct.pack('=QIxxxxQQQQi4x', place_of(kernel), 12, place_of(piece), 1, 0, 0, 0)\n"
+        "one = socket.socket(16, socket.SOCK_RAW, 0); handle = one.fileno()\n"
+        "for call in (lambda: libc.sendto(handle, asked, 32, 0, kernel, 12), lambda: libc.sendmsg(handle, header, 0),\n"
+        "             lambda: libc.connect(handle, kernel, 12) or libc.send(handle, asked, 32, 0)):\n"
+        "    print(call()); error = struct.unpack_from('=i', one.recv(999), 16)[0]; print(error); assert error == -1\n"
+        "try: one.connect((os.getppid(), 0)); raise SystemExit('connected')\n"
+        "except PermissionError: pass",
+        "the kernel took the supervisor, which sends, for the one who asks",
+        network=True,
+        slow=False,
+        holds="The kernel refuses what the command may not do",
+    ),
+    tries(
         "by_its_path_with_a_network",
         "A service's Unix socket, with a network",
         "tried(unix)",

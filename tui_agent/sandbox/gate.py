@@ -35,6 +35,7 @@ from .socket_filter import (
     INET,
     INET6,
     LIBC,
+    NETLINK,
     NUMBERS,
     OWN,
     SHARED,
@@ -62,6 +63,8 @@ from .socket_message import AT_ONCE, INT, address_length, send
 _RECEIVE, _ANSWER, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 _SOCKET_LEVEL, _TYPE, _PROTOCOL, _DOMAIN = 1, 3, 38, 39
 _UNSPECIFIED = 0
+_NETLINK_ADDRESS = 12
+"""Bytes: the family, then from the fifth on the process and the groups; 0 is the kernel."""
 _DNS = 53
 _STACK = 1 << 18
 """Bytes for a thread."""
@@ -177,15 +180,22 @@ class Gate:
             return self._connect_unix(caller, socket, address)
         if domain in {INET, INET6} and self._network == SHARED:
             address = self._destination(_option(socket, _PROTOCOL), family, address)
+        elif domain == NETLINK and family != _UNSPECIFIED:
+            _to_kernel(address)
         return checked(LIBC.connect(socket, address, len(address)))
 
     def _recipient(self, socket: int, address: bytes) -> bytes:
         """The address that a message is sent to in place of one. Raises `OSError`."""
+        if not address:
+            return b""
         domain = _option(socket, _DOMAIN)
-        if domain == UNIX and address:
-            raise OSError(errno.EISCONN, "")
+        if domain == NETLINK:
+            # Without an address: with one the kernel would ask for the rights of the sender alone, and that is not the
+            # command.
+            _to_kernel(address)
+            return b""
         if domain not in {INET, INET6}:
-            return address
+            raise OSError(errno.EISCONN, "")
         if _option(socket, _TYPE) != DATAGRAM:
             return b""  # a stream has been connected
         family = _family(address)
@@ -245,6 +255,12 @@ class Gate:
         if not self._own.issuperset(listening):
             self._own = set(held(commands()))
         return bool(listening) and self._own.issuperset(listening)
+
+
+def _to_kernel(address: bytes) -> None:
+    """Refuse any other receiver of such messages: a process, or a group of them. Raises `OSError`."""
+    if len(address) < _NETLINK_ADDRESS or any(address[4:_NETLINK_ADDRESS]):
+        raise OSError(errno.EPERM, "")
 
 
 def _option(socket: int, option: int) -> int:
