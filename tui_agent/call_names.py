@@ -6,7 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.core.projections.plan import UPDATE_PLAN, plan_of
+from tui_agent.core.names import UPDATE_PLAN
+from tui_agent.core.projections.plan import plan_of
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:

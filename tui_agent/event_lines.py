@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.call_names import short_input
 from tui_agent.core import events
+from tui_agent.core.names import FINISH, UPDATE_PLAN
 from tui_agent.core.projections.background import in_words
-from tui_agent.core.projections.plan import UPDATE_PLAN
-from tui_agent.core.state import FINISH
 from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import one_line, revealed_line
 

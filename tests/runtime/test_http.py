@@ -23,10 +23,10 @@ from tests.servers import ModelServer, Said
 from tests.servers.anthropic import Anthropic
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
+from tui_agent.core.names import ASK_OPERATOR
 from tui_agent.core.projections.entries import CallEntry, FaultEntry, ReplyEntry
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import PRESETS
-from tui_agent.core.state import ASK_OPERATOR
 from tui_agent.models.choose import ModelByName
 from tui_agent.runtime.operator import ServerReply
 from tui_agent.runtime.system_prompt import system_prompt

@@ -187,8 +187,11 @@ def next_approval(mode: str) -> str:
 EDITS = frozenset({"write_file", "edit_file"})
 """Tools that change files by their own word."""
 
+FINISH, ASK_OPERATOR, UPDATE_PLAN = "finish", "ask_operator", "update_plan"
+"""Tools that the loop itself carries out, or that say nothing of the work."""
+
 ABOUT_PLAN = "plan"
-OF_NO_FAILURE = frozenset({"ask_operator", "budget", ABOUT_PLAN})
+OF_NO_FAILURE = frozenset({ASK_OPERATOR, "budget", ABOUT_PLAN})
 """Sources of questions that nothing has failed for: the model's own, a used-up budget, a plan to approve."""
 
 

@@ -18,10 +18,6 @@ from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.timeline import Timeline
 from tui_agent.core.recovery.engine import RecoveryState
 
-FINISH, ASK_OPERATOR = "finish", "ask_operator"
-"""Tools that the loop itself carries out: the answer that ends the run, and a question to the operator."""
-
-
 SUMMARY_TRIES = 3
 """An iteration each; a failure that does not pass by itself counts as all of them."""
 

@@ -17,6 +17,7 @@ from tui_agent.config.profiles import ModelParameters
 from tui_agent.core import events
 from tui_agent.core.decision.model_calls import model_faulted
 from tui_agent.core.decision.steps import CallModel, Summarise
+from tui_agent.core.names import FINISH
 from tui_agent.core.projections.history import History
 from tui_agent.core.recovery.claims import files_claimed
 from tui_agent.core.recovery.echo import echo_in
@@ -29,7 +30,6 @@ from tui_agent.core.request.build import BuiltRequest, build
 from tui_agent.core.request.coherence import Validator
 from tui_agent.core.request.text_calls import writes_calls
 from tui_agent.core.request.written_calls import is_unreadable, written_calls
-from tui_agent.core.state import FINISH
 from tui_agent.models.protocol import Delta, Model, ModelFault, ModelRequest, Reply
 from tui_agent.runtime.claimed_files import Unseen, unseen
 from tui_agent.runtime.coalesce import ReplyStream

@@ -22,10 +22,10 @@ from tui_agent.config.mcp_servers import ServerEntry
 from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.config.user_file import UserFile
 from tui_agent.core import events
-from tui_agent.core.names import BUDGET_KEYS, Decision, unanswered
+from tui_agent.core.names import ASK_OPERATOR, BUDGET_KEYS, Decision, unanswered
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import preset
-from tui_agent.core.state import ASK_OPERATOR, Phase, RunState
+from tui_agent.core.state import Phase, RunState
 from tui_agent.models.choose import ModelByName, NameCheck
 from tui_agent.models.protocol import Model, ModelFault
 from tui_agent.permissions.commands import read_command

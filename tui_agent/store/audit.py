@@ -10,6 +10,7 @@ from typing import Any
 
 from tui_agent.call_names import short_input
 from tui_agent.core import events
+from tui_agent.core.names import ASK_OPERATOR
 from tui_agent.core.recovery.iteration import NO_WORK
 from tui_agent.permissions.rules import READS, Rule
 from tui_agent.store.journal import read_journal
@@ -26,7 +27,7 @@ approval: mode
 None is what is not known: an imported recording names no server, sandbox or hash, and holds no mode of approval.
 """
 
-_READS = READS | NO_WORK | {"ask_operator", "task"}
+_READS = READS | NO_WORK | {ASK_OPERATOR, "task"}
 """Tools without an effect."""
 _SHORT_HASH = 12
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tui_agent.core.names import ASK_OPERATOR, FINISH
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
 
 if TYPE_CHECKING:
     from tui_agent.tools.workspace import Workspace
-
-ASK_OPERATOR = "ask_operator"
-FINISH = "finish"
 
 
 class OutsideLoopError(RuntimeError):

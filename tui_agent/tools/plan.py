@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui_agent.core.projections.plan import STATUSES, UPDATE_PLAN, plan_of
+from tui_agent.core.names import UPDATE_PLAN
+from tui_agent.core.projections.plan import STATUSES, plan_of
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.tool import Effect, ToolContext, ToolOutput, schema
 

@@ -30,7 +30,7 @@ from tui_agent.console.panes.styled_line import (
     wrap,
     wrap_spans,
 )
-from tui_agent.core.projections.plan import UPDATE_PLAN
+from tui_agent.core.names import UPDATE_PLAN
 from tui_agent.headline import headline
 from tui_agent.quantities import compact, counted, dollars, seconds
 from tui_agent.terminal_text import one_line, revealed_line, sanitize

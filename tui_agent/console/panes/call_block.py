@@ -25,8 +25,7 @@ from tui_agent.console.panes.styled_line import (
     wrap,
 )
 from tui_agent.console.panes.wrappings import unwrapped
-from tui_agent.core.names import EDITS
-from tui_agent.core.projections.plan import UPDATE_PLAN
+from tui_agent.core.names import EDITS, UPDATE_PLAN
 from tui_agent.headline import headline
 from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize

@@ -10,8 +10,8 @@ from tui_agent.core import events
 from tui_agent.core.decision.answers import INTERRUPTED
 from tui_agent.core.decision.steps import Record, RunCalls, Step
 from tui_agent.core.decision.verification import to_verify
+from tui_agent.core.names import ASK_OPERATOR, FINISH
 from tui_agent.core.recovery.rules import Rule
-from tui_agent.core.state import ASK_OPERATOR, FINISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

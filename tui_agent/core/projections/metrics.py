@@ -9,7 +9,7 @@ from typing import Any
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
-from tui_agent.core.names import OF_NO_FAILURE
+from tui_agent.core.names import ASK_OPERATOR, OF_NO_FAILURE
 from tui_agent.core.projections.incidents import Incidents
 from tui_agent.core.recovery.iteration import did_work
 from tui_agent.core.recovery.policy import policy_of_run
@@ -301,7 +301,7 @@ def _coherence_repaired(metrics: Metrics, event: events.CoherenceRepaired) -> Me
 
 def _escalation_raised(metrics: Metrics, event: events.EscalationRaised) -> Metrics:
     # A budget that is used up and a plan to approve are nothing that went wrong.
-    went_wrong = event.source not in OF_NO_FAILURE - {"ask_operator"}
+    went_wrong = event.source not in OF_NO_FAILURE - {ASK_OPERATOR}
     return evolve(_asked(metrics, event), escalations=metrics.escalations + went_wrong)
 
 

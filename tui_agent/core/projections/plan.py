@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-UPDATE_PLAN = "update_plan"
 STATUSES = ("pending", "in_progress", "completed")
 _BOXES = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 

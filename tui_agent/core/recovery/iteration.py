@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 from tui_agent.core import events
-from tui_agent.core.names import EDITS
+from tui_agent.core.names import ASK_OPERATOR, EDITS, FINISH, UPDATE_PLAN
 from tui_agent.core.recovery.error_shape import GAP, error_shape
 from tui_agent.core.recovery.findings import found_by
 from tui_agent.core.recovery.no_match import finds_nothing
@@ -58,13 +58,12 @@ FORM_ERRORS = frozenset(
 )
 """Failures of the reply's form: nothing was executed."""
 
-_PLAN = "update_plan"
-"""Its success says nothing about the work: it ends no streak and empties no ring."""
-NO_WORK = frozenset({"finish", _PLAN})
+NO_WORK = frozenset({FINISH, UPDATE_PLAN})
+"""Tools whose success says nothing about the work."""
 
 LOOKS = frozenset({"read_file", "glob", "grep", "list_dir", "read_skill", "web_fetch"})
 """Tools that show something and do nothing else."""
-LOOKING_ONLY = LOOKS | NO_WORK | {"bash_output", "ask_operator"}
+LOOKING_ONLY = LOOKS | NO_WORK | {"bash_output", ASK_OPERATOR}
 """Tools that cannot change anything here; what a tool of another name may do is not known."""
 
 _LONGEST_NAME = 200
@@ -157,7 +156,7 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
     match event:
         case events.ToolSucceeded():
             changed = event.changed
-            did_nothing = event.tool == _PLAN or (policy.work_only and not did_work(event))
+            did_nothing = event.tool == UPDATE_PLAN or (policy.work_only and not did_work(event))
         case events.ToolFailed() if event.failure.kind is events.FailureKind.CANCELLED:
             status = Status.CANCELLED
         case events.ToolFailed():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.core.events import FailureKind, Level, VerdictRecord
 from tui_agent.core.evolve import evolve
+from tui_agent.core.names import ASK_OPERATOR, FINISH
 from tui_agent.core.recovery.iteration import LOOKING_ONLY, CallResult, Iteration, Status, command_of
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.recovery.signature import failure_signature
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from tui_agent.core.recovery.policy import RecoveryPolicy
 
-NEVER_OPEN = frozenset({"finish", "ask_operator"})
+NEVER_OPEN = frozenset({FINISH, ASK_OPERATOR})
 """Without these an agent can neither end nor ask."""
 
 _ACTS = frozenset({"write", "command"})

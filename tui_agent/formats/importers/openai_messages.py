@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tui_agent.core.events import FailureKind
-from tui_agent.core.state import FINISH
+from tui_agent.core.names import FINISH
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.faults import rejection_kind
 from tui_agent.formats.importers.labels import grade_in
