@@ -123,7 +123,7 @@ def main() -> int:
         starter.write_text(
             "import sys\n"
             "from tui_agent.console.app import run_console\n"
-            "from tui_agent.console.arguments import ConsoleArguments\n"
+            "from tui_agent.frontend.arguments import ConsoleArguments\n"
             f"sys.exit(run_console(ConsoleArguments(demo={str(script)!r})))\n",
             encoding="utf-8",
         )

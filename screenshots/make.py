@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tui_agent.console.arguments import ConsoleArguments  # noqa: E402
 from tui_agent.console.program import ConsoleApp  # noqa: E402
 from tui_agent.console.screens.live import LiveScreen  # noqa: E402
+from tui_agent.frontend.arguments import ConsoleArguments  # noqa: E402
 
 if TYPE_CHECKING:
     from textual.pilot import Pilot
@@ -163,7 +163,7 @@ def stepped(screen: LiveScreen) -> bool:
 
 def answer(screen: LiveScreen) -> None:
     """Say yes, or give a word of advice."""
-    from tui_agent.console.operator import ApprovalQuestion, EscalationQuestion
+    from tui_agent.frontend.operator import ApprovalQuestion, EscalationQuestion
     from tui_agent.runtime.operator import ApprovalReply, EscalationReply
 
     for question in list(screen.operator.questions):

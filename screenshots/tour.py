@@ -20,9 +20,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "screenshots")]
 from make import PATIENCE, browse, escalated, size_of  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
 
-from tui_agent.console.arguments import ConsoleArguments  # noqa: E402
 from tui_agent.console.program import ConsoleApp  # noqa: E402
 from tui_agent.console.screens.live import LiveScreen  # noqa: E402
+from tui_agent.frontend.arguments import ConsoleArguments  # noqa: E402
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -25,11 +25,11 @@ from typing import Any
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import start_session
 from tui_agent.cli import main as command_line
-from tui_agent.console import preferences
-from tui_agent.console.export import export_file
-from tui_agent.console.history import PromptHistory
 from tui_agent.core.events import SessionStarted, ToolStarted
 from tui_agent.formats.exporters import FORMATS, export_session
+from tui_agent.frontend import preferences
+from tui_agent.frontend.commands.export import export_file
+from tui_agent.frontend.prompt_history import PromptHistory
 from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.session.fork import ForkChoice, fork_session
 from tui_agent.store import saved_state

@@ -24,10 +24,10 @@ from tests.runtime.scripted import ScriptedOperator
 from tests.scripted_model import scripted_model
 from tests.tools.box import wait_until
 from tui_agent.config.settings import Settings
-from tui_agent.console import preferences
-from tui_agent.console.history import PromptHistory
 from tui_agent.core.fold import fold
 from tui_agent.core.names import Decision
+from tui_agent.frontend import preferences
+from tui_agent.frontend.prompt_history import PromptHistory
 from tui_agent.quantities import age, seconds, time_of_day
 from tui_agent.session.opening import open_session
 from tui_agent.store.journal import JOURNAL_NAME, read_journal

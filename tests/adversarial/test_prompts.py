@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tests.adversarial.attack import Attack, attacks
 from tests.console.real_session import real_live
-from tui_agent.console.commands import COMMANDS
+from tui_agent.frontend.commands.registry import COMMANDS
 from tui_agent.plain.commands import plain_commands
 
 if TYPE_CHECKING:

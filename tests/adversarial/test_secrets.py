@@ -15,8 +15,8 @@ from tests.adversarial.attack import Attack, attack, attacks
 from tests.cli.conftest import CommandLine
 from tests.runtime.session_harness import start_session
 from tests.tools.box import Box
-from tui_agent.console.history import PromptHistory
 from tui_agent.formats.exporters import FORMATS, export_session
+from tui_agent.frontend.prompt_history import PromptHistory
 from tui_agent.store.redaction import Redactor
 
 KEY = "kx7Q-vT93zLm04RpWd8s"
@@ -186,7 +186,7 @@ def test_imported(cli: CommandLine) -> None:
     fell="the traceback was written as it was, readable by all",
 )
 def test_crash_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tui_agent.console.crash import crash_text
+    from tui_agent.console.terminal.crash import crash_text
 
     monkeypatch.setenv("AGENT_TUI_STATE_DIR", str(tmp_path / "state"))
     try:

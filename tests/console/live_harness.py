@@ -11,11 +11,10 @@ from typing import Any, TypeVar
 from tests.console.driven import DrivenConsole
 from tests.console.waiting import picture
 from tui_agent.config.settings import Settings
-from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.card import Card
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.live import LiveScreen
-from tui_agent.console.tab import Tab
+from tui_agent.console.tabs.tab import Tab
 from tui_agent.core.decision.answers import escalation_answered
 from tui_agent.core.events import (
     Approval,
@@ -39,6 +38,7 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
+from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.models.choose import NameCheck
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, GateReply, RequestOutline, ServerReply
 from tui_agent.tools.skills import Skills

@@ -13,12 +13,12 @@ from tests.console.driven import DrivenConsole
 from tests.console.waiting import LIMIT
 from tests.scripted_model import scripted_model
 from tui_agent.config.settings import Settings
-from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.live import LiveScreen
-from tui_agent.console.startup import Opened
-from tui_agent.console.tab import Tab
+from tui_agent.console.tabs.tab import Tab
 from tui_agent.core.events import Approval
+from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.frontend.startup import Opened
 from tui_agent.models.scripted import ScriptedModel
 from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.console.panes.stories import Story, answered
-from tui_agent.console.attention import KEEP_TITLE, RESTORE_TITLE, Attention, notification
+from tui_agent.console.terminal.attention import KEEP_TITLE, RESTORE_TITLE, Attention, notification
 from tui_agent.core import events
 
 ALL = ("title", "bell", "desktop")

@@ -7,10 +7,10 @@ from typing import Any
 
 from tests.console.live_harness import live
 from tui_agent.console.panes import PlanLine, StatusLine
-from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.screens.ask import AskScreen
 from tui_agent.console.screens.background import BackgroundScreen
 from tui_agent.core.events import BackgroundStarted, ToolSucceeded
+from tui_agent.frontend.lines.styled import text_of
 
 
 async def test_background_commands_are_counted_listed_and_stopped() -> None:

@@ -11,13 +11,12 @@ from textual.geometry import Region
 from tests.console.live_harness import live
 from tests.console.panes.stories import Story
 from tui_agent.console.cards import answer_field
-from tui_agent.console.cards.approval import ApprovalCard, subject
-from tui_agent.console.cards.card_body import CardBody, Passage
+from tui_agent.console.cards.approval import ApprovalCard
+from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsError, parse_arguments
-from tui_agent.console.cards.escalation import Attempt, EscalationCard, attempts_before, choices_for, tried
+from tui_agent.console.cards.escalation import EscalationCard
 from tui_agent.console.cards.gate import GateCard
-from tui_agent.console.panes.styled_line import text_of
 from tui_agent.core.events import (
     EscalationRaised,
     Event,
@@ -35,6 +34,10 @@ from tui_agent.core.events import (
     ToolFailed,
 )
 from tui_agent.core.fold import fold
+from tui_agent.frontend.lines.approval import subject
+from tui_agent.frontend.lines.escalation import Attempt, attempts_before, choices_for, tried
+from tui_agent.frontend.lines.passages import Passage
+from tui_agent.frontend.lines.styled import text_of
 
 
 async def test_a_card_takes_no_key_before_its_grace_is_over() -> None:

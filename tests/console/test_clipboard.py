@@ -11,9 +11,9 @@ from textual.selection import Selection
 from tests.console.live_harness import live
 from tests.console.panes.stage import Stage, rows_of
 from tests.console.panes.stories import Story, answered
-from tui_agent.console.clipboard import TERMINAL_LIMIT, copied, copy_by_tool
 from tui_agent.console.panes import ConversationPane
 from tui_agent.core.events import ReplyFinished, ToolCall, ToolProgress, ToolStarted
+from tui_agent.frontend.clipboard import TERMINAL_LIMIT, copied, copy_by_tool
 
 
 async def test_a_selection_holds_no_rules_bars_signs_or_folds() -> None:

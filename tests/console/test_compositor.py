@@ -14,9 +14,9 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from tests.console.real_session import RealConsole, real_live
-from tui_agent.console import compositor
-from tui_agent.console.dashboard import RecoveryColumn
 from tui_agent.console.panes.conversation import ConversationPane
+from tui_agent.console.panes.dashboard import RecoveryColumn
+from tui_agent.console.terminal import compositor
 
 
 def differences(console: RealConsole, crop: Region) -> list[tuple[int, int]]:

@@ -13,14 +13,15 @@ from tests.console.panes.stories import Story, answered, backing_off, streaming,
 from tests.console.test_themes import OURS, THEMES
 from tests.console.waiting import wear
 from tui_agent.config.settings import Settings
+from tui_agent.console.looks.welcome import welcome
 from tui_agent.console.panes import RingPane
-from tui_agent.console.panes.diff import file_diff
 from tui_agent.console.screens.diff import DiffScreen
 from tui_agent.console.screens.fork import ForkScreen
 from tui_agent.console.screens.help import HelpScreen
-from tui_agent.console.screens.pick import PickScreen, Row
-from tui_agent.console.welcome import welcome
+from tui_agent.console.screens.pick import PickScreen
 from tui_agent.core.events import Mode, ModeChanged
+from tui_agent.frontend.lines.diff import file_diff
+from tui_agent.frontend.lines.passages import Row
 from tui_agent.session.fork_point import ForkPoint
 from tui_agent.store.summary import SessionRow
 

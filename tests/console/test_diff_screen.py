@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from tests.console.real_session import real_live
 from tests.console.waiting import picture, until
-from tui_agent.console.arguments import ConsoleArguments
-from tui_agent.console.panes.diff import draw_sides, draw_unified, file_diff, files_of
-from tui_agent.console.panes.styled_line import text_of, width_of
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.diff import DiffScreen
 from tui_agent.console.screens.replay import ReplayScreen
+from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.frontend.lines.diff import draw_sides, draw_unified, file_diff, files_of
+from tui_agent.frontend.lines.styled import text_of, width_of
 
 EDIT = {
     "calls": [

@@ -11,10 +11,9 @@ from textual.widgets import Input, TextArea
 
 from tests.console.live_harness import live
 from tests.console.waiting import picture, wear
-from tui_agent.console import fields
-from tui_agent.console.completion import Completions
-from tui_agent.console.fields import LineField, TextField
-from tui_agent.console.prompt import Prompt
+from tui_agent.console.prompt.completion import Completions
+from tui_agent.console.prompt.fields import LineField, TextField
+from tui_agent.console.prompt.prompt import Prompt, fields
 
 
 @pytest.mark.parametrize("columns", range(1, 6))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tui_agent.console.file_index import FOUND, LOOKED_AT, FileIndex
+from tui_agent.frontend.file_index import FOUND, LOOKED_AT, FileIndex
 
 
 def index_over(root: Path, *names: str) -> FileIndex:

@@ -10,7 +10,7 @@ import pytest
 from tests.console.live_harness import HandConsole, HandSession
 from tests.console.terminal import Terminal
 from tests.console.test_terminal_input import ANSWERING, tasks
-from tui_agent.console.splash import PromptOutline
+from tui_agent.console.looks.splash import PromptOutline
 
 
 class HeldConsole(HandConsole):

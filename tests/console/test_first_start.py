@@ -11,11 +11,11 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.console.waiting import picture, until
-from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.pick import PickScreen
 from tui_agent.console.screens.theme_gallery import ThemeGallery
+from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.models import discovery
 from tui_agent.models.catalogue import KnownModel
 from tui_agent.models.discovery import Discovery, Provider

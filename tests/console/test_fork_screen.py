@@ -17,9 +17,8 @@ from tests.console.real_session import RealConsole, real_live
 from tests.console.waiting import goes_to, picture, until
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import start_session
-from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.card_body import CardBody
-from tui_agent.console.option_row import OptionRow
+from tui_agent.console.looks.option_row import OptionRow
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.fork import ForkScreen
 from tui_agent.console.screens.replay import ReplayScreen
@@ -38,6 +37,7 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.fold import fold
 from tui_agent.core.state import RunState
+from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.runtime.operator import EscalationReply
 from tui_agent.session.fork_point import ForkPoint, fork_point
 from tui_agent.store.journal import read_journal

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.console.live_harness import live
-from tui_agent.console import garbage
+from tui_agent.console.terminal import garbage
 
 
 class Handle:

@@ -17,11 +17,11 @@ from tui_agent.config.errors import ConfigError
 from tui_agent.config.keys import key_problem, written
 from tui_agent.config.settings import Settings, load_settings, user_config_file
 from tui_agent.console import panes
-from tui_agent.console.commands import BINDABLE, BY_NAME, key_label, shown_key, use_keys
 from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.help import HelpScreen, command_rows, sections
 from tui_agent.console.screens.keys import KeyCapture, KeysScreen
 from tui_agent.console.screens.report import ReportScreen
+from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, key_label, shown_key, use_keys
 
 
 @pytest.fixture(autouse=True)

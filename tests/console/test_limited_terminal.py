@@ -16,13 +16,14 @@ from textual.color import Color
 from tests.console.live_harness import live
 from tests.console.terminal import ROOT, Terminal
 from tests.console.waiting import wear
-from tui_agent.console.arguments import ConsoleArguments
-from tui_agent.console.ascii_glyphs import AsciiGlyphs, ascii_glyphs
-from tui_agent.console.option_row import Option
+from tui_agent.console.looks.option_row import Option
 from tui_agent.console.program import first_theme
 from tui_agent.console.screens.field import FieldScreen, Judged, Selection, Values
-from tui_agent.console.screens.pick import PickScreen, Row
-from tui_agent.console.uncoloured import Uncoloured
+from tui_agent.console.screens.pick import PickScreen
+from tui_agent.console.terminal.uncoloured import Uncoloured
+from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.frontend.ascii_glyphs import AsciiGlyphs, ascii_glyphs
+from tui_agent.frontend.lines.passages import Row
 
 COLOUR = re.compile(rb"\x1b\[(?:[0-9;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[0-9;]*)?m")
 

@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.console.live_harness import HandConsole, HandSession, LiveSession, live
-from tui_agent.console import commands
-from tui_agent.console.history import MAX_ENTRIES, PromptHistory
+from tui_agent.console.looks.splash import conversation_width
 from tui_agent.console.panes import ConversationPane
-from tui_agent.console.panes.styled_line import Line, text_of, width_of
 from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.help import HelpScreen, help_lines, sections
 from tui_agent.console.screens.inbox import InboxScreen
@@ -21,8 +19,7 @@ from tui_agent.console.screens.jump import JumpScreen
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.screens.report import ReportPane, ReportScreen
-from tui_agent.console.splash import conversation_width
-from tui_agent.console.tab import Tab
+from tui_agent.console.tabs.tab import Tab
 from tui_agent.core.events import (
     EscalationRaised,
     Fault,
@@ -43,6 +40,9 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.names import FaultKind
 from tui_agent.core.state import RunState
+from tui_agent.frontend.commands import registry as commands
+from tui_agent.frontend.lines.styled import Line, text_of, width_of
+from tui_agent.frontend.prompt_history import MAX_ENTRIES, PromptHistory
 from tui_agent.tools.skills import BadSkill, Skill, Skills
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from tests.console.waiting import picture, until
 from tests.store.session_events import iteration, run_started, start, write_session
-from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.panes import ConversationPane
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.core.events import Event, Outcome, RunFinished
+from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.session import opening
 from tui_agent.session.session import Session
 from tui_agent.store import journal_tail

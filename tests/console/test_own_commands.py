@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.console.real_session import real_live
-from tui_agent.console.own_commands import CHECKOUT_FOLDER, OwnCommand, find_own_commands
-from tui_agent.console.palette import entries
 from tui_agent.console.screens.ask import AskScreen
+from tui_agent.console.screens.palette import entries
+from tui_agent.frontend.commands.own import CHECKOUT_FOLDER, OwnCommand, find_own_commands
 from tui_agent.models.choose import NameCheck
 
 FINISH = {"calls": [{"tool": "finish", "args": {"answer": "done"}}]}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from textual.geometry import Region
 
 from tests.console.live_harness import LiveSession, live
-from tui_agent.console import preferences
-from tui_agent.console.pane_sizes import LOWEST, PaneSizes, cells, fitted, moved, share_of
+from tui_agent.console.panes.pane_sizes import LOWEST, PaneSizes, cells, fitted, moved, share_of
+from tui_agent.frontend import preferences
 
 ROWS = st.lists(st.integers(0, 200), min_size=1, max_size=5)
 

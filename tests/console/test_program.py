@@ -18,7 +18,7 @@ from tui_agent.store.session_store import SessionStore
 
 DUMP_AT_FIRST_PAINT = """
 import json, sys
-from tui_agent.console.arguments import ConsoleArguments
+from tui_agent.frontend.arguments import ConsoleArguments
 import tui_agent.cli, tui_agent.cli.console
 from tui_agent.console import program
 
@@ -36,7 +36,7 @@ def test_the_first_paint_imports_nothing_heavy(start: Callable[..., Terminal]) -
     console = start("-c", DUMP_AT_FIRST_PAINT)
     assert console.code() == 0
     modules = console.output.rpartition(b"modules ")[2].decode()
-    assert '"tui_agent.console.splash"' in modules
+    assert '"tui_agent.console.looks.splash"' in modules
     for heavy in (
         "pydantic",
         "pydantic_core",
@@ -132,7 +132,7 @@ def test_a_fault_of_its_own_names_the_log_and_restores_the_terminal(
 ) -> None:
     broken = (
         "from tui_agent.console import program, app\n"
-        "from tui_agent.console.arguments import ConsoleArguments\n"
+        "from tui_agent.frontend.arguments import ConsoleArguments\n"
         "def begin(self): raise RuntimeError('[/boom] \\x1b]0;x\\x07 broken')\n"
         "program.ConsoleApp.on_ready = begin\n"
         "import sys; sys.exit(app.run_console(ConsoleArguments()))\n"

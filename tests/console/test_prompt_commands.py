@@ -8,12 +8,12 @@ import pytest
 
 from tests.console.live_harness import live
 from tests.console.real_session import real_live
-from tui_agent.console.commands import COMMANDS
-from tui_agent.console.completion import Completions
-from tui_agent.console.editor import EditorError, edit
-from tui_agent.console.panes.styled_line import text_of
+from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.screens.pick import PickScreen
 from tui_agent.console.screens.report import ReportPane, ReportScreen
+from tui_agent.frontend.commands.registry import COMMANDS
+from tui_agent.frontend.editor import EditorError, edit
+from tui_agent.frontend.lines.styled import text_of
 
 WRITE = {"calls": [{"tool": "write_file", "args": {"path": "cart.py", "content": "x = 1\n"}}]}
 FINISH = {"calls": [{"tool": "finish", "args": {"answer": "done"}}]}

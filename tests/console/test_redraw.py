@@ -10,7 +10,7 @@ import pytest
 from textual.app import App
 
 from tests.console.waiting import until
-from tui_agent.console import redraw
+from tui_agent.console.terminal import redraw
 
 
 class Owner:

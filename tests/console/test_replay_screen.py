@@ -13,16 +13,13 @@ from textual.pilot import Pilot
 
 from tests.console.waiting import goes_to, picture, until
 from tui_agent.config.settings import user_config_file
-from tui_agent.console import preferences
-from tui_agent.console.arguments import ConsoleArguments
-from tui_agent.console.commands import use_keys
-from tui_agent.console.pane_sizes import PaneSizes
-from tui_agent.console.player import FRAME, SPEEDS, Player
+from tui_agent.console.panes.pane_sizes import PaneSizes
+from tui_agent.console.panes.scrubber import column_of
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.fork import ForkScreen
 from tui_agent.console.screens.help import HelpScreen, replay_rows, sections
+from tui_agent.console.screens.player import FRAME, SPEEDS, Player
 from tui_agent.console.screens.replay import ReplayScreen
-from tui_agent.console.scrubber import column_of
 from tui_agent.core.events import (
     EscalationAnswered,
     EscalationRaised,
@@ -45,6 +42,9 @@ from tui_agent.core.events import (
     ToolStarted,
     VerdictReached,
 )
+from tui_agent.frontend import preferences
+from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.frontend.commands.registry import use_keys
 from tui_agent.quantities import seconds
 from tui_agent.session.replay import Replay, Stop
 from tui_agent.store.lines import encode

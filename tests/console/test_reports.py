@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.console.panes.stories import tripped
-from tui_agent.console.panes.styled_line import text_of
-from tui_agent.console.reports import cost_lines
+from tui_agent.frontend.lines.reports import cost_lines
+from tui_agent.frontend.lines.styled import text_of
 
 
 def test_a_cost_of_which_nothing_is_known_is_no_least_sum() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.console.real_session import RealConsole, real_live
-from tui_agent.console.rewind_text import preview
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.rewind import Preview, RewindList, RewindScreen
 from tui_agent.core import events
+from tui_agent.frontend.commands.rewind_text import preview
 from tui_agent.session.rewind import RewindPlan, RewindPoint
 from tui_agent.store.checkpoints import FileChange
 

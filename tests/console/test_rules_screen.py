@@ -11,12 +11,12 @@ from textual.widgets import Input
 from tests.console.real_session import real_live
 from tests.console.waiting import picture, until
 from tui_agent.config.settings import user_config_file
-from tui_agent.console.arguments import ConsoleArguments
-from tui_agent.console.option_row import OptionRow
+from tui_agent.console.looks.option_row import OptionRow
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.field import FieldScreen
 from tui_agent.console.screens.rules import RulesScreen
 from tui_agent.core.names import Decision
+from tui_agent.frontend.arguments import ConsoleArguments
 from tui_agent.permissions.rules import parse_rule
 from tui_agent.store.kept_rules import KeptRules
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.console.live_harness import live
 from tui_agent.config.mcp_servers import ServerEntry
-from tui_agent.console.cards.server import FieldError, read_value
-from tui_agent.console.server_entries import PromptError, invoked, mentions
 from tui_agent.core.events import ServerAsked
+from tui_agent.frontend.commands.server_entries import PromptError, invoked, mentions
+from tui_agent.frontend.lines.server_question import FieldError, read_value
 from tui_agent.runtime.operator import ServerReply
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.mcp.servers import Row

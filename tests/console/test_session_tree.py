@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tui_agent.console.panes.styled_line import text_of
+from tui_agent.console.screens.session_tree import entries
 from tui_agent.console.screens.sessions import SessionList, about
-from tui_agent.console.session_tree import entries
 from tui_agent.core.evolve import evolve
+from tui_agent.frontend.lines.styled import text_of
 from tui_agent.store.session_index import Hit
 from tui_agent.store.summary import SessionRow
 

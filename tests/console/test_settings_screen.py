@@ -11,14 +11,14 @@ from textual.widgets import Input, TextArea
 from tests.console.real_session import real_live
 from tui_agent.config.setting_rows import GROUPS, OPTIONS_ONLY, SettingError, setting_rows, toml_value
 from tui_agent.config.settings import Settings, load_settings, user_config_file
-from tui_agent.console.arguments import ConsoleArguments
-from tui_agent.console.option_row import OptionRow
+from tui_agent.console.looks.option_row import OptionRow
 from tui_agent.console.program import first_theme
 from tui_agent.console.screens.field import FieldScreen
 from tui_agent.console.screens.rules import RulesScreen
 from tui_agent.console.screens.settings import SettingsScreen
 from tui_agent.console.screens.table import TableScreen
 from tui_agent.console.screens.theme_gallery import ThemeGallery
+from tui_agent.frontend.arguments import ConsoleArguments
 
 
 @pytest.fixture

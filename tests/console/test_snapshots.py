@@ -33,17 +33,15 @@ from tests.console.test_first_start import NOTHING, SOMETHING, first_start
 from tests.console.waiting import picture, until
 from tests.store.session_events import write_session
 from tui_agent.config.settings import Settings
-from tui_agent.console.arguments import ConsoleArguments
-from tui_agent.console.player import Player
+from tui_agent.console.looks.themes import read_themes, theme_folders
+from tui_agent.console.looks.welcome import welcome
 from tui_agent.console.program import ConsoleApp
-from tui_agent.console.rewind_text import RewindChoice
 from tui_agent.console.screens.dashboard_screen import DashboardScreen
 from tui_agent.console.screens.pick import PickScreen
+from tui_agent.console.screens.player import Player
 from tui_agent.console.screens.replay import ReplayScreen
 from tui_agent.console.screens.rewind import RewindScreen
 from tui_agent.console.screens.settings import SettingsScreen
-from tui_agent.console.themes import read_themes, theme_folders
-from tui_agent.console.welcome import welcome
 from tui_agent.core.events import (
     BackgroundStarted,
     Image,
@@ -57,6 +55,8 @@ from tui_agent.core.events import (
 )
 from tui_agent.core.names import Decision
 from tui_agent.core.state import RunState
+from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.frontend.commands.rewind_text import RewindChoice
 from tui_agent.models import discovery
 from tui_agent.models.discovery import Discovery
 from tui_agent.permissions.rules import Rule, parse_rule

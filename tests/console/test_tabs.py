@@ -13,22 +13,22 @@ from textual.pilot import Pilot
 
 from tests.console.waiting import picture, until
 from tests.store.session_events import iteration, run_started, start, write_session
-from tui_agent.console import commands
-from tui_agent.console.arguments import ConsoleArguments
 from tui_agent.console.cards.approval import ApprovalCard
-from tui_agent.console.inbox import Item
-from tui_agent.console.operator import EscalationQuestion
 from tui_agent.console.panes.conversation import ConversationPane
-from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.program import ConsoleApp
 from tui_agent.console.screens.ask import LeaveScreen
 from tui_agent.console.screens.inbox import InboxScreen
 from tui_agent.console.screens.live import LiveScreen
 from tui_agent.console.screens.sessions import SessionsScreen
-from tui_agent.console.tab import Standing, Tab
-from tui_agent.console.tab_row import tab_parts
+from tui_agent.console.tabs.inbox import Item
+from tui_agent.console.tabs.tab import Standing, Tab
+from tui_agent.console.tabs.tab_row import tab_parts
 from tui_agent.core.events import ApprovalAnswered, EscalationRaised, Outcome, RunFinished
 from tui_agent.core.fold import fold
+from tui_agent.frontend.arguments import ConsoleArguments
+from tui_agent.frontend.commands import registry as commands
+from tui_agent.frontend.lines.styled import text_of
+from tui_agent.frontend.operator import EscalationQuestion
 from tui_agent.store.journal import read_journal
 
 ASKING = """

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.console.terminal import Terminal
-from tui_agent.console import terminal_input
-from tui_agent.console.terminal_input import InputParser
+from tui_agent.console.terminal import input as terminal_input
+from tui_agent.console.terminal.input import InputParser
 
 ANSWERING = """
 title = "Answers"

@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from tests.console.real_session import RealConsole, real_live
 from tests.console.waiting import wear
-from tui_agent.console import themed_app
+from tui_agent.console.looks import themed_app
 
 
 def rules(console: RealConsole) -> dict[Widget, dict[str, Any]]:

@@ -9,8 +9,7 @@ from textual.app import App
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
-from tui_agent.console.panes.styled_line import Palette
-from tui_agent.console.themes import (
+from tui_agent.console.looks.themes import (
     DEFAULT_THEME,
     ROLES,
     ThemeError,
@@ -19,6 +18,7 @@ from tui_agent.console.themes import (
     role_defaults,
     theme_folders,
 )
+from tui_agent.console.panes.strips import Palette
 
 THEMES = read_themes(theme_folders(Path("/nonexistent")))[0]
 OURS = sorted(THEMES)

@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 from textual.widgets import TextArea
 
 from tests.console.live_harness import live
-from tui_agent.console.vim import Mode, VimKeys
-from tui_agent.console.vim_text import motion, text_object
+from tui_agent.console.prompt.vim import Mode, VimKeys
+from tui_agent.console.prompt.vim_text import motion, text_object
 
 KEYS = {
     "$": "dollar_sign",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tui_agent.config.settings import Settings
-from tui_agent.console.panes.styled_line import text_of
-from tui_agent.console.welcome import branch_of, welcome
+from tui_agent.console.looks.welcome import branch_of, welcome
+from tui_agent.frontend.lines.styled import text_of
 from tui_agent.store.summary import SessionRow
 
 

@@ -11,10 +11,8 @@ from tests.console.real_session import real_live
 from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import start_session
 from tui_agent.console.cards.escalation import EscalationCard
-from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.screens.report import ReportPane
 from tui_agent.console.screens.why import WhyScreen
-from tui_agent.console.why import explain, newest_trouble
 from tui_agent.core.events import (
     EscalationAnswered,
     EscalationRaised,
@@ -29,6 +27,8 @@ from tui_agent.core.events import (
     ToolSucceeded,
     VerdictReached,
 )
+from tui_agent.frontend.lines.styled import text_of
+from tui_agent.frontend.why import explain, newest_trouble
 from tui_agent.runtime.operator import EscalationReply
 from tui_agent.session.replay import Replay
 from tui_agent.store.journal import read_journal

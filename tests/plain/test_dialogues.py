@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tui_agent.console.cards.escalation import Attempt
 from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
+from tui_agent.frontend.lines.escalation import Attempt
 from tui_agent.plain import dialogues
 from tui_agent.plain.dialogues import Ask
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply

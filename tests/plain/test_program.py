@@ -74,6 +74,29 @@ def said(terminal: Terminal, *texts: str) -> None:
     terminal.until(lambda: all(text.encode() in terminal.output for text in texts))
 
 
+def test_it_loads_no_module_of_textual(command: list[str], env: dict[str, str]) -> None:
+    """Whatever is asked, reported or chosen."""
+    program = (
+        "import sys\nfrom tui_agent.cli import main\nmain(sys.argv[1:])\n"
+        "print('drawn by', sorted(name for name in sys.modules if name.partition('.')[0] == 'textual'))"
+    )
+    asked = ("help", "status", "cost", "diff", "context", "skills", "mcp", "permissions", "why", "rewind")
+    done = subprocess.run(
+        [sys.executable, "-c", program, *command[2:]],
+        cwd=ROOT,
+        env={**os.environ, **env},
+        input="".join(
+            f"{line}\n" for line in ("build", "y", "1", "n", *(f"/{name}" for name in asked), "", "/quit")
+        ),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert "Go back to:" in done.stdout
+    assert done.stdout.endswith("drawn by []\n")
+
+
 def test_a_person_works_in_lines(terminal: Terminal) -> None:
     """Task, approval, question, interruption, command and message, on a terminal that can do nothing."""
     said(terminal, "lines instead", "Type a task", "\r\n> ")

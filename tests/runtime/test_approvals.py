@@ -16,11 +16,11 @@ from tests.scripted_model import scripted_model
 from tui_agent.config.sections import PermissionSettings
 from tui_agent.config.settings import Settings, load_settings
 from tui_agent.config.user_file import UserFile
-from tui_agent.console.rule_words import change_by_words
 from tui_agent.core import events
 from tui_agent.core.names import Decision
 from tui_agent.formats.exporters import export_session
 from tui_agent.formats.importers.load import save
+from tui_agent.frontend.commands.rule_words import change_by_words
 from tui_agent.permissions.offers import in_short
 from tui_agent.runtime.operator import ApprovalReply
 from tui_agent.session.opening import open_session

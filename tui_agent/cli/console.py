@@ -13,7 +13,7 @@ from tui_agent.cli.options import Parser, UsageError, add_console_options, add_r
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tui_agent.console.arguments import ConsoleArguments
+    from tui_agent.frontend.arguments import ConsoleArguments
 
 _EXAMPLE = """
 agent-tui "fix the failing tests" --model openai/gpt-5
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
         raise UsageError(
             'agent-tui: the task is empty; say what to do, as in agent-tui "fix the failing tests".'
         )
-    from tui_agent.console.arguments import ConsoleArguments
+    from tui_agent.frontend.arguments import ConsoleArguments
 
     return open_console(
         ConsoleArguments(
@@ -70,7 +70,7 @@ def open_console(arguments: ConsoleArguments) -> int:
         from tui_agent.plain.program import run_plain
 
         return run_plain(arguments)
-    from tui_agent.console.arguments import in_browser
+    from tui_agent.frontend.arguments import in_browser
 
     if not in_browser():
         require_terminal()
@@ -103,7 +103,7 @@ def _in_lines(arguments: ConsoleArguments) -> bool:
 
     Found without the whole configuration: nothing is imported before the first paint that it does not need.
     """
-    from tui_agent.console.arguments import wanted_early
+    from tui_agent.frontend.arguments import wanted_early
 
     if wanted_early("plain", arguments) in {True, "true", "1", "yes", "on"}:
         return True

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
         near = nearest(name, names)
         hint = f"; did you mean {near}?" if near else ""
         raise UsageError(f"agent-tui demo: there is no demo {name!r}{hint}\nThere are: {', '.join(names)}.")
-    from tui_agent.console.arguments import ConsoleArguments
+    from tui_agent.frontend.arguments import ConsoleArguments
 
     return open_console(
         ConsoleArguments(

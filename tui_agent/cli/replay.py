@@ -52,7 +52,7 @@ def parser() -> Parser:
 def main(arguments: Sequence[str]) -> int:
     namespace = parser().parse(arguments)
     from tui_agent.config.settings import load_settings
-    from tui_agent.console.arguments import LATEST, ConsoleArguments
+    from tui_agent.frontend.arguments import LATEST, ConsoleArguments
 
     given = overrides(namespace)
     settings = load_settings(given, namespace.config)

@@ -27,7 +27,7 @@ def parser() -> Parser:
 
 def main(arguments: Sequence[str]) -> int:
     namespace = parser().parse(arguments)
-    from tui_agent.console.arguments import LATEST, ConsoleArguments
+    from tui_agent.frontend.arguments import LATEST, ConsoleArguments
 
     return open_console(
         ConsoleArguments(

@@ -14,23 +14,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from textual.app import App, SuspendNotSupported
 from textual.theme import BUILTIN_THEMES
 
-from tui_agent.console import garbage, toasts
-from tui_agent.console.arguments import in_browser, wanted_early
-from tui_agent.console.ascii_glyphs import ascii_glyphs
-from tui_agent.console.commands import BACKWARDS, BINDABLE, shown_key, use_keys, with_shift
-from tui_agent.console.hints import name_keys
-from tui_agent.console.screens.dashboard_screen import DashboardScreen, no_key
-from tui_agent.console.screens.live import LiveScreen
-from tui_agent.console.session_app import SessionApp
-from tui_agent.console.terminal_driver import has_shell, terminal_driver
-from tui_agent.console.themes import (
+from tui_agent.console.looks.hints import name_keys
+from tui_agent.console.looks.themes import (
     DEFAULT_THEME,
     ThemeError,
     read_theme,
@@ -39,6 +30,16 @@ from tui_agent.console.themes import (
     theme_folders,
     user_theme_folder,
 )
+from tui_agent.console.screens.dashboard_screen import DashboardScreen, no_key
+from tui_agent.console.screens.live import LiveScreen
+from tui_agent.console.tabs import toasts
+from tui_agent.console.tabs.session_app import SessionApp
+from tui_agent.console.terminal import garbage
+from tui_agent.console.terminal.driver import has_shell, terminal_driver
+from tui_agent.frontend.arguments import in_browser, wanted_early
+from tui_agent.frontend.ascii_glyphs import ascii_glyphs
+from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, shown_key, use_keys, with_shift
+from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, grants_on, remarks_on
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -46,27 +47,31 @@ if TYPE_CHECKING:
     from textual.theme import Theme
 
     from tui_agent.config.settings import Settings
-    from tui_agent.console.arguments import ConsoleArguments
-    from tui_agent.console.attention import Attention
-    from tui_agent.console.tab import Tab
-    from tui_agent.console.welcome import Welcome
-    from tui_agent.core.state import RunState
-    from tui_agent.session.session import Session
+    from tui_agent.console.looks.welcome import Welcome
+    from tui_agent.console.tabs.tab import Tab
+    from tui_agent.console.terminal.attention import Attention
+    from tui_agent.frontend.arguments import ConsoleArguments
 
-WRONG_USAGE = 2
-LEFT_BY_SIGNAL = 130
+DASHBOARD_MODULES = (
+    "tui_agent.terminal_text",
+    "tui_agent.console.panes.strips",
+    "tui_agent.console.panes.pane",
+    "tui_agent.console.panes",
+    "tui_agent.console.cards.card_host",
+    "tui_agent.console.prompt.queued",
+)
+"""What the screen lacks after its first paint."""
+
+LATE_MODULES = ("markdown_it", "markdown_it.tree", "tui_agent.console.screens.sessions")
+"""What is needed some time after the session is open: imported then, so that the first reply does not wait for it."""
+
 SIXTEEN_COLOURS = "terminal"
 """Theme for a terminal that has no more."""
-
-HISTORY_FILE = "prompt-history.jsonl"
-
-LISTED_RULES = 3
-"""Rules that a remark names."""
 
 
 def command_provider() -> type[Provider]:
     """The palette's entries, imported when the palette opens."""
-    from tui_agent.console.palette import CommandProvider
+    from tui_agent.console.screens.palette import CommandProvider
 
     return CommandProvider
 
@@ -127,7 +132,7 @@ class ConsoleApp(SessionApp):
         if self.no_color:
             from textual.filter import Monochrome, NoColor
 
-            from tui_agent.console.uncoloured import Uncoloured
+            from tui_agent.console.terminal.uncoloured import Uncoloured
 
             coloured = [one for one in self._filters if not isinstance(one, Monochrome | NoColor)]
             self._filters[:] = [*coloured, Uncoloured()]
@@ -142,7 +147,7 @@ class ConsoleApp(SessionApp):
 
     def get_driver_class(self) -> type[Driver]:
         if in_browser():
-            from tui_agent.console.browser_driver import BrowserDriver
+            from tui_agent.console.terminal.browser_driver import BrowserDriver
 
             return BrowserDriver
         return terminal_driver(super().get_driver_class())
@@ -189,7 +194,7 @@ class ConsoleApp(SessionApp):
         if not await self.start_tab(self.shown):
             self.exit(return_code=WRONG_USAGE)
             return
-        from tui_agent.console.startup import LATE_MODULES, load_modules
+        from tui_agent.frontend.startup import load_modules
 
         await asyncio.gather(self._learn_themes(), load_modules(LATE_MODULES))
         garbage.begin()
@@ -217,9 +222,9 @@ class ConsoleApp(SessionApp):
 
     async def _open_live(self, screen: LiveScreen) -> None:
         from tui_agent.config.errors import MissingModelError
-        from tui_agent.console import preferences
-        from tui_agent.console.attention import Attention
-        from tui_agent.console.startup import DASHBOARD_MODULES, load_modules, open_live
+        from tui_agent.console.terminal.attention import Attention
+        from tui_agent.frontend import preferences
+        from tui_agent.frontend.startup import load_modules, open_live
 
         await load_modules(DASHBOARD_MODULES)
         await screen.complete()
@@ -232,7 +237,7 @@ class ConsoleApp(SessionApp):
             screen.arguments = chosen
             opened = await open_live(chosen, screen.operator, screen.show_end, self.host_for)
             if chosen.demo is None:
-                from tui_agent.console.model_offers import remember_model
+                from tui_agent.frontend.commands.model_offers import remember_model
 
                 await asyncio.to_thread(remember_model, opened.settings)
         screen.opened = opened
@@ -264,9 +269,10 @@ class ConsoleApp(SessionApp):
     async def _choose_model(self, screen: LiveScreen) -> ConsoleArguments | None:
         """A first start: offer what was found, the demo, and the themes. None: the operator chose nothing."""
         from tui_agent.config.settings import load_settings
-        from tui_agent.console.model_offers import DEMO, THEME, Offer, as_written, offers, used_last
-        from tui_agent.console.screens.pick import PickScreen, Row
+        from tui_agent.console.screens.pick import PickScreen
         from tui_agent.console.screens.theme_gallery import ThemeGallery
+        from tui_agent.frontend.commands.model_offers import DEMO, THEME, Offer, as_written, offers, used_last
+        from tui_agent.frontend.lines.passages import Row
         from tui_agent.models.discovery import discover
 
         arguments = screen.arguments
@@ -301,9 +307,9 @@ class ConsoleApp(SessionApp):
         return replace(arguments, overrides=overrides)
 
     async def _open_replay(self, screen: Tab) -> None:
-        from tui_agent.console import preferences
         from tui_agent.console.screens.replay import ReplayScreen
-        from tui_agent.console.startup import DASHBOARD_MODULES, load_modules, open_replay
+        from tui_agent.frontend import preferences
+        from tui_agent.frontend.startup import load_modules, open_replay
 
         await load_modules(DASHBOARD_MODULES)
         if isinstance(screen, ReplayScreen):
@@ -422,7 +428,7 @@ class ConsoleApp(SessionApp):
 
     def _fatal_error(self) -> None:
         """Write the traceback of a crash to a file and its name to the screen."""
-        from tui_agent.console.crash import crash_text
+        from tui_agent.console.terminal.crash import crash_text
 
         self.exit_text = crash_text(sys.exc_info()[1])
         self._close_messages_no_wait()
@@ -430,7 +436,7 @@ class ConsoleApp(SessionApp):
 
 def _welcome(settings: Settings) -> Welcome:
     """What stands at the beginning of a new session. Reads the list of sessions."""
-    from tui_agent.console.welcome import welcome
+    from tui_agent.console.looks.welcome import welcome
     from tui_agent.store.errors import SessionError
     from tui_agent.store.session_store import SessionStore
 
@@ -438,41 +444,6 @@ def _welcome(settings: Settings) -> Welcome:
         rows = SessionStore(settings.state_dir).rows(settings.workspace)
         return welcome(settings, [row for row in rows if row.runs and not row.problem])
     return welcome(settings, [])
-
-
-def remarks_on(state: RunState, auto: str, step: str) -> list[str]:
-    """What the operator should know of a session that was opened again. `auto`, `step`: the keys or commands."""
-    from tui_agent.terminal_text import one_line
-
-    remarks = []
-    if state.running and state.run.iteration:
-        remarks.append(
-            f"A run is open in this session: {auto} goes on with it, {step} does one step, /stop ends it."
-        )
-    if not Path(state.session.workspace).is_dir():
-        remarks.append(
-            f"The workspace {one_line(state.session.workspace)} is gone: tools will fail. "
-            "Bring it back, or start anew with --workspace DIR."
-        )
-    return remarks
-
-
-def grants_on(session: Session) -> list[str]:
-    """What runs without a question in a session that was opened again because it was allowed there before."""
-    from tui_agent.core.names import Approval
-    from tui_agent.terminal_text import one_line
-
-    said = session.state.session
-    grants = []
-    chosen_now = session.settings.sources["approve"].startswith("--")
-    if said.approve not in {None, Approval.ASK} and not chosen_now:
-        grants.append(f"As before in this session, {said.approve.words}: /approve ask changes that.")
-    if said.rules:
-        rules = sorted(one_line(rule, 60) for rule in said.rules)
-        more = f" and {len(rules) - LISTED_RULES} more" if len(rules) > LISTED_RULES else ""
-        listed = ", ".join(rules[:LISTED_RULES])
-        grants.append(f"Allowed in this session before: {listed}{more}. /permissions takes them back.")
-    return grants
 
 
 def _has_few_colours() -> bool:

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from tui_agent.console.commands import COMMANDS, Command
 from tui_agent.core.names import APPROVALS, next_approval
+from tui_agent.frontend.commands.registry import COMMANDS, Command
 from tui_agent.plain import dialogues
 from tui_agent.terminal_text import one_line, revealed_line, sanitize, without_middle
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tui_agent.config.settings import Settings
-    from tui_agent.console.arguments import ConsoleArguments
-    from tui_agent.console.history import PromptHistory
-    from tui_agent.console.model_offers import Offer
-    from tui_agent.console.operator import ConsoleOperator
-    from tui_agent.console.panes.styled_line import Line
     from tui_agent.core.state import RunState
+    from tui_agent.frontend.arguments import ConsoleArguments
+    from tui_agent.frontend.commands.model_offers import Offer
+    from tui_agent.frontend.lines.styled import Line
+    from tui_agent.frontend.operator import ConsoleOperator
+    from tui_agent.frontend.prompt_history import PromptHistory
     from tui_agent.plain.paper import Paper
     from tui_agent.session.rewind import RewindPoint, Scope
     from tui_agent.session.session import Session
@@ -229,20 +229,20 @@ class PlainCommands:
     # --- reports --------------------------------------------------------------------------------------------
 
     async def status(self, _: str) -> None:
-        from tui_agent.console.reports import status_lines
+        from tui_agent.frontend.lines.reports import status_lines
 
         settings = self._session.settings
         coming = settings.model or "", str(settings.policy)
         self._paper.lines(text_of(status_lines(self._state, WIDE, *coming)))
 
     async def cost(self, _: str) -> None:
-        from tui_agent.console.reports import cost_lines
+        from tui_agent.frontend.lines.reports import cost_lines
 
         self._paper.lines(text_of(cost_lines(self._state, time.time(), WIDE)))
 
     async def diff(self, _: str) -> None:
-        from tui_agent.console.panes.diff import draw_unified, files_of
-        from tui_agent.console.reports import BY_TOOLS, changed_files
+        from tui_agent.frontend.lines.diff import draw_unified, files_of
+        from tui_agent.frontend.lines.reports import BY_TOOLS, changed_files
 
         patch = await self._session.changes()
         files = changed_files(self._state) if patch is None else files_of(patch)
@@ -256,7 +256,7 @@ class PlainCommands:
 
     async def permissions(self, argument: str) -> None:
         from tui_agent.config.user_file import UserFile
-        from tui_agent.console.rule_words import USAGE, change_by_words
+        from tui_agent.frontend.commands.rule_words import USAGE, change_by_words
         from tui_agent.session.rules import SessionRules
 
         settings = self._session.settings
@@ -276,8 +276,8 @@ class PlainCommands:
         self._say(USAGE)
 
     async def context(self, _: str) -> None:
-        from tui_agent.console.screens.context import NOTHING, UNITS, sentences
         from tui_agent.core.request.context import context_use
+        from tui_agent.frontend.lines.context import NOTHING, UNITS, sentences
 
         use = context_use(self._state)
         if not use.parts:
@@ -297,7 +297,7 @@ class PlainCommands:
         self._say("The model keeps no plan." if plan is None else plan.as_text())
 
     async def why(self, _: str) -> None:
-        from tui_agent.console.why import newest_trouble
+        from tui_agent.frontend.why import newest_trouble
 
         seq = newest_trouble(self._state)
         if not seq:
@@ -320,7 +320,7 @@ class PlainCommands:
         self._paper.lines([one_line(text, 200) for text in earlier[-LISTED:]] or ["No earlier prompts."])
 
     async def copy(self, _: str) -> None:
-        from tui_agent.console.clipboard import copied, copy_by_tool
+        from tui_agent.frontend.clipboard import copied, copy_by_tool
         from tui_agent.terminal_text import sanitize_between_tabs
 
         for entry in reversed(self._state.conversation.entries):
@@ -338,7 +338,7 @@ class PlainCommands:
         raise ValueError("No reply has come yet.")
 
     async def skills(self, name: str) -> None:
-        from tui_agent.console.screens.skills import skill_lines
+        from tui_agent.frontend.lines.skills import skill_lines
 
         found = self._session.find_skills()
         if not name:
@@ -371,7 +371,7 @@ class PlainCommands:
             self._say("/background stop ID ends one.")
 
     async def mcp(self, argument: str) -> None:
-        from tui_agent.console.screens.servers import paragraph
+        from tui_agent.frontend.lines.servers import paragraph
 
         what, _, name = argument.partition(" ")
         servers = self._session.servers
@@ -394,7 +394,7 @@ class PlainCommands:
     # --- sessions -------------------------------------------------------------------------------------------
 
     async def editor(self, _: str) -> None:
-        from tui_agent.console.editor import EditorError
+        from tui_agent.frontend.editor import EditorError
 
         if not self._console.interactive:
             raise ValueError("There is no terminal for an editor.")
@@ -452,7 +452,7 @@ class PlainCommands:
         self._console.leave(replace(following, overrides=overrides))
 
     async def rewind(self, argument: str) -> None:
-        from tui_agent.console.rewind_text import choices_of, first_choice
+        from tui_agent.frontend.commands.rewind_text import choices_of, first_choice
 
         if argument not in {"", "undo"}:
             raise ValueError("Write /rewind, or /rewind undo.")
@@ -467,7 +467,7 @@ class PlainCommands:
 
     async def _rewind(self, point: RewindPoint | None) -> bool:
         """Show what going back to the point (None: taking the newest rewind back) changes; do it if agreed."""
-        from tui_agent.console.rewind_text import preview, rewound
+        from tui_agent.frontend.commands.rewind_text import preview, rewound
 
         if point is None:
             plan = await self._session.plan_undo()
@@ -514,7 +514,7 @@ class PlainCommands:
             self._say("No message is queued.")
 
     async def export(self, argument: str) -> None:
-        from tui_agent.console.export import export_file
+        from tui_agent.frontend.commands.export import export_file
 
         file: Path = await asyncio.to_thread(export_file, self._session.folder, argument)
         self._say(f"The session was written to {file}")

@@ -11,20 +11,19 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from tui_agent.call_names import of_lane
-from tui_agent.console.cards import approval as approval_card
-from tui_agent.console.cards import escalation as escalation_card
-from tui_agent.console.cards import server as server_card
-from tui_agent.console.cards.card_body import Passage, blanks_said
-from tui_agent.console.cards.editor import is_plain
 from tui_agent.core.names import POLICIES
+from tui_agent.frontend.lines import approval as approval_text
+from tui_agent.frontend.lines import escalation as escalation_text
+from tui_agent.frontend.lines import server_question as server_text
+from tui_agent.frontend.lines.passages import Passage, blanks_said, is_plain
 from tui_agent.permissions.offers import examples, rules_in_words
 from tui_agent.runtime.operator import ApprovalReply, EscalationReply, ServerReply
 from tui_agent.session.fork import DROP, ForkChoice, fork_choice
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:
-    from tui_agent.console.cards.choices import Choice
     from tui_agent.core.events import ApprovalAsked, EscalationRaised, ServerAsked
+    from tui_agent.frontend.lines.passages import Choice
     from tui_agent.session.fork_point import ForkPoint
 
 Answer = TypeVar("Answer")
@@ -66,7 +65,7 @@ def approval(asked: ApprovalAsked) -> Dialogue[ApprovalReply]:
     """Whether a call may run. Nothing but one of the words that are offered is an answer."""
     question = [
         of_lane(f"Allow {reveal(asked.tool)}?", asked.lane),
-        *indented(shown(approval_card.subject(asked.preview, asked.input))),
+        *indented(shown(approval_text.subject(asked.preview, asked.input))),
     ]
     offers, offer = (asked.rules, *asked.others), 0
     lasting: dict[str, Literal["session", "always", "everywhere"]] = (
@@ -175,16 +174,16 @@ def _many_lines(head: tuple[str, ...]) -> Dialogue[list[str] | None]:
 
 
 def escalation(
-    asked: EscalationRaised, attempts: Sequence[escalation_card.Attempt]
+    asked: EscalationRaised, attempts: Sequence[escalation_text.Attempt]
 ) -> Dialogue[EscalationReply]:
     """A number or its words take a choice; any other text is the answer."""
     rule = f" [{one_line(asked.rule)}]" if asked.rule else ""
-    choices = escalation_card.choices_for(asked)
-    head = f"Question: {escalation_card.title_of(asked).lower()}{rule}."
+    choices = escalation_text.choices_for(asked)
+    head = f"Question: {escalation_text.title_of(asked).lower()}{rule}."
     numbered = [f"{number}  {one_line(choice.label, 400)}" for number, choice in enumerate(choices, 1)]
     how = "A number or its words choose; any other text is your answer, and =5 is the answer 5."
     # What the last call wrote stands right above; "?" reads the whole of it again.
-    subject = escalation_card.subject(asked, attempts, "line")
+    subject = escalation_text.subject(asked, attempts, "line")
     ask = Ask((head, *indented(shown(subject)), *numbered, how))
     while True:
         line = (yield ask).strip()
@@ -192,7 +191,7 @@ def escalation(
         number = int(line) if line.isdecimal() and len(line) < 4 else next(by_words, 0)
         if line == "?":
             ask = Ask(
-                (head, *indented(shown(escalation_card.subject(asked, attempts, "whole"))), *numbered, how)
+                (head, *indented(shown(escalation_text.subject(asked, attempts, "whole"))), *numbered, how)
             )
         elif not line or (
             line.isdecimal() and not 1 <= number <= len(choices) and asked.source != "ask_operator"
@@ -233,10 +232,10 @@ def server(asked: ServerAsked) -> Dialogue[ServerReply]:
     """Whether a tool server may start, or what it asks for, field by field."""
     name = one_line(asked.server, 40)
     trust = asked.purpose == "trust"
-    choices = server_card.TRUST if trust else server_card.OPEN if asked.url else server_card.FORM
+    choices = server_text.TRUST if trust else server_text.OPEN if asked.url else server_text.FORM
     ways = ", ".join(f"{choice.key} {choice.label}" for choice in choices) + "."
     head = f"Start the MCP server {name}?" if trust else f"The MCP server {name} asks."
-    line = yield Ask((head, *indented(shown(server_card.subject(asked))), ways))
+    line = yield Ask((head, *indented(shown(server_text.subject(asked))), ways))
     while True:
         taken = next((choice.value for choice in choices if choice.key == line.strip().lower()), "")
         match taken:
@@ -251,12 +250,12 @@ def _fields(asked: ServerAsked) -> Dialogue[dict[str, Any]]:
     values: dict[str, Any] = {}
     names = list(asked.fields)
     for place, name in enumerate(names):
-        ask = Ask((reveal(server_card.describe(asked, name, place, len(names))),), literal=True)
+        ask = Ask((reveal(server_text.describe(asked, name, place, len(names))),), literal=True)
         while True:
             line = yield ask
             try:
-                value = server_card.read_value(asked, name, line)
-            except server_card.FieldError as error:
+                value = server_text.read_value(asked, name, line)
+            except server_text.FieldError as error:
                 ask = Ask((reveal(str(error)),), literal=True)
                 continue
             if value is not None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_agent.call_names import short_input
-from tui_agent.console.panes.blocks import account
-from tui_agent.console.panes.incident import incident_name, next_words
 from tui_agent.core import events
 from tui_agent.core.names import ASK_OPERATOR, UPDATE_PLAN
 from tui_agent.core.projections.entries import OutcomeEntry
 from tui_agent.core.projections.plan import plan_of
 from tui_agent.event_lines import WORDS, call_words, ended_as, event_line
+from tui_agent.frontend.lines.account import account
+from tui_agent.frontend.lines.incident import incident_name, next_words
 from tui_agent.headline import headline
 from tui_agent.quantities import counted, ordinal
 from tui_agent.terminal_text import one_line, revealed_line, sanitize

@@ -13,7 +13,7 @@ from tui_agent.terminal_text import sanitize
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tui_agent.console.ascii_glyphs import AsciiGlyphs
+    from tui_agent.frontend.ascii_glyphs import AsciiGlyphs
     from tui_agent.headless_output import Outlet
 
 PROMPT = "> "

@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tui_agent.config.errors import ConfigError, MissingModelError
 from tui_agent.config.settings import load_settings, user_config_file
-from tui_agent.console import commands as slash
-from tui_agent.console.arguments import wanted_early
-from tui_agent.console.ascii_glyphs import ascii_glyphs
-from tui_agent.console.cards.escalation import attempts_before
-from tui_agent.console.cards.gate import outline_line
-from tui_agent.console.editor import edit
-from tui_agent.console.file_index import FileIndex
-from tui_agent.console.history import PromptHistory
-from tui_agent.console.model_offers import Offer, offers
-from tui_agent.console.operator import (
+from tui_agent.frontend.arguments import wanted_early
+from tui_agent.frontend.ascii_glyphs import ascii_glyphs
+from tui_agent.frontend.commands import registry as slash
+from tui_agent.frontend.commands.model_offers import Offer, offers
+from tui_agent.frontend.commands.own import find_own_commands
+from tui_agent.frontend.commands.server_entries import PromptError, expanded, names_a_server
+from tui_agent.frontend.editor import edit
+from tui_agent.frontend.file_index import FileIndex
+from tui_agent.frontend.lines.escalation import attempts_before
+from tui_agent.frontend.lines.outline import outline_line
+from tui_agent.frontend.lines.why import why_lines
+from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, grants_on, remarks_on
+from tui_agent.frontend.operator import (
     AnyQuestion,
     ApprovalQuestion,
     ConsoleOperator,
@@ -32,14 +35,10 @@ from tui_agent.console.operator import (
     GateQuestion,
     ServerQuestion,
 )
-from tui_agent.console.own_commands import find_own_commands
-from tui_agent.console.program import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, grants_on, remarks_on
-from tui_agent.console.resume_text import resume_command
-from tui_agent.console.screens.session_screen import COMMAND_TRUST_FILE
-from tui_agent.console.screens.why import why_lines
-from tui_agent.console.server_entries import PromptError, expanded, names_a_server
-from tui_agent.console.startup import open_live
-from tui_agent.console.why import explain_live
+from tui_agent.frontend.prompt_history import PromptHistory
+from tui_agent.frontend.resume_text import resume_command
+from tui_agent.frontend.startup import open_live
+from tui_agent.frontend.why import explain_live
 from tui_agent.headless import HeadlessOperator
 from tui_agent.headless_output import Outlet
 from tui_agent.models.discovery import discover
@@ -54,16 +53,15 @@ from tui_agent.runtime.operator import GateReply
 from tui_agent.session.own_run import OwnRun
 from tui_agent.store.errors import JournalError, SessionError
 from tui_agent.store.retention import put_away
-from tui_agent.store.trust_file import TrustFile
 from tui_agent.terminal_text import one_line, reveal, sanitize, without_middle
 from tui_agent.tools.errors import ToolError
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
-    from tui_agent.console.arguments import ConsoleArguments
-    from tui_agent.console.startup import Opened
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
+    from tui_agent.frontend.arguments import ConsoleArguments
+    from tui_agent.frontend.startup import Opened
 
 Answer = TypeVar("Answer")
 
@@ -409,8 +407,7 @@ class PlainConsole:
             self.paper.line(sanitize(without_middle(otherwise)))
             return
         command, arguments = found
-        answers = TrustFile(self._opened.settings.state_dir / COMMAND_TRUST_FILE, workspace)
-        if not command.personal and not await asyncio.to_thread(answers.answer, command.digest):
+        if not await command.agreed_to(self._opened.session):
             lines = [
                 f"/{command.name} comes with this checkout: its author, not you, wrote {one_line(command.place)}.",
                 f"It would send this text as your message{command.to_model}, and run nothing by itself:",
@@ -418,8 +415,7 @@ class PlainConsole:
             ]
             if not await self.ask(dialogues.confirm(lines, "sends it, now and from now on")):
                 return
-            about = {"command": command.name, "place": command.place}
-            await asyncio.to_thread(answers.keep, command.digest, about, True)
+            await command.agree(self._opened.session)
         check = await command.check_model(self._opened.session)
         if check.remark:
             self.paper.line(sanitize(check.remark))
@@ -551,7 +547,7 @@ class PlainConsole:
 
     def _show_gate(self, gate: GateQuestion) -> None:
         self._gate = gate
-        self.paper.line(f"Next request: {outline_line(gate.asked).plain}.")
+        self.paper.line(f"Next request: {outline_line(gate.asked)}.")
         self._narration.tell_note(gate.note, "With this note:")
         self.paper.line("Enter or /step sends it, /auto goes on by itself, /note TEXT changes the note.")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App, ComposeResult
 
+from tui_agent.console.looks.themes import DEFAULT_THEME, read_themes, role_defaults, theme_folders
 from tui_agent.console.panes import (
     AttemptsPane,
     ConfidencePane,
@@ -19,8 +20,7 @@ from tui_agent.console.panes import (
 )
 from tui_agent.console.panes.pane import LinePane
 from tui_agent.console.panes.rows import Rows
-from tui_agent.console.panes.styled_line import Line, width_of
-from tui_agent.console.themes import DEFAULT_THEME, read_themes, role_defaults, theme_folders
+from tui_agent.frontend.lines.styled import Line, width_of
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState

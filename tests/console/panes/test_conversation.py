@@ -11,11 +11,11 @@ from tests.console.panes.stage import Stage, rows_of, text_of_pane
 from tests.console.panes.stories import ANSWER, PYTEST, Story, answered, backing_off, streaming, troubled
 from tui_agent.console.panes import ConversationPane, TimelinePane
 from tui_agent.console.panes.block_context import BlockContext
-from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.panes.transcript import Transcript
 from tui_agent.core import events
 from tui_agent.core.decision.endings import close_what_is_open
 from tui_agent.core.projections.entries import Entry
+from tui_agent.frontend.lines.styled import text_of
 
 
 @pytest.fixture

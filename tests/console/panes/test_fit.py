@@ -11,11 +11,11 @@ from tests.console.panes.sequences import event_sequences
 from tests.console.panes.stage import ALL, PANES, Stage, lines_of, rows_of, too_wide
 from tests.console.panes.stories import STORIES
 from tui_agent.console.panes import ConversationPane
-from tui_agent.console.panes.styled_line import text_of
 from tui_agent.console.panes.transcript import Transcript
 from tui_agent.core.events import Compacted
 from tui_agent.core.fold import apply
 from tui_agent.core.state import RunState
+from tui_agent.frontend.lines.styled import text_of
 from tui_agent.terminal_text import is_safe
 
 SUMMARY_OF_NOTHING = Compacted(to_seq=1, groups=1, summary="", remark="", tokens_before=9000, tokens_after=1)

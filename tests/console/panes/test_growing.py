@@ -10,7 +10,7 @@ from tui_agent.console.panes import prose as prose_module
 from tui_agent.console.panes.growing import HELD
 from tui_agent.console.panes.markdown import draw_markdown
 from tui_agent.console.panes.prose import GROWING, PARSED, Prose
-from tui_agent.console.panes.styled_line import Line, text_of, width_of
+from tui_agent.frontend.lines.styled import Line, text_of, width_of
 from tui_agent.terminal_text import is_safe
 
 PIECES = st.lists(

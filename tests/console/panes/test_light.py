@@ -11,7 +11,7 @@ HEAVY = ("pydantic", "litellm", "pygments", "markdown_it", "jsonschema", "httpx"
 
 
 @pytest.mark.parametrize(
-    "module", ["tui_agent.console.panes", "tui_agent.console.themes", "tui_agent.terminal_text"]
+    "module", ["tui_agent.console.panes", "tui_agent.console.looks.themes", "tui_agent.terminal_text"]
 )
 def test_importing_brings_nothing_heavy(module: str) -> None:
     code = (

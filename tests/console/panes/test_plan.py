@@ -9,8 +9,8 @@ from textual.app import App, ComposeResult
 
 from tests.console.panes.stories import Story
 from tui_agent.console.panes import PlanLine
-from tui_agent.console.panes.styled_line import text_of, width_of
 from tui_agent.core import events
+from tui_agent.frontend.lines.styled import text_of, width_of
 
 
 class Shown(App[None]):

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from tui_agent.console.panes import prose as prose_module
 from tui_agent.console.panes.markdown import draw_markdown
 from tui_agent.console.panes.prose import CHUNK, PARSED, Prose
-from tui_agent.console.panes.styled_line import text_of, width_of, wrap
+from tui_agent.frontend.lines.styled import text_of, width_of, wrap
 from tui_agent.terminal_text import is_safe
 
 MARKDOWN = st.lists(

@@ -33,15 +33,15 @@ from tui_agent.console.panes import (
     TimelinePane,
     TrendsPane,
 )
-from tui_agent.console.panes.confidence import confidence_role
-from tui_agent.console.panes.glyphs import OUTCOMES, SPARKS, pips
-from tui_agent.console.panes.incident import LOUD
-from tui_agent.console.panes.status import mode_of
-from tui_agent.console.panes.styled_line import Span, clip, fit, fit_middle, justified, text_of, width_of
 from tui_agent.core import events
 from tui_agent.core.fold import apply
 from tui_agent.core.projections.conversation import OutcomeEntry
 from tui_agent.core.state import RunState
+from tui_agent.frontend.lines.glyphs import OUTCOMES, SPARKS, pips
+from tui_agent.frontend.lines.incident import LOUD
+from tui_agent.frontend.lines.mode import mode_of
+from tui_agent.frontend.lines.outlook import confidence_role
+from tui_agent.frontend.lines.styled import Span, clip, fit, fit_middle, justified, text_of, width_of
 from tui_agent.headline import headline
 from tui_agent.quantities import compact, dollars, seconds
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from tui_agent.console.fields import LineField
-from tui_agent.console.timers import once
+from tui_agent.console.prompt.fields import LineField
+from tui_agent.console.terminal.timers import once
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
@@ -12,20 +11,22 @@ from textual.widgets import Input
 
 from tui_agent.call_names import of_lane
 from tui_agent.console.cards.card import Card
-from tui_agent.console.cards.card_body import GAP, CardBody, Passage, diff_passages, numbered
-from tui_agent.console.cards.choices import Choice, Choices
+from tui_agent.console.cards.card_body import CardBody
+from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
-from tui_agent.console.fields import LineField
-from tui_agent.console.hints import key_line
+from tui_agent.console.looks.hints import key_line
+from tui_agent.console.prompt.fields import LineField
+from tui_agent.frontend.lines.approval import subject
+from tui_agent.frontend.lines.passages import Choice, Passage
 from tui_agent.permissions.judge import COMMAND_TOOL
 from tui_agent.permissions.offers import examples, in_short, rules_in_words
-from tui_agent.terminal_text import one_line, reveal
+from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:
     from textual import events
     from textual.widget import Widget
 
-    from tui_agent.console.operator import ApprovalQuestion
+    from tui_agent.frontend.operator import ApprovalQuestion
 
 CHOICES = (
     Choice("y", "once", "once"),
@@ -172,40 +173,3 @@ class ApprovalCard(Card):
                 self.settle(ApprovalReply(decision, reason=reason, input=arguments))
             case _:
                 raise ValueError(decision)
-
-
-def subject(preview: str, arguments: Mapping[str, Any]) -> Iterable[Passage]:
-    """The preview, then every argument that it does not show in full: text as text, line by line."""
-    command = arguments.get("command")
-    if isinstance(command, str) and command and preview.startswith(command):
-        yield from numbered(command)
-        rest = preview[len(command) :].strip("\n")
-        yield from [Passage(rest, "muted")] if rest else []
-    elif preview:
-        yield from diff_passages(preview.rstrip("\n"))
-    hidden = {name: value for name, value in arguments.items() if not _shown(value, preview)}
-    if hidden and preview:
-        yield GAP
-    for name, value in hidden.items():
-        label = one_line(name, 60)
-        text = (
-            value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, default=str)
-        )
-        if "\n" in text:
-            yield Passage(f"{label}:", "bold")
-            yield from numbered(text)
-        else:
-            yield Passage(f"{label}: {text}", "code", verbatim=True)
-    if not hidden and not preview:
-        yield Passage("No arguments.", "muted")
-
-
-def _shown(value: object, preview: str) -> bool:
-    """Whether every line of `value` stands in the preview: as it is, or as a line of a diff."""
-    if not preview or not isinstance(value, str | int | float):
-        return False
-    text = str(value)
-    if text in preview:
-        return True
-    lines = {line[1:] for line in preview.split("\n")}
-    return all(line in lines for line in text.split("\n") if line)

@@ -15,7 +15,7 @@ from textual.message import Message
 from tui_agent.console.cards.card_body import CardBody
 from tui_agent.console.cards.choices import Choices
 from tui_agent.console.cards.editor import ArgumentsEditor
-from tui_agent.console.hints import key_line
+from tui_agent.console.looks.hints import key_line
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textual import events
     from textual.widget import Widget
 
-    from tui_agent.console.operator import AnyQuestion
+    from tui_agent.frontend.operator import AnyQuestion
 
 
 TIGHT = 16

@@ -6,16 +6,15 @@ of it, also those that a terminal would hide.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, chop_cells
 from textual.message import Message
 
 from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.panes.styled_line import Line, Span, squeezed, wrap
+from tui_agent.frontend.lines.passages import GAP, Passage, blanks_said
+from tui_agent.frontend.lines.styled import Line, Span, squeezed, wrap
 from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:
@@ -23,86 +22,6 @@ if TYPE_CHECKING:
     from textual.geometry import Size
 
     from tui_agent.core.state import RunState
-
-
-_SPACES = re.compile(" {41,}")
-_EMPTY_LINES = re.compile(r"\n(?:[ ]*\n){5,}")
-
-
-class Passage(NamedTuple):
-    """A piece of text in one role. `verbatim`: spaces kept (commands, diffs, code). `indent`: cells before each of its
-    lines. `number`: of the line, before its first row. `squeezed`: rules drawn across it are cut to the room there is.
-    """
-
-    text: str
-    role: str = ""
-    verbatim: bool = False
-    indent: int = 0
-    number: str = ""
-    squeezed: bool = False
-
-
-GAP = Passage("")
-"""An empty line between two parts of a text, given up where rows are scarce."""
-
-
-def numbered(text: str) -> Iterable[Passage]:
-    """Text as it stands, its lines numbered where there are several."""
-    lines = text.split("\n")
-    if len(lines) == 1:
-        return [Passage(text, "code", verbatim=True)]
-    return _without_gaps(
-        Passage(line, "code", verbatim=True, number=str(number)) for number, line in enumerate(lines, 1)
-    )
-
-
-def diff_passages(text: str) -> Iterable[Passage]:
-    """A preview line by line; of a unified diff, with the numbers of the new file's lines, of removed ones the old."""
-    if not any(_HUNK.match(line) for line in text.split("\n", 64)[:64]):
-        return _without_gaps(Passage(line, "code", verbatim=True) for line in text.split("\n"))
-    return _without_gaps(_diff_lines(text))
-
-
-_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_ROLES = {
-    "+": "diff-add on:diff-add-background",
-    "-": "diff-remove on:diff-remove-background",
-}
-
-
-def _diff_lines(text: str) -> Iterable[Passage]:
-    old = new = 0
-    for line in text.split("\n"):
-        sign = line[:1]
-        hunk = _HUNK.match(line)
-        number, role = "", "muted"
-        if hunk is not None:
-            old, new = int(hunk[1]), int(hunk[2])
-        elif old or new:
-            role = _ROLES.get(sign, "code")
-            number = str(old if sign == "-" else new) if sign in {"+", "-", " "} else ""
-            old, new = old + (sign in {"-", " "}), new + (sign in {"+", " "})
-        yield Passage(line, role, verbatim=True, number=number)
-
-
-_MOST_EMPTY = 4
-"""Empty lines in a row that are shown as such."""
-
-
-def _without_gaps(passages: Iterable[Passage]) -> Iterable[Passage]:
-    """Empty lines that would push what follows out of sight, counted instead."""
-    for empty, group in groupby(passages, key=lambda passage: not passage.text.strip("+- ")):
-        lines = list(group)
-        if empty and len(lines) > _MOST_EMPTY:
-            yield Passage(f"⋯ {len(lines):,} empty lines ⋯", "muted")
-        else:
-            yield from lines
-
-
-def blanks_said(text: str) -> str:
-    """Blanks that would push what follows out of sight, counted instead."""
-    text = _SPACES.sub(lambda run: f" ⋯ {len(run.group()):,} spaces ⋯ ", text)
-    return _EMPTY_LINES.sub(lambda run: f"\n⋯ {run.group().count(chr(10)) - 1:,} empty lines ⋯\n", text)
 
 
 def _at_spaces(source: str, width: int) -> list[str]:

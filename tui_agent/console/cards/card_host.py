@@ -14,14 +14,14 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from tui_agent.console.cards.card import WAY_BACK, Card
-from tui_agent.console.hints import key_line
-from tui_agent.console.timers import once
+from tui_agent.console.looks.hints import key_line
+from tui_agent.console.terminal.timers import once
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle
 
-    from tui_agent.console.operator import AnyQuestion
     from tui_agent.core.state import RunState
+    from tui_agent.frontend.operator import AnyQuestion
 
 GRACE = 0.4
 """Seconds without a key, since the card appeared and since the last key in the prompt."""
@@ -189,10 +189,11 @@ class CardHost(Vertical):
 def make_card(question: AnyQuestion, state: RunState) -> Card:
     """The card for a question; what was tried is read from the state as it is now."""
     from tui_agent.console.cards.approval import ApprovalCard
-    from tui_agent.console.cards.escalation import EscalationCard, attempts_before
+    from tui_agent.console.cards.escalation import EscalationCard
     from tui_agent.console.cards.gate import GateCard
     from tui_agent.console.cards.server import ServerCard
-    from tui_agent.console.operator import ApprovalQuestion, EscalationQuestion, ServerQuestion
+    from tui_agent.frontend.lines.escalation import attempts_before
+    from tui_agent.frontend.operator import ApprovalQuestion, EscalationQuestion, ServerQuestion
 
     match question:
         case ApprovalQuestion():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual import events
@@ -13,19 +13,12 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_agent.console.chips import Place, flow, height, joined
+from tui_agent.console.looks.chips import Place, flow, height, joined
+from tui_agent.frontend.lines.passages import Choice
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
     from textual.geometry import Size
-
-
-class Choice(NamedTuple):
-    """A choice: the key that takes it, its label, and its value."""
-
-    key: str
-    label: str
-    value: str
 
 
 class Choices(Widget, can_focus=True):

@@ -14,9 +14,10 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Label, Static, TextArea
 
-from tui_agent.console.fields import TextField
-from tui_agent.console.hints import key_line
-from tui_agent.terminal_text import is_safe, one_line
+from tui_agent.console.looks.hints import key_line
+from tui_agent.console.prompt.fields import TextField
+from tui_agent.frontend.lines.passages import is_plain
+from tui_agent.terminal_text import one_line
 
 KEYS = key_line(("^S", "run it so"), ("Esc", "leave it as it was"), ("^E", "all as JSON"))
 
@@ -40,11 +41,6 @@ def _parsed(text: str) -> Any:
         raise ArgumentsError(f"Not JSON: {error.msg}, line {error.lineno}, column {error.colno}.") from error
     except RecursionError as error:
         raise ArgumentsError("Not usable: nested too deeply.") from error
-
-
-def is_plain(value: object) -> bool:
-    """Whether `value` is a text that an editor shows as it is: nothing hides in it."""
-    return isinstance(value, str) and all(is_safe(part) for part in value.split("\t"))
 
 
 class Field(Vertical):

@@ -15,20 +15,20 @@ from textual.message import Message
 from textual.widgets import Static, TextArea
 
 from tui_agent.console.cards.card import Card
-from tui_agent.console.cards.card_body import CardBody, Passage
-from tui_agent.console.cards.choices import Choice, Choices
-from tui_agent.console.commands import shown_key
-from tui_agent.console.fields import TextField
-from tui_agent.console.hints import key_line
-from tui_agent.quantities import counted
+from tui_agent.console.cards.card_body import CardBody
+from tui_agent.console.cards.choices import Choices
+from tui_agent.console.looks.hints import key_line
+from tui_agent.console.prompt.fields import TextField
+from tui_agent.frontend.commands.registry import shown_key
+from tui_agent.frontend.lines.outline import outline_line
+from tui_agent.frontend.lines.passages import Choice, Passage
 from tui_agent.terminal_text import reveal
 
 if TYPE_CHECKING:
     from textual import events
     from textual.widget import Widget
 
-    from tui_agent.console.operator import GateQuestion
-    from tui_agent.runtime.operator import RequestOutline
+    from tui_agent.frontend.operator import GateQuestion
 
 CHOICES = (
     ("step", "send it", "step"),
@@ -82,7 +82,7 @@ class GateCard(Card):
         self._shown_note = question.note
 
     def compose(self) -> ComposeResult:
-        yield Static(outline_line(self.question.asked), classes="card--hint")
+        yield Static(outline_line(self.question.asked), classes="card--hint", markup=False)
         yield from self._note_widgets()
 
     def _note_widgets(self) -> ComposeResult:
@@ -164,17 +164,3 @@ class GateCard(Card):
         self.remove_class("-editing")
         self.hint(Content(""))
         self.query_one(Choices).focus()
-
-
-def outline_line(outline: RequestOutline) -> Content:
-    """Iteration, model, size and tools in one sentence."""
-    parts = [
-        f"step {outline.iteration}",
-        outline.model or "model not set",
-        counted(outline.messages, "message"),
-        f"~{outline.tokens:,} tokens",
-    ]
-    if outline.dropped_groups:
-        parts.append(f"{counted(outline.dropped_groups, 'earlier step')} left out")
-    parts.append(counted(len(outline.tools), "tool"))
-    return Content(" · ".join(reveal(part) for part in parts))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tui_agent.call_names import short_input, telling_arguments
-from tui_agent.console.panes.glyphs import pips
 from tui_agent.console.panes.pane import Asked, LinePane, newest_rule, not_used, nothing
-from tui_agent.console.panes.styled_line import Line, Span, fit, fit_middle, justified, pad, wrap
+from tui_agent.frontend.lines.glyphs import pips
+from tui_agent.frontend.lines.styled import Line, Span, fit, fit_middle, justified, pad, wrap
 from tui_agent.headline import headline
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line

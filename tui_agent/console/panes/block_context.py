@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tui_agent.console.panes.styled_line import Line
     from tui_agent.core.projections.entries import Entry
+    from tui_agent.frontend.lines.styled import Line
 
 
 @dataclass(frozen=True)

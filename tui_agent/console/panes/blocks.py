@@ -18,9 +18,11 @@ from tui_agent.console.panes.call_block import (
     fold_line,
     with_rule,
 )
-from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.console.panes.prose import Prose
-from tui_agent.console.panes.styled_line import (
+from tui_agent.core.names import UPDATE_PLAN
+from tui_agent.frontend.lines.account import account
+from tui_agent.frontend.lines.glyphs import LEVELS, OUTCOMES, TIMELINE
+from tui_agent.frontend.lines.styled import (
     Line,
     Span,
     clip,
@@ -30,13 +32,12 @@ from tui_agent.console.panes.styled_line import (
     wrap,
     wrap_spans,
 )
-from tui_agent.core.names import UPDATE_PLAN
 from tui_agent.headline import headline
 from tui_agent.quantities import compact, counted, dollars, seconds
 from tui_agent.terminal_text import one_line, revealed_line, sanitize
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from tui_agent.console.panes.block_context import BlockContext
     from tui_agent.core.projections import entries
@@ -439,21 +440,6 @@ def _outcome(entry: entries.OutcomeEntry, width: int, context: BlockContext) -> 
         lines.append(())
         lines.extend(prefixed(Prose(width - 2).finish(entry.answer), Span("◆ ", "model bold"), Span("  ")))
     return lines
-
-
-def account(entry: entries.OutcomeEntry) -> Iterator[str]:
-    """The run in numbers."""
-    if entry.iteration:
-        yield counted(entry.iteration, "step")
-    if entry.failures:
-        yield f"{counted(entry.failures, 'failure')}, {entry.recoveries} recovered"
-    if entry.asked:
-        times = {1: "once", 2: "twice"}.get(entry.asked, f"{entry.asked} times")
-        yield f"asked you {times}"
-    if entry.duration:
-        yield seconds(entry.duration)
-    if entry.cost:
-        yield dollars(entry.cost)
 
 
 def _said_already(answer: str, previous: entries.Entry | None) -> bool:

@@ -10,10 +10,12 @@ import json
 from typing import TYPE_CHECKING
 
 from tui_agent.call_names import main_argument, short_input, shortened
-from tui_agent.console.panes.diff import diff_counts, draw_diff
-from tui_agent.console.panes.glyphs import CALL_STATES
 from tui_agent.console.panes.lane_block import draw_lane
-from tui_agent.console.panes.styled_line import (
+from tui_agent.console.panes.wrappings import unwrapped
+from tui_agent.core.names import EDITS, UPDATE_PLAN
+from tui_agent.frontend.lines.diff import diff_counts, draw_diff
+from tui_agent.frontend.lines.glyphs import CALL_STATES
+from tui_agent.frontend.lines.styled import (
     Line,
     Span,
     clip,
@@ -24,8 +26,6 @@ from tui_agent.console.panes.styled_line import (
     width_of,
     wrap,
 )
-from tui_agent.console.panes.wrappings import unwrapped
-from tui_agent.core.names import EDITS, UPDATE_PLAN
 from tui_agent.headline import headline
 from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize

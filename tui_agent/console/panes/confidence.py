@@ -9,63 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui_agent.console.panes.glyphs import BADGES, FALLING, LEVEL, RISING, SPARKS
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit, justified, wrap
+from tui_agent.frontend.lines.glyphs import BADGES, SPARKS
+from tui_agent.frontend.lines.outlook import OUTLOOKS, confidence_role, trend
+from tui_agent.frontend.lines.styled import Line, Span, clip, fit, justified, wrap
 from tui_agent.headline import headline
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from tui_agent.core.recovery.engine import RecoveryState
     from tui_agent.core.state import RunState
 
 _WIDEST, _HIGHEST = 3, 4
 """Cells that one point of the course may take, and rows of the whole."""
-
-OUTLOOKS: dict[str, str] = {"likely": "ok", "open": "warn", "unlikely": "error"}
-"""Role by outlook."""
-
-LOW, HIGH = 0.3, 0.7
-"""FunnelCanary's thresholds, and the grades of every value: bad below LOW, good from HIGH on."""
-
-
-def confidence_role(value: float) -> str:
-    """The role of a confidence or a chance in [0, 1]: the same wherever it is shown."""
-    return "error" if value < LOW else "warn" if value < HIGH else "ok"
-
-
-PLACES = 6
-"""Decimals that the history keeps of its values."""
-
-
-def trend(history: Sequence[float], value: float) -> str:
-    """A sign for the direction that led to `value`; the newest of the history may be that value, or the one before."""
-    now = round(value, PLACES)
-    before = [round(each, PLACES) for each in history[-2:]]
-    if before and before[-1] == now:
-        before.pop()
-    if not before or before[-1] == now:
-        return LEVEL
-    return RISING if now > before[-1] else FALLING
-
-
-def next_step(state: RunState) -> tuple[Span, ...]:
-    """The figure that the policy goes by, in words: the chance of the next step, or the confidence."""
-    cognition, policy = state.recovery.cognition, state.recovery.policy
-    value = cognition.shown(policy)
-    direction = trend([each for _, each in cognition.history[-2:]], value)
-    if policy.cognition == "chance":
-        step = cognition.next_step
-        if step.chance is None:
-            return (Span("next step: no estimate yet", "muted"),)
-        percent = f" to succeed, {value:.0%}" if step.outlook == "unlikely" else ""
-        return (
-            Span("next step ", "muted"),
-            Span(f"{step.outlook}{percent} {direction}", OUTLOOKS[step.outlook]),
-        )
-    return (Span("confidence ", "muted"), Span(f"{value:.2f} {direction}", confidence_role(value)))
 
 
 def _unresolved(state: RunState) -> Iterator[str]:

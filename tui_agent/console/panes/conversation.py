@@ -18,10 +18,11 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from tui_agent.console.panes.call_block import BEYOND, FOLD, IN_FILE
-from tui_agent.console.panes.glyphs import SPINNER
 from tui_agent.console.panes.pane import Asked, LinePane, highlighted
-from tui_agent.console.panes.styled_line import Line, Palette, Span, clip, text_of, to_strip
+from tui_agent.console.panes.strips import Palette, to_strip
 from tui_agent.console.panes.transcript import Transcript
+from tui_agent.frontend.lines.glyphs import SPINNER
+from tui_agent.frontend.lines.styled import Line, Span, clip, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.message import Message
 
 from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.panes.styled_line import Line, Span
+from tui_agent.frontend.lines.styled import Line, Span
 
 if TYPE_CHECKING:
     from textual import events

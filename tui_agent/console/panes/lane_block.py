@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_agent.call_names import short_input
-from tui_agent.console.panes.glyphs import CALL_STATES
-from tui_agent.console.panes.styled_line import Line, Span, clip
+from tui_agent.frontend.lines.glyphs import CALL_STATES
+from tui_agent.frontend.lines.styled import Line, Span, clip
 from tui_agent.headline import headline
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line

@@ -13,9 +13,9 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tui_agent.console.panes.growing import for_unfinished
-from tui_agent.console.panes.highlight import highlight
-from tui_agent.console.panes.styled_line import Line, Span, clip, wrap_spans
 from tui_agent.console.panes.table import draw_table
+from tui_agent.frontend.lines.highlight import highlight
+from tui_agent.frontend.lines.styled import Line, Span, clip, wrap_spans
 from tui_agent.terminal_text import sanitize
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from tui_agent.console.panes.pane import LinePane, nothing
-from tui_agent.console.panes.styled_line import Line, Span, fit, wrap
+from tui_agent.frontend.lines.styled import Line, Span, fit, wrap
 from tui_agent.terminal_text import sanitize
 
 if TYPE_CHECKING:

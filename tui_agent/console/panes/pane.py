@@ -18,7 +18,8 @@ from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui_agent.console.panes.styled_line import Line, Palette, Span, fit, text_of, to_strip, wrap
+from tui_agent.console.panes.strips import Palette, to_strip
+from tui_agent.frontend.lines.styled import Line, Span, fit, text_of, wrap
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

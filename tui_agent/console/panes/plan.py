@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_agent.console.panes.rows import Rows
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit, width_of, wrap
+from tui_agent.frontend.lines.styled import Line, Span, clip, fit, width_of, wrap
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import re
 from typing import NamedTuple
 
 from tui_agent.console.panes.growing import may_close, unfinished, unfinished_code
-from tui_agent.console.panes.highlight import LIMIT
 from tui_agent.console.panes.markdown import code_lines, draw_markdown
-from tui_agent.console.panes.styled_line import Line, Span, breaks, wrap_spans
+from tui_agent.frontend.lines.highlight import LIMIT
+from tui_agent.frontend.lines.styled import Line, Span, breaks, wrap_spans
 from tui_agent.terminal_text import sanitize
 
 CHUNK = 2_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui_agent.console.panes.glyphs import EMPTY, FULL, SAME, SHORT_KINDS
 from tui_agent.console.panes.pane import LinePane, newest_rule, not_used
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit, justified, pad, pad_left, wrap
-from tui_agent.console.timers import once
+from tui_agent.console.terminal.timers import once
+from tui_agent.frontend.lines.glyphs import EMPTY, FULL, SAME, SHORT_KINDS
+from tui_agent.frontend.lines.styled import Line, Span, clip, fit, justified, pad, pad_left, wrap
 from tui_agent.headline import headline
 from tui_agent.quantities import counted, seconds
 from tui_agent.terminal_text import one_line

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_agent.console.panes.styled_line import Line, Palette, to_strip
+from tui_agent.console.panes.strips import Palette, to_strip
+from tui_agent.frontend.lines.styled import Line
 
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_agent.console.panes.glyphs import MODES, spinner
 from tui_agent.console.panes.rows import Rows
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit, fit_middle, width_of
 from tui_agent.core.names import Approval
+from tui_agent.frontend.lines.glyphs import MODES, spinner
+from tui_agent.frontend.lines.mode import elapsed, mode_of, server_asks
+from tui_agent.frontend.lines.styled import Line, Span, clip, fit, fit_middle, width_of
 from tui_agent.quantities import compact, counted, dollars, seconds, whole_seconds
 from tui_agent.terminal_text import one_line
 
@@ -25,34 +26,6 @@ SILENT = 5.0
 
 RATED = 10.0
 """Seconds of work before a cost per minute means anything."""
-
-
-def mode_of(state: RunState) -> str:
-    """AUTO, STEP or PAUSED, or WAITING for the operator, DONE, or READY before the first run."""
-    phase = str(state.phase)
-    if waits_for_operator(state):
-        return "WAITING"
-    if phase == "done":
-        return "DONE"
-    if phase == "idle" and str(state.session.mode) == "AUTO":
-        return "READY"
-    return str(state.session.mode)
-
-
-def waits_for_operator(state: RunState) -> bool:
-    """Whether the run stands still until the operator answers."""
-    return state.asked is not None or _server_asks(state)
-
-
-def _server_asks(state: RunState) -> bool:
-    """Whether a call stands still until the operator answers an MCP server."""
-    return any(asked.purpose == "elicitation" for asked in state.server_questions)
-
-
-def elapsed(state: RunState, now: float) -> float:
-    """Seconds of the newest run; it stands still when the run has ended."""
-    started, ended = state.metrics.started_at, state.metrics.ended_at
-    return max(0.0, (now if ended is None else ended) - started) if started else 0.0
 
 
 class StatusLine(Rows):
@@ -229,7 +202,7 @@ def _activity(state: RunState, now: float, turning: float | None) -> tuple[Span,
         case "ready":
             what = "next" if state.metrics.model_calls else "starting the model"
             return (Span(f"{spinner(turning)} {what}", "muted"),)
-        case "tools" if _server_asks(state):
+        case "tools" if server_asks(state):
             return (Span("? server", "operator"),)
         case _ if state.asked is not None:
             answer = state.asked.type == "escalation_raised"

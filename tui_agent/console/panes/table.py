@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from tui_agent.console.panes.styled_line import Line, Span, text_of, width_of, wrap_spans
+from tui_agent.frontend.lines.styled import Line, Span, text_of, width_of, wrap_spans
 
 _LEAST = 8
 """Cells of a column in which words still fit; a column of shorter words may be narrower."""

@@ -11,18 +11,17 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_agent.console.panes.glyphs import LEVELS, OUTCOMES, TIMELINE, Sign
 from tui_agent.console.panes.pane import Asked, LinePane, nothing
-from tui_agent.console.panes.styled_line import (
+from tui_agent.console.panes.strips import Palette, to_strip
+from tui_agent.frontend.lines.glyphs import LEVELS, OUTCOMES, TIMELINE, Sign
+from tui_agent.frontend.lines.styled import (
     Line,
-    Palette,
     Span,
     clip,
     justified,
     pad,
     pad_left,
     text_of,
-    to_strip,
     width_of,
     wrap_spans,
 )

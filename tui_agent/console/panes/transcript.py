@@ -25,7 +25,7 @@ from tui_agent.console.panes.blocks import (
 from tui_agent.console.panes.call_block import shown_state
 from tui_agent.console.panes.heights import HeightIndex
 from tui_agent.console.panes.prose import Prose
-from tui_agent.console.panes.styled_line import Line, Span, clip
+from tui_agent.frontend.lines.styled import Line, Span, clip
 from tui_agent.quantities import counted, seconds
 
 if TYPE_CHECKING:

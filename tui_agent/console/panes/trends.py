@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from tui_agent.console.panes.confidence import confidence_role
-from tui_agent.console.panes.glyphs import SPARKS
 from tui_agent.console.panes.pane import LinePane, nothing
-from tui_agent.console.panes.styled_line import Line, Span, clip, justified, pad
+from tui_agent.frontend.lines.glyphs import SPARKS
+from tui_agent.frontend.lines.outlook import confidence_role
+from tui_agent.frontend.lines.styled import Line, Span, clip, justified, pad
 from tui_agent.quantities import compact, dollars, seconds
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
-from tui_agent.console.cards.choices import Choice, Choices
+from tui_agent.console.cards.choices import Choices
 from tui_agent.console.screens.reading import ReadingScreen, Scrolled
+from tui_agent.frontend.lines.passages import Choice
 
 _LOOK = 0.25
 """Seconds between two looks at whether the subject of a question is over."""

@@ -11,8 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
-from tui_agent.console.cards.choices import Choice, Choices
+from tui_agent.console.cards.choices import Choices
 from tui_agent.console.screens.reading import ReadingScreen
+from tui_agent.frontend.lines.passages import Choice
 from tui_agent.quantities import seconds
 from tui_agent.terminal_text import revealed_line
 from tui_agent.tools.output import last_lines

@@ -10,13 +10,13 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from tui_agent.console.fields import LineField
-from tui_agent.console.hints import Hint, KeyHints
+from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.panes.cursor_list import LIST_KEYS, CursorList
+from tui_agent.console.prompt.fields import LineField
 from tui_agent.console.screens.framed import FramedScreen, Result
 
 if TYPE_CHECKING:
-    from tui_agent.console.session_app import SessionApp
+    from tui_agent.console.tabs.session_app import SessionApp
 
 Row = TypeVar("Row")
 

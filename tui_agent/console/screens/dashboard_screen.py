@@ -15,30 +15,30 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 from textual import work
 from textual.binding import Binding, BindingType
 
-from tui_agent.console.commands import BINDABLE, BY_NAME, Command, key_label, shown_key
-from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.redraw import Redraw
-from tui_agent.console.splash import LOW_HEIGHT, PANE_NAMES, TINY_HEIGHT, Splash
-from tui_agent.console.tab import Tab
+from tui_agent.console.looks.hints import Hint, KeyHints
+from tui_agent.console.looks.splash import LOW_HEIGHT, PANE_NAMES, TINY_HEIGHT, Splash
+from tui_agent.console.tabs.tab import Tab
+from tui_agent.console.terminal.redraw import Redraw
 from tui_agent.core.evolve import evolve
+from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, Command, key_label, shown_key
 
 if TYPE_CHECKING:
     from textual.geometry import Offset, Size
     from textual.screen import Screen
     from textual.widget import Widget
 
-    from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.cards.card_host import CardHost
-    from tui_agent.console.dashboard import Dashboard
     from tui_agent.console.panes import ConversationPane, StatusLine
+    from tui_agent.console.panes.dashboard import Dashboard
     from tui_agent.console.panes.pane import Asked
-    from tui_agent.console.panes.styled_line import Line
-    from tui_agent.console.session_app import SessionApp
-    from tui_agent.console.tab import Standing
-    from tui_agent.console.tab_row import TabRow
-    from tui_agent.console.why import Why
+    from tui_agent.console.tabs.session_app import SessionApp
+    from tui_agent.console.tabs.tab import Standing
+    from tui_agent.console.tabs.tab_row import TabRow
     from tui_agent.core.projections.conversation import Conversation
     from tui_agent.core.state import RunState
+    from tui_agent.frontend.arguments import ConsoleArguments
+    from tui_agent.frontend.lines.styled import Line
+    from tui_agent.frontend.why import Why
     from tui_agent.session.fork import ForkChoice
 
 Result = TypeVar("Result")
@@ -162,7 +162,7 @@ class DashboardScreen(Tab):
     def show_tabs(self, standings: Sequence[Standing], shown: int) -> None:
         several = len(standings) > 1
         if several and self._tab_row is None:
-            from tui_agent.console.tab_row import TabRow
+            from tui_agent.console.tabs.tab_row import TabRow
 
             self._tab_row = TabRow()
             self.mount(self._tab_row, before=0)
@@ -229,8 +229,8 @@ class DashboardScreen(Tab):
 
     async def raise_dashboard(self, card_host: CardHost | None = None) -> None:
         """Replace the outline of the first paint by the panes."""
-        from tui_agent.console.dashboard import Dashboard
         from tui_agent.console.panes import StatusLine
+        from tui_agent.console.panes.dashboard import Dashboard
 
         self.status = StatusLine()
         self.dashboard = dashboard = Dashboard(self.size)
@@ -245,8 +245,8 @@ class DashboardScreen(Tab):
 
     def use(self, remembered: Mapping[str, str]) -> None:
         """Take up what was remembered of earlier starts."""
-        from tui_agent.console.dashboard import Form
-        from tui_agent.console.pane_sizes import PaneSizes
+        from tui_agent.console.panes.dashboard import Form
+        from tui_agent.console.panes.pane_sizes import PaneSizes
 
         if self.dashboard is None:
             return
@@ -341,7 +341,7 @@ class DashboardScreen(Tab):
 
     async def export_to_file(self, source: Path, argument: str) -> None:
         """Write the session to the file that `[FORMAT] [FILE]` asks for; an existing file is left alone."""
-        from tui_agent.console.export import export_file
+        from tui_agent.frontend.commands.export import export_file
         from tui_agent.store.errors import SessionError
 
         try:
@@ -404,9 +404,9 @@ class DashboardScreen(Tab):
 
     def action_context(self) -> None:
         """What fills the model's window now."""
-        from tui_agent.console.screens.context import context_lines
         from tui_agent.console.screens.report import ReportScreen
         from tui_agent.core.request.context import context_use
+        from tui_agent.frontend.lines.context import context_lines
 
         if self.state is not None:
             use = context_use(self.state)
@@ -427,8 +427,8 @@ class DashboardScreen(Tab):
 
     def action_panes(self, form: str = "") -> None:
         """Show the recovery panes in this form or the next one; the focus never stays in what is hidden."""
-        from tui_agent.console.dashboard import Form
-        from tui_agent.console.pane_sizes import NARROWEST, WIDEST, PaneSizes, share_of
+        from tui_agent.console.panes.dashboard import Form
+        from tui_agent.console.panes.pane_sizes import NARROWEST, WIDEST, PaneSizes, share_of
 
         if self.dashboard is None:
             return
@@ -483,7 +483,7 @@ class DashboardScreen(Tab):
 
     def explain(self, seq: int, call_id: str = "") -> None:
         """Show why; 0: about what is wrong now, else about the last verdict or the run's end."""
-        from tui_agent.console.why import newest_trouble
+        from tui_agent.frontend.why import newest_trouble
 
         state = self.state
         seq = seq or (0 if state is None else newest_trouble(state))
@@ -515,23 +515,23 @@ class DashboardScreen(Tab):
 
     def action_status(self) -> None:
         """How the session stands."""
-        from tui_agent.console.reports import status_lines
+        from tui_agent.frontend.lines.reports import status_lines
 
         coming = ("", "") if self.status is None else (self.status.next_model, self.status.next_policy)
         self._report("Status", lambda state, width: status_lines(state, width, *coming))
 
     def action_cost(self) -> None:
         """What the run and the session used."""
-        from tui_agent.console.reports import cost_lines
+        from tui_agent.frontend.lines.reports import cost_lines
 
         self._report("Cost", lambda state, width: cost_lines(state, self.time_of(state), width))
 
     @work(group="changes", exclusive=True)
     async def action_diff(self) -> None:
         """What the run changed, file by file."""
-        from tui_agent.console.panes.diff import files_of
-        from tui_agent.console.reports import BY_TOOLS, changed_files
         from tui_agent.console.screens.diff import DiffScreen
+        from tui_agent.frontend.lines.diff import files_of
+        from tui_agent.frontend.lines.reports import BY_TOOLS, changed_files
 
         patch, state = await self.patch(), self.state
         if patch is not None:
@@ -623,7 +623,8 @@ class DashboardScreen(Tab):
     @work(group="commands")
     async def action_tabs(self) -> None:
         """Choose among the open sessions."""
-        from tui_agent.console.screens.pick import PickScreen, Row
+        from tui_agent.console.screens.pick import PickScreen
+        from tui_agent.frontend.lines.passages import Row
 
         rows = []
         for number, tab in enumerate(self.app.tabs, 1):
@@ -644,8 +645,8 @@ class DashboardScreen(Tab):
     @work(group="commands")
     async def action_inbox(self) -> None:
         """Show everything that waits for the operator, and go to what is chosen."""
-        from tui_agent.console.inbox import waiting
         from tui_agent.console.screens.inbox import InboxScreen
+        from tui_agent.console.tabs.inbox import waiting
 
         item = await self.ask(InboxScreen(lambda: waiting(self.app.tabs)))
         if item is not None and not item.question.future.done():

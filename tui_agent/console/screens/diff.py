@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from tui_agent.console.hints import Hint, KeyHints
+from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.panes.cursor_list import CursorList
-from tui_agent.console.panes.diff import FileDiff, draw_sides, draw_unified
 from tui_agent.console.panes.pane import LinePane
-from tui_agent.console.panes.styled_line import Line, Span, fit_middle, pad
 from tui_agent.console.screens.framed import FramedScreen
+from tui_agent.frontend.lines.diff import FileDiff, draw_sides, draw_unified
+from tui_agent.frontend.lines.styled import Line, Span, fit_middle, pad
 from tui_agent.quantities import counted
 from tui_agent.terminal_text import one_line
 

@@ -11,8 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, Label, Static
 
-from tui_agent.console.fields import LineField
-from tui_agent.console.option_row import Option, OptionRow
+from tui_agent.console.looks.option_row import Option, OptionRow
+from tui_agent.console.prompt.fields import LineField
 from tui_agent.console.screens.framed import FramedScreen
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
-from tui_agent.console.screens.pick import PickScreen, Row
+from tui_agent.console.screens.pick import PickScreen
 from tui_agent.core.projections.entries import CallEntry, Entry, FaultEntry
+from tui_agent.frontend.lines.passages import Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

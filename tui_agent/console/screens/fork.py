@@ -13,13 +13,14 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static, TextArea
 
-from tui_agent.console.cards.card_body import CardBody, Passage
-from tui_agent.console.fields import LineField, TextField
-from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.option_row import Option, OptionRow
-from tui_agent.console.rewind_text import MARKS
+from tui_agent.console.cards.card_body import CardBody
+from tui_agent.console.looks.hints import Hint, KeyHints
+from tui_agent.console.looks.option_row import Option, OptionRow
+from tui_agent.console.prompt.fields import LineField, TextField
 from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.core.names import POLICIES
+from tui_agent.frontend.commands.rewind_text import MARKS
+from tui_agent.frontend.lines.passages import Passage
 from tui_agent.quantities import time_of_day
 from tui_agent.session.fork import DROP, ForkChoice, fork_choice
 from tui_agent.terminal_text import one_line, sanitize_paste

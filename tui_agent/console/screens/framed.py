@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from tui_agent.console.hints import key_line
+from tui_agent.console.looks.hints import key_line
 
 if TYPE_CHECKING:
     from textual import events

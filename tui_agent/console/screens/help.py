@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 
-from tui_agent.console.commands import COMMANDS, REPLAY_ACTIONS, key_label, shown_key
-from tui_agent.console.panes.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
-from tui_agent.console.panes.incident import LADDER, MODEL_LADDER
-from tui_agent.console.panes.styled_line import Line, Span, fit, pad, width_of, wrap
 from tui_agent.console.screens.report import ReportScreen
+from tui_agent.frontend.commands.registry import COMMANDS, REPLAY_ACTIONS, key_label, shown_key
+from tui_agent.frontend.lines.glyphs import CALL_STATES, LEVELS, MODES, TIMELINE
+from tui_agent.frontend.lines.incident import LADDER, MODEL_LADDER
+from tui_agent.frontend.lines.styled import Line, Span, fit, pad, width_of, wrap
 
 if TYPE_CHECKING:
     from textual import events

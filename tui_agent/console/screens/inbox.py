@@ -13,17 +13,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.inbox import Item
+from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.panes.cursor_list import CursorList
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit, pad, pad_left
 from tui_agent.console.screens.framed import FramedScreen
+from tui_agent.console.tabs.inbox import Item
+from tui_agent.frontend.lines.styled import Line, Span, clip, fit, pad, pad_left
 from tui_agent.quantities import counted, whole_seconds
 
 if TYPE_CHECKING:
     from textual import events
 
-    from tui_agent.console.session_app import SessionApp
+    from tui_agent.console.tabs.session_app import SessionApp
 
 AROUND = 6
 """Rows of the terminal that the frame and the keys need."""

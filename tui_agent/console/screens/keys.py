@@ -14,13 +14,13 @@ from textual.widgets import Static
 
 from tui_agent.config.errors import ConfigError
 from tui_agent.config.keys import ESCAPE, key_problem, written
-from tui_agent.console.commands import BINDABLE, Command, key_label
-from tui_agent.console.hints import Hint
+from tui_agent.console.looks.hints import Hint
 from tui_agent.console.panes.cursor_list import CursorList
-from tui_agent.console.panes.styled_line import Line, Span, fit, pad
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.console.screens.rules import short
+from tui_agent.frontend.commands.registry import BINDABLE, Command, key_label
+from tui_agent.frontend.lines.styled import Line, Span, fit, pad
 
 if TYPE_CHECKING:
     from textual import events

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from tui_agent.console.fields import LineField
+from tui_agent.console.prompt.fields import LineField
 from tui_agent.console.screens.framed import FramedScreen
 
 

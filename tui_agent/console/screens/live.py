@@ -19,13 +19,14 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from tui_agent.console import commands
-from tui_agent.console.completion import Completions, Suggestion
-from tui_agent.console.hints import Hint, KeyHints
+from tui_agent.console.looks.hints import Hint, KeyHints
+from tui_agent.console.looks.splash import PLACEHOLDER, PromptOutline
+from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.screens.dashboard_screen import command_bindings, key_hints
 from tui_agent.console.screens.settings_commands import SettingsCommands
-from tui_agent.console.splash import PLACEHOLDER, PromptOutline
-from tui_agent.console.timers import once
+from tui_agent.console.terminal.timers import once
+from tui_agent.frontend.commands import registry as commands
+from tui_agent.frontend.commands.registry import Suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,18 +34,18 @@ if TYPE_CHECKING:
     from textual import events
     from textual.widget import Widget
 
-    from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.cards.card import Card
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.cards.escalation import EscalationCard
     from tui_agent.console.cards.gate import GateCard
-    from tui_agent.console.file_index import FileIndex
-    from tui_agent.console.operator import AnyQuestion
-    from tui_agent.console.own_run import OwnOutput
     from tui_agent.console.panes import ConversationPane
-    from tui_agent.console.prompt import Prompt
-    from tui_agent.console.queued import QueuedMessages
+    from tui_agent.console.prompt.own_run import OwnOutput
+    from tui_agent.console.prompt.prompt import Prompt
+    from tui_agent.console.prompt.queued import QueuedMessages
     from tui_agent.core.state import RunState
+    from tui_agent.frontend.arguments import ConsoleArguments
+    from tui_agent.frontend.file_index import FileIndex
+    from tui_agent.frontend.operator import AnyQuestion
     from tui_agent.session.session import Session
 
 
@@ -92,7 +93,7 @@ class LiveScreen(SettingsCommands):
     @cached_property
     def prompt(self) -> Prompt:
         """Imported only now: it takes a good part of the time to the first paint."""
-        from tui_agent.console.prompt import Prompt
+        from tui_agent.console.prompt.prompt import Prompt
 
         return Prompt(self._completions)
 
@@ -117,8 +118,8 @@ class LiveScreen(SettingsCommands):
     async def complete(self) -> None:
         """Mount what the first paint went without."""
         from tui_agent.console.cards.card_host import CardHost
-        from tui_agent.console.own_run import OwnOutput
-        from tui_agent.console.queued import QueuedMessages
+        from tui_agent.console.prompt.own_run import OwnOutput
+        from tui_agent.console.prompt.queued import QueuedMessages
 
         self.card_host = CardHost(self._works_elsewhere, lambda: bool(self.prompt.text), self.app.clock)
         self._queued = QueuedMessages()
@@ -211,7 +212,7 @@ class LiveScreen(SettingsCommands):
     @property
     def _focus_takes_no_text(self) -> bool:
         from tui_agent.console.panes.pane import LinePane
-        from tui_agent.console.queued import QueuedMessages
+        from tui_agent.console.prompt.queued import QueuedMessages
 
         return self.focused is None or isinstance(self.focused, LinePane | QueuedMessages)
 
@@ -270,7 +271,7 @@ class LiveScreen(SettingsCommands):
 
     def _moving(self, state: RunState) -> Callable[[], None] | None:
         """What moves by itself: while a run waits for the operator the clock alone."""
-        from tui_agent.console.panes.status import waits_for_operator
+        from tui_agent.frontend.lines.mode import waits_for_operator
 
         if state.compacting is not None or self.own_run is not None:
             return self.redrawing.request
@@ -285,7 +286,7 @@ class LiveScreen(SettingsCommands):
     @property
     def _placeholder(self) -> str:
         """What a text in the prompt would do now."""
-        from tui_agent.console.prompt import AFTER_INTERRUPT, IN_A_RUN
+        from tui_agent.console.prompt.prompt import AFTER_INTERRUPT, IN_A_RUN
 
         if not self.running:
             return PLACEHOLDER
@@ -571,7 +572,7 @@ class LiveScreen(SettingsCommands):
         if mention is not None:
             found += self._file_suggestions(*mention)
         if self.server_rows:
-            from tui_agent.console.server_entries import suggestions
+            from tui_agent.frontend.commands.server_entries import suggestions
 
             found += suggestions(typed, self.server_rows)
         return found
@@ -599,7 +600,7 @@ class LiveScreen(SettingsCommands):
 
     def _file_suggestions(self, before: str, typed: str) -> list[Suggestion]:
         """Files of the workspace whose names fit; read in the background where they are not known yet."""
-        from tui_agent.console.file_index import FileIndex
+        from tui_agent.frontend.file_index import FileIndex
         from tui_agent.terminal_text import one_line
 
         if self._files is None and self.session is not None:
@@ -628,7 +629,8 @@ class LiveScreen(SettingsCommands):
     @work(group="commands")
     async def action_history(self) -> None:
         """Choose an earlier prompt."""
-        from tui_agent.console.screens.pick import PickScreen, Row
+        from tui_agent.console.screens.pick import PickScreen
+        from tui_agent.frontend.lines.passages import Row
 
         texts = dict.fromkeys(reversed(self.prompt.recall.entries))
         if not texts:
@@ -664,7 +666,7 @@ class LiveScreen(SettingsCommands):
         """Edit the prompt's text in the operator's editor; the terminal is the editor's while the run goes on."""
         from textual.app import SuspendNotSupported
 
-        from tui_agent.console.editor import EditorError, edit
+        from tui_agent.frontend.editor import EditorError, edit
 
         try:
             with self.app.suspend():

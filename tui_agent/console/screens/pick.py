@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from tui_agent.console.fields import LineField
 from tui_agent.console.panes.cursor_list import LIST_KEYS, CursorList
-from tui_agent.console.panes.styled_line import Line, Span, clip, fit
+from tui_agent.console.prompt.fields import LineField
 from tui_agent.console.screens.framed import FramedScreen
+from tui_agent.frontend.lines.passages import Row
+from tui_agent.frontend.lines.styled import Line, Span, clip, fit
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:
@@ -29,14 +30,6 @@ MOST_OF_REMARK = 6
 GAP = "  "
 SIGN = 2
 """Cells of what marks the row under the cursor."""
-
-
-class Row(NamedTuple):
-    """What can be picked: how it is shown, what is said about it, and what the screen is dismissed with."""
-
-    text: str
-    about: str
-    value: Any
 
 
 class PickList(CursorList[Row]):

@@ -8,9 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
-from tui_agent.console.cards.choices import Choice, Choices
-from tui_agent.console.hints import key_line
+from tui_agent.console.cards.choices import Choices
+from tui_agent.console.looks.hints import key_line
 from tui_agent.console.screens.framed import FramedScreen, Result
+from tui_agent.frontend.lines.passages import Choice
 
 if TYPE_CHECKING:
     from textual import events

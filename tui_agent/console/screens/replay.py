@@ -10,24 +10,24 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from tui_agent.config.keys import REPLAY
-from tui_agent.console.commands import BACKWARDS, REPLAY_ACTIONS, key_label, with_shift
-from tui_agent.console.hints import Hint, KeyHints
+from tui_agent.console.looks.hints import Hint, KeyHints
 from tui_agent.console.screens.dashboard_screen import DashboardScreen, Patch, command_bindings, key_hints
-from tui_agent.console.timers import once
+from tui_agent.console.terminal.timers import once
+from tui_agent.frontend.commands.registry import BACKWARDS, REPLAY_ACTIONS, key_label, with_shift
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_agent.config.settings import Settings
-    from tui_agent.console.arguments import ConsoleArguments
     from tui_agent.console.panes import ConversationPane
-    from tui_agent.console.player import Player
-    from tui_agent.console.scrubber import Scrubber
-    from tui_agent.console.startup import Recorded
-    from tui_agent.console.tab import Standing
-    from tui_agent.console.why import Why
+    from tui_agent.console.panes.scrubber import Scrubber
+    from tui_agent.console.screens.player import Player
+    from tui_agent.console.tabs.tab import Standing
     from tui_agent.core.projections.conversation import Conversation
     from tui_agent.core.state import RunState
+    from tui_agent.frontend.arguments import ConsoleArguments
+    from tui_agent.frontend.startup import Recorded
+    from tui_agent.frontend.why import Why
     from tui_agent.session.recordings import Recording
     from tui_agent.session.replay import Stop
     from tui_agent.store.errors import JournalError
@@ -147,7 +147,7 @@ class ReplayScreen(DashboardScreen):
         return state.at if self.player is None else self.player.now
 
     async def gather_why(self, seq: int, call_id: str) -> Why:
-        from tui_agent.console.why import explain
+        from tui_agent.frontend.why import explain
 
         if self.player is None:
             raise IndexError("the session is still being read")
@@ -192,7 +192,7 @@ class ReplayScreen(DashboardScreen):
 
     async def complete(self) -> None:
         """Mount what the first paint went without."""
-        from tui_agent.console.scrubber import Scrubber
+        from tui_agent.console.panes.scrubber import Scrubber
 
         self._scrubber = Scrubber()
         await self.raise_dashboard()
@@ -203,7 +203,7 @@ class ReplayScreen(DashboardScreen):
 
     def attach(self, recorded: Recorded, speed: float, position: int) -> None:
         """Show this recording. Its marks, and far positions, are there once `read_through` has got to them."""
-        from tui_agent.console.player import Player
+        from tui_agent.console.screens.player import Player
         from tui_agent.terminal_text import one_line
 
         self.recorded = recorded
@@ -217,7 +217,7 @@ class ReplayScreen(DashboardScreen):
 
     async def read_through(self) -> None:
         """Fold the whole session in a thread and report how far it is; the screen stays usable meanwhile."""
-        from tui_agent.console.startup import yielding_threads
+        from tui_agent.frontend.startup import yielding_threads
         from tui_agent.store.errors import JournalError
 
         player = self.player
@@ -350,7 +350,7 @@ class ReplayScreen(DashboardScreen):
         return [*own[:2], *key_hints("help", "quit"), *own[2:], *key_hints("panes", "jump")]
 
     def standing(self) -> Standing:
-        from tui_agent.console.tab import Standing
+        from tui_agent.console.tabs.tab import Standing
         from tui_agent.terminal_text import one_line
 
         # What has not been read yet is not waited for.

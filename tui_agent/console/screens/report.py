@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from tui_agent.console.hints import key_line
+from tui_agent.console.looks.hints import key_line
 from tui_agent.console.panes.pane import LinePane
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from textual.geometry import Size
 
-    from tui_agent.console.panes.styled_line import Line
     from tui_agent.core.state import RunState
+    from tui_agent.frontend.lines.styled import Line
 
 
 class ReportPane(LinePane):

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from tui_agent.console.cards.card_body import CardBody, Passage
-from tui_agent.console.hints import Hint, KeyHints
-from tui_agent.console.option_row import Option, OptionRow
+from tui_agent.console.cards.card_body import CardBody
+from tui_agent.console.looks.hints import Hint, KeyHints
+from tui_agent.console.looks.option_row import Option, OptionRow
 from tui_agent.console.panes.cursor_list import CursorList
-from tui_agent.console.panes.styled_line import Line, Span, pad
-from tui_agent.console.rewind_text import RewindChoice, preview
 from tui_agent.console.screens.framed import FramedScreen
+from tui_agent.frontend.commands.rewind_text import RewindChoice, preview
+from tui_agent.frontend.lines.passages import Passage
+from tui_agent.frontend.lines.styled import Line, Span, pad
 from tui_agent.quantities import time_of_day
 from tui_agent.terminal_text import one_line
 

@@ -15,13 +15,13 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from tui_agent.config.errors import ConfigError
-from tui_agent.console.hints import Hint
-from tui_agent.console.option_row import Option
+from tui_agent.console.looks.hints import Hint
+from tui_agent.console.looks.option_row import Option
 from tui_agent.console.panes.cursor_list import CursorList
-from tui_agent.console.panes.styled_line import Line, Span, fit, pad
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.field import FieldScreen, Judged, Selection, Values
 from tui_agent.core.names import Decision
+from tui_agent.frontend.lines.styled import Line, Span, fit, pad
 from tui_agent.permissions.offers import in_words
 from tui_agent.permissions.rules import Rule, parse_rule
 from tui_agent.quantities import counted

@@ -5,69 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tui_agent.console.panes.styled_line import Line, Span, wrap
 from tui_agent.console.screens.report import ReportScreen
-from tui_agent.quantities import counted
-from tui_agent.terminal_text import one_line, reveal
+from tui_agent.frontend.lines.servers import server_lines
 
 if TYPE_CHECKING:
     from tui_agent.tools.mcp.servers import Row
-
-_ROLES = {"connected": "ok", "failed": "error", "given up for now": "error", "not trusted": "warn"}
-_MARKS = {"connected": "●", "failed": "✗", "given up for now": "✗", "not trusted": "?", "disabled": "○"}
-_DOES = {
-    "failed": "/mcp reconnect {} tries again now.",
-    "given up for now": "/mcp reconnect {} tries again now.",
-    "not trusted": "/mcp trust {} starts it.",
-}
-"""What the operator can do about it."""
-
-NONE = (
-    "No MCP server is configured. Name some in .mcp.json of the workspace or in mcp.json of your own configuration "
-    "folder, or use `agent-tui mcp add`."
-)
-
-
-def server_lines(rows: Sequence[Row], width: int) -> list[Line]:
-    """A paragraph for each server."""
-    lines: list[Line] = []
-    for row in rows:
-        lines += [*paragraph(row, max(20, width)), ()]
-    return lines[:-1] or [(Span(line),) for line in wrap(NONE, max(20, width))]
-
-
-def paragraph(row: Row, width: int) -> list[Line]:
-    """A server: how it stands, what it is, what it offers, what is to be known."""
-    status = str(row.status)
-    role = _ROLES.get(status, "muted")
-    title = (
-        Span(f"{_MARKS.get(status, '…')} ", role),
-        Span(one_line(row.name, 64), "bold"),
-        Span(f"  {status}", role),
-    )
-    facts: list[tuple[str, str]] = [(reveal(row.entry.shown), "muted")]
-    if row.server:
-        facts.append((f"{one_line(row.server, 100)}, from {row.entry.file}", "muted"))
-    else:
-        facts.append((f"from {row.entry.file}", "muted"))
-    if row.why:
-        later = f"; tried again in {row.retry_in:.0f} s" if row.retry_in else ""
-        facts.append((reveal(row.why) + later, "error" if role == "error" else "warn"))
-    if does := _DOES.get(status):
-        facts.append((does.format(one_line(row.name, 64)), "muted"))
-    offers = [
-        counted(len(items), word)
-        for items, word in ((row.tools, "tool"), (row.resources, "resource"), (row.prompts, "prompt"))
-        if items
-    ]
-    if offers:
-        names = ", ".join(tool.name for tool in row.tools)
-        facts.append((" · ".join(offers) + (f": {names}" if names else ""), ""))
-    facts += [(reveal(remark), "warn") for remark in row.remarks]
-    lines: list[Line] = [title]
-    for text, style in facts:
-        lines += [(Span("  " + line, style),) for line in wrap(text, width - 2)]
-    return lines
 
 
 class ServersScreen(ReportScreen):

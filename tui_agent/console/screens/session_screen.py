@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from textual import work
 
-from tui_agent.console.commands import shown_key
 from tui_agent.console.screens.dashboard_screen import DashboardScreen, Patch
+from tui_agent.frontend.commands.registry import shown_key
 from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
-    from tui_agent.console.arguments import ConsoleArguments
-    from tui_agent.console.commands import Command
-    from tui_agent.console.operator import AnyQuestion, ConsoleOperator
-    from tui_agent.console.own_commands import OwnCommand, OwnCommands
-    from tui_agent.console.queued import Waiting
-    from tui_agent.console.rewind_text import RewindChoice
-    from tui_agent.console.tab import Standing
-    from tui_agent.console.why import Why
+    from tui_agent.console.prompt.queued import Waiting
+    from tui_agent.console.tabs.tab import Standing
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
+    from tui_agent.frontend.arguments import ConsoleArguments
+    from tui_agent.frontend.commands.own import OwnCommand, OwnCommands
+    from tui_agent.frontend.commands.registry import Command
+    from tui_agent.frontend.commands.rewind_text import RewindChoice
+    from tui_agent.frontend.operator import AnyQuestion, ConsoleOperator
+    from tui_agent.frontend.why import Why
     from tui_agent.session.own_run import OwnRun
     from tui_agent.session.session import Session
     from tui_agent.tools.mcp.servers import Row
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 PAINTED = 0.5
 """Longest time in seconds that reading a session waits for the first look at its end."""
 
-COMMAND_TRUST_FILE = "command-trust.json"
-"""Which commands of which checkout the operator agreed to send."""
 
 _NEXT_TASK = {
     "AUTO": "The next task goes on by itself.",
@@ -109,7 +107,7 @@ class SessionScreen(DashboardScreen):
     @cached_property
     def operator(self) -> ConsoleOperator:
         """The operator as the runtime asks it."""
-        from tui_agent.console.operator import ConsoleOperator
+        from tui_agent.frontend.operator import ConsoleOperator
 
         return ConsoleOperator()
 
@@ -142,7 +140,7 @@ class SessionScreen(DashboardScreen):
         return None if self.session is None else self.session.state
 
     async def gather_why(self, seq: int, call_id: str) -> Why:
-        from tui_agent.console.why import explain_live
+        from tui_agent.frontend.why import explain_live
 
         if self.session is None:
             raise IndexError("the session is still being opened")
@@ -179,9 +177,9 @@ class SessionScreen(DashboardScreen):
         return not (self.running or self.queue or self.state is None or self.state.run.number)
 
     def standing(self) -> Standing:
-        from tui_agent.console.panes.glyphs import FULL, MODES, OUTCOMES
-        from tui_agent.console.panes.status import mode_of
-        from tui_agent.console.tab import Standing
+        from tui_agent.console.tabs.tab import Standing
+        from tui_agent.frontend.lines.glyphs import FULL, MODES, OUTCOMES
+        from tui_agent.frontend.lines.mode import mode_of
         from tui_agent.terminal_text import one_line
 
         state = self.state
@@ -277,7 +275,7 @@ class SessionScreen(DashboardScreen):
             self.put_in_prompt(line)
             return
         command, arguments = found
-        if not (command.personal or await self._agreed(command, session)):
+        if not await self._agreed(command, session):
             self.put_in_prompt(line)
             return
         if command.model:
@@ -295,7 +293,7 @@ class SessionScreen(DashboardScreen):
     async def read_own_commands(self, session: Session) -> OwnCommands:
         """The commands that there are now."""
         from tui_agent.config.settings import user_config_file
-        from tui_agent.console.own_commands import find_own_commands
+        from tui_agent.frontend.commands.own import find_own_commands
 
         workspace = Path(session.state.session.workspace)
         self.own_commands = await asyncio.to_thread(find_own_commands, workspace, user_config_file().parent)
@@ -304,13 +302,9 @@ class SessionScreen(DashboardScreen):
     async def _agreed(self, command: OwnCommand, session: Session) -> bool:
         """Whether the operator has agreed to a command of the checkout as it stands now; asked once for each text."""
         from tui_agent.console.screens.ask import AskScreen
-        from tui_agent.store.trust_file import TrustFile
         from tui_agent.terminal_text import one_line, reveal
 
-        answers = TrustFile(
-            session.settings.state_dir / COMMAND_TRUST_FILE, Path(session.state.session.workspace)
-        )
-        if await asyncio.to_thread(answers.answer, command.digest):
+        if await command.agreed_to(session):
             return True
         question = AskScreen(
             f"/{command.name} comes with this checkout",
@@ -322,14 +316,13 @@ class SessionScreen(DashboardScreen):
         )
         if not await self.ask(question):
             return False
-        about = {"command": command.name, "place": command.place}
-        await asyncio.to_thread(answers.keep, command.digest, about, True)
+        await command.agree(session)
         return True
 
     @property
     def queue(self) -> list[Waiting]:
         """Messages that were not delivered yet, the oldest first."""
-        from tui_agent.console.queued import Waiting
+        from tui_agent.console.prompt.queued import Waiting
 
         if self.session is None:
             return [Waiting(order.id, order.text) for order in self.pending if order.text is not None]
@@ -463,7 +456,7 @@ class SessionScreen(DashboardScreen):
     def action_skills(self, session: Session, name: str = "") -> None:
         """Show the skills; with a name, begin a message that asks for one."""
         from tui_agent.console.screens.report import ReportScreen
-        from tui_agent.console.screens.skills import skill_lines
+        from tui_agent.frontend.lines.skills import skill_lines
 
         found = session.find_skills()
         if not name:
@@ -539,7 +532,7 @@ class SessionScreen(DashboardScreen):
     @work(group="commands")
     async def ask_servers(self, text: str) -> None:
         """Send a message with what it names of MCP servers: a prompt of theirs, or resources."""
-        from tui_agent.console.server_entries import PromptError, expanded
+        from tui_agent.frontend.commands.server_entries import PromptError, expanded
         from tui_agent.tools.errors import ToolError
 
         servers = None if self.session is None else self.session.servers
@@ -558,7 +551,7 @@ class SessionScreen(DashboardScreen):
         """Whether the text asks for a prompt or a resource of a server."""
         if not self.server_rows:
             return False
-        from tui_agent.console.server_entries import names_a_server
+        from tui_agent.frontend.commands.server_entries import names_a_server
 
         return names_a_server(text, self.server_rows)
 
@@ -574,7 +567,7 @@ class SessionScreen(DashboardScreen):
     @work(group="commands")
     async def action_rewind(self, session: Session, argument: str = "") -> None:
         """Go back to an earlier point, or take the newest rewind back; what changes is shown first."""
-        from tui_agent.console.rewind_text import choices_of, first_choice
+        from tui_agent.frontend.commands.rewind_text import choices_of, first_choice
         from tui_agent.store.errors import SessionError
 
         if argument not in {"", "undo"}:
@@ -596,7 +589,7 @@ class SessionScreen(DashboardScreen):
     @work(group="commands")
     async def action_undo(self, session: Session) -> None:
         """Take back what the last message led to, once it was shown; the message goes back into the prompt."""
-        from tui_agent.console.rewind_text import RewindChoice
+        from tui_agent.frontend.commands.rewind_text import RewindChoice
 
         if session.running and not await self._end_run_first(session):
             return
@@ -629,8 +622,8 @@ class SessionScreen(DashboardScreen):
 
     async def _rewind(self, session: Session, choices: Sequence[RewindChoice], cursor: int) -> bool:
         """Show what would change, and do it where the operator agrees."""
-        from tui_agent.console.rewind_text import rewound
         from tui_agent.console.screens.rewind import RewindScreen
+        from tui_agent.frontend.commands.rewind_text import rewound
         from tui_agent.store.errors import SessionError
 
         try:

@@ -18,14 +18,14 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input
 
-from tui_agent.console.hints import Hint
+from tui_agent.console.looks.hints import Hint
 from tui_agent.console.panes.cursor_list import CursorList
-from tui_agent.console.panes.glyphs import OUTCOMES
-from tui_agent.console.panes.styled_line import Line, Span, clip, pad, pad_left, width_of
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.line import LineScreen
-from tui_agent.console.session_tree import Entry, entries
-from tui_agent.console.startup import yielding_threads
+from tui_agent.console.screens.session_tree import Entry, entries
+from tui_agent.frontend.lines.glyphs import OUTCOMES
+from tui_agent.frontend.lines.styled import Line, Span, clip, pad, pad_left, width_of
+from tui_agent.frontend.startup import yielding_threads
 from tui_agent.quantities import age, counted
 from tui_agent.store.errors import SessionError
 from tui_agent.store.redaction import Redactor

@@ -21,14 +21,14 @@ from tui_agent.config.setting_rows import (
     setting_rows,
     toml_value,
 )
-from tui_agent.console.hints import Hint
-from tui_agent.console.option_row import Option
+from tui_agent.console.looks.hints import Hint
+from tui_agent.console.looks.option_row import Option
 from tui_agent.console.panes.cursor_list import CursorList
-from tui_agent.console.panes.styled_line import Line, Span, fit, pad
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.field import FieldScreen, Judged, Selection, Values
 from tui_agent.console.screens.rules import short
 from tui_agent.console.screens.table import TableScreen
+from tui_agent.frontend.lines.styled import Line, Span, fit, pad
 from tui_agent.terminal_text import one_line, reveal
 
 if TYPE_CHECKING:

@@ -52,8 +52,8 @@ class SettingsCommands(SessionScreen):
 
     async def _picked_model(self, session: Session) -> str:
         """One of the models that can be used now from this session; empty: none was chosen."""
-        from tui_agent.console.model_offers import Offer, name_as_written, offers
         from tui_agent.console.screens.pick import PickScreen
+        from tui_agent.frontend.commands.model_offers import Offer, name_as_written, offers
         from tui_agent.models.discovery import discover
 
         self.say("Looking for models…")
@@ -128,7 +128,7 @@ class SettingsCommands(SessionScreen):
 
             await self.ask(RulesScreen(session, file))
             return
-        from tui_agent.console.rule_words import change_by_words
+        from tui_agent.frontend.commands.rule_words import change_by_words
         from tui_agent.session.rules import SessionRules
         from tui_agent.terminal_text import one_line, revealed_line
 

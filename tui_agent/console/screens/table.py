@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Static, TextArea
 
 from tui_agent.config.user_file import TableError
-from tui_agent.console.fields import TextField
+from tui_agent.console.prompt.fields import TextField
 from tui_agent.console.screens.framed import FramedScreen
 from tui_agent.terminal_text import reveal
 

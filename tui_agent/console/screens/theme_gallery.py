@@ -9,12 +9,12 @@ from textual import work
 from textual.content import Content
 
 from tui_agent.config.errors import ConfigError
-from tui_agent.console.hints import Hint
+from tui_agent.console.looks.hints import Hint
+from tui_agent.console.looks.themes import user_theme_folder
 from tui_agent.console.panes.cursor_list import CursorList
-from tui_agent.console.panes.styled_line import Line, Span, fit, pad
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.rules import short
-from tui_agent.console.themes import user_theme_folder
+from tui_agent.frontend.lines.styled import Line, Span, fit, pad
 from tui_agent.terminal_text import one_line
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Colours, the first picture, and the small parts that every screen has."""

@@ -1,0 +1,104 @@
+"""What stands in the conversation before anything was said: where it would work, with what, and what can be done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui_agent.frontend.commands.registry import BY_NAME, shown_key
+from tui_agent.frontend.lines.styled import Line, Span, pad
+from tui_agent.quantities import age
+from tui_agent.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from tui_agent.config.settings import Settings
+    from tui_agent.store.summary import SessionRow
+
+SHOWN, SHOWN_LOW = 5, 3
+"""Earlier sessions; where there are few rows."""
+
+_TODO = (
+    ("Enter", "sends a task to the agent"),
+    ("/", "commands"),
+    ("@", "names a file of the workspace"),
+    ("!", "runs a command of your own"),
+    ("step", "step by step: each request waits for you"),
+    ("help", "help: keys, commands, signs, strategies"),
+)
+_LEFT_OUT_FIRST = ("step", "!", "@")
+"""What can be done, which the help says too: where there are few rows."""
+
+
+class Welcome(NamedTuple):
+    """What is said, by subject: what is left out where there are few rows is decided when it is drawn."""
+
+    facts: Sequence[Line]
+    todo: Sequence[tuple[str, Line]]
+    """With the name by which it can be left out."""
+    earlier: Sequence[Line] = ()
+    """Earlier sessions, under a heading; none: no heading."""
+
+    def lines(self, height: int) -> list[Line]:
+        """At most `height` rows where that can be: with fewer sessions, then without empty rows, then with less of what
+        can be done.
+        """
+        few, todo = self.earlier[: 1 + SHOWN_LOW], list(self.todo)
+        for earlier in (self.earlier, few):
+            blocks = (self.facts, [line for _, line in todo], earlier)
+            airy = [line for block in blocks if block for line in ((), *block)]
+            if len(airy) <= height + 1:  # the first row is empty
+                return airy[-height:]
+        for name in _LEFT_OUT_FIRST:
+            if len(self.facts) + len(todo) + len(few) > height:
+                todo = [one for one in todo if one[0] != name]
+        return [*self.facts, *(line for _, line in todo), *few]
+
+
+def welcome(
+    settings: Settings, sessions: Sequence[SessionRow], now: Callable[[], float] = time.time
+) -> Welcome:
+    """What is said; `sessions` are the newest of this workspace. Reads the name of the branch
+    and the right to write."""
+    from tui_agent.config.settings import is_read_only
+
+    branch = branch_of(settings.workspace)
+    on_branch = f"  on {branch}" if branch else ""
+    read_only = ", read-only: edits would fail" if is_read_only(settings.workspace) else ""
+    facts = [
+        ("workspace", f"{settings.workspace}{on_branch}{read_only}"),
+        ("model", settings.model or "none chosen"),
+        ("approvals", settings.approve.words),
+        ("policy", str(settings.policy)),
+    ]
+    heading: Line = (Span(" Earlier here · /sessions opens one", "muted"),)
+    return Welcome(
+        [_row(label, text) for label, text in facts],
+        [(key, _row(shown_key(key) if key in BY_NAME else key, text, "accent bold")) for key, text in _TODO],
+        [heading, *(_session(row, now()) for row in sessions[:SHOWN])] if sessions else (),
+    )
+
+
+def _row(label: str, text: str, style: str = "muted") -> Line:
+    return (Span(f" {pad(label, 12)}", style), Span(one_line(text, 300)))
+
+
+def _session(row: SessionRow, now: float) -> Line:
+    outcome = row.outcome_in_words or "open"
+    recovered = f", {row.recoveries} of {row.failures} recovered" if row.failures else ""
+    when = Span(f" {pad(age(now - row.ended_at), 12)}", "muted")
+    return (when, Span(one_line(row.title, 60)), Span(f"  {outcome}{recovered}", "muted"))
+
+
+def branch_of(workspace: Path) -> str:
+    """The branch that is checked out, read from the repository's own file; empty where there is none."""
+    for folder in (workspace, *workspace.parents):
+        head = folder / ".git" / "HEAD"
+        try:
+            text = head.read_text(encoding="utf-8", errors="replace")[:300].strip()
+        except OSError:
+            continue
+        name = text.removeprefix("ref: refs/heads/")
+        return one_line(name if name != text else text[:10], 60)
+    return ""

@@ -1,0 +1,19 @@
+"""The incident strip: what fails now as one story, in three lines; one calm line when all is well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tui_agent.console.panes.rows import Rows
+from tui_agent.frontend.lines.incident import ROOMY, incident_lines
+
+if TYPE_CHECKING:
+    from tui_agent.core.state import RunState
+    from tui_agent.frontend.lines.styled import Line
+
+
+class IncidentStrip(Rows):
+    """The open incident that failed last, or one line."""
+
+    def draw(self, state: RunState, now: float, width: int) -> list[Line]:
+        return incident_lines(state, width, roomy=self.app.size.height >= ROOMY)

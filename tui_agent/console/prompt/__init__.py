@@ -1,0 +1,1 @@
+"""The prompt and its fields: editing, completion, what waits behind it."""

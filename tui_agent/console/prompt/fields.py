@@ -1,0 +1,78 @@
+"""The fields of cards and screens: Textual's, with every key in its order and a cursor that rests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widgets import Input, TextArea
+
+from tui_agent.console.prompt.keys_in_order import KeysInOrder
+from tui_agent.console.terminal.timers import once
+
+if TYPE_CHECKING:
+    from asyncio import TimerHandle
+
+    from textual import events
+    from textual.reactive import reactive
+    from textual.widget import Widget
+else:
+    Widget = object  # as in `keys_in_order`
+
+BLINKING = 10.0
+"""Seconds without a key after which the cursor stands still: a screen on which nothing happens draws nothing."""
+
+
+class RestingCursor(Widget):
+    """A field whose cursor blinks for a while after the focus and each key; not where nothing shall move."""
+
+    cursor_blink: reactive[bool]
+    _blinking: TimerHandle | None = None
+
+    def on_focus(self) -> None:
+        self._blink()
+
+    async def on_key(self, event: events.Key) -> None:
+        """Blink again."""
+        self._blink()
+
+    def _blink(self) -> None:
+        if self._blinking is not None:
+            self._blinking.cancel()
+        self.cursor_blink = self.app.animation_level != "none"
+        self._blinking = once(self, BLINKING, self.stand_still)
+
+    def stand_still(self) -> None:
+        """Show the cursor, and let it be."""
+        self.cursor_blink = False
+
+
+class LineField(RestingCursor, KeysInOrder, Input):
+    """A line of text.
+
+    Textual reverses a cursor that is black on white already in sixteen colours: on a black ground it is not seen.
+    """
+
+    DEFAULT_CSS = """
+    LineField > .input--placeholder { color: $text-muted; }
+    LineField:ansi > .input--cursor { background: ansi_default; color: ansi_default; text-style: reverse; }
+    """
+
+
+class TextField(RestingCursor, KeysInOrder, TextArea):
+    """Several lines of text."""
+
+    DEFAULT_CSS = """
+    TextField .text-area--placeholder { color: $text-muted; }
+    TextField:ansi .text-area--placeholder { text-style: dim; }
+    """
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Blank where there is nothing to draw with.
+
+        It has no styles once it was removed, and no columns to wrap a placeholder at where its edges leave none or its
+        size did not reach it yet; the screen may draw it then by its layout.
+        """
+        drawn = self.is_attached and self.content_size.width
+        return super().render_lines(crop) if drawn else [Strip.blank(crop.width)] * crop.height

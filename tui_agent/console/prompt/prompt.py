@@ -1,0 +1,320 @@
+"""The prompt: several lines of text, sent by Enter, with history at its edges and commands completed.
+
+It knows texts and keys only; what a text means is decided where `Prompt.Submitted` is handled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import TextArea
+
+from tui_agent.console.looks.splash import PLACEHOLDER
+from tui_agent.console.prompt.completion import Completions
+from tui_agent.console.prompt.fields import TextField
+from tui_agent.frontend.prompt_history import PromptHistory
+from tui_agent.quantities import compact, counted
+
+if TYPE_CHECKING:
+    from textual import events
+
+    from tui_agent.console.prompt.vim import VimKeys
+
+NEW_LINE_KEYS = frozenset({"shift+enter", "ctrl+j", "alt+enter"})
+
+PASTED = (12, 2_000)
+"""Lines and characters of a paste beyond which it stands as one mark in the prompt."""
+
+RECALLED = (400, 20_000)
+"""The same for an earlier text: a text area lays out every line of what it holds."""
+
+IN_A_RUN = "Message for the next step, or type / for commands"
+AFTER_INTERRUPT = "Say how to go on, or type / for commands"
+"""What typing does while a run is under way: the message is queued; once the run was interrupted it goes on with it."""
+
+
+class Prompt(TextField):
+    """A text area that grows to eight lines."""
+
+    DEFAULT_CSS = """
+    Prompt {
+        height: auto;
+        min-height: 3;
+        max-height: 10;
+        border: round $border-blurred;
+        border-subtitle-color: $text-muted;
+        padding: 0 1;
+        background: $background;
+        scrollbar-size-vertical: 1;
+        &:focus { border: round $accent; }
+        & .text-area--cursor-line { background: transparent; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "complete", "Complete", show=False),
+        Binding("shift+tab", "next_approval", "Next approval mode", show=False),
+        Binding("ctrl+underscore", "undo", "Undo", show=False),
+        Binding("alt+up", "take_back", "Take a queued message back", show=False, priority=True),
+    ]
+
+    @dataclass
+    class Submitted(Message):
+        """The text was sent."""
+
+        text: str
+
+    class Empty(Message):
+        """Enter was pressed without a text."""
+
+    class Typed(Message):
+        """A key went into the prompt, or a paste."""
+
+    class ModeShown(Message):
+        """Vim's mode, or what its keys wait for, is another one."""
+
+    class QueueWanted(Message):
+        """The messages that wait are wanted."""
+
+    @dataclass
+    class Paged(Message):
+        """The conversation is to be read on by a page, back by one (-1), or at its end (0)."""
+
+        step: int
+
+    class NextApproval(Message):
+        """Another approval mode is wanted."""
+
+    class TakeBack(Message):
+        """The newest queued message is wanted back for editing."""
+
+    def __init__(self, completions: Completions) -> None:
+        super().__init__(
+            placeholder=PLACEHOLDER,
+            highlight_cursor_line=False,
+            soft_wrap=True,
+            id="prompt",
+        )
+        self.recall = PromptHistory()
+        self.completions = completions
+        self._folded: dict[str, str] = {}
+        self._folds = 0
+        self.vim: VimKeys | None = None
+        """Set by `use_vim`."""
+        self.typed_always: frozenset[str] = frozenset()
+        """Letters that are typed into an empty prompt also where letters are commands."""
+        self.queue_above = False
+        """Messages wait above the prompt."""
+
+    def put(self, text: str) -> None:
+        """Replace the whole text, cursor at its end."""
+        self.load_text(self._fold(text, RECALLED))
+        self.move_cursor(self.document.end)
+
+    def _fold(self, text: str, limits: tuple[int, int]) -> str:
+        """The text, or a mark that stands for it where it is longer than `limits`."""
+        lines = text.count("\n") + (not text.endswith("\n"))
+        if lines <= limits[0] and len(text) <= limits[1]:
+            return text
+        self._folds += 1
+        size = counted(lines, "line") if lines > 1 else f"{compact(len(text))} characters"
+        mark = f"[pasted text {self._folds}: {size}]"
+        self._folded[mark] = text
+        return mark
+
+    @property
+    def whole_text(self) -> str:
+        """The text with what its marks stand for."""
+        text = self.text
+        for mark, folded in self._folded.items():
+            text = text.replace(mark, folded)
+        return text
+
+    async def on_key(self, event: events.Key) -> None:
+        """Send, or start a line, in the order the keys came; other keys are the text area's.
+
+        A priority binding would run ahead of the characters still waiting in this widget's queue, and a
+        fast typist's Enter would send a part of the text.
+        """
+        if event.is_printable or event.key in {"backspace", "delete", "enter"}:
+            self.post_message(self.Typed())
+        typed = event.key in self.typed_always and not self.text
+        if self.vim is not None and not typed and self.vim.take(event):
+            if event.key == "escape":
+                self.completions.offer("")
+            self._show_mode()
+        elif event.key == "backspace" and self._delete_mark():
+            pass
+        elif event.key == "enter":
+            self.action_send()
+        elif event.key in NEW_LINE_KEYS:
+            self.insert("\n")
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    def use_vim(self, wanted: bool) -> None:
+        """Take Vim's keys from now on, or no more."""
+        from tui_agent.console.prompt.vim import VimKeys
+
+        self.vim = VimKeys(self) if wanted else None
+        self._show_mode()
+
+    @property
+    def commanded(self) -> bool:
+        """Letters are commands and no text."""
+        return self.vim is not None and self.vim.mode != "INSERT"
+
+    @property
+    def takes_escape(self) -> bool:
+        """Esc is one of Vim's keys here: it leads to normal mode, or forgets what was begun there."""
+        return self.vim is not None and (self.vim.mode != "NORMAL" or bool(self.vim.pending))
+
+    @property
+    def selected_text(self) -> str:
+        """What is selected; in Vim's visual mode with the character that the cursor covers."""
+        return (self.vim.selected_text if self.vim is not None else "") or super().selected_text
+
+    def _show_mode(self) -> None:
+        if self.vim is None:
+            self.border_subtitle = None
+        else:
+            self.border_subtitle = Content(f"{self.vim.pending} {self.vim.mode}".strip())
+            if self.vim.mode.selects:
+                # The last character that is selected is shown by the cursor alone.
+                self.stand_still()
+        self.post_message(self.ModeShown())
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Make pasted text safe before the text area takes it."""
+        event.text = self._pasted(event.text)
+        self.post_message(self.Typed())
+
+    def take_paste(self, text: str) -> None:
+        """A paste that came while the focus was elsewhere."""
+        self.insert(self._pasted(text))
+
+    def _pasted(self, text: str) -> str:
+        from tui_agent.terminal_text import sanitize_paste
+
+        return self._fold(sanitize_paste(text), PASTED)
+
+    def _delete_mark(self) -> bool:
+        """Delete the mark right before the cursor as a whole."""
+        row, column = self.cursor_location
+        before = self.document.get_line(row)[:column]
+        mark = next(
+            (mark for mark in self._folded if self.selection.is_empty and before.endswith(mark)), None
+        )
+        if mark is None:
+            return False
+        self.delete((row, column - len(mark)), (row, column))
+        return True
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """Offer commands while a slash command is being typed."""
+        event.stop()
+        self.completions.offer(self._begun)
+
+    def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
+        """Show that Vim's visual mode is over where something else than its keys moved the selection."""
+        event.stop()
+        if self.vim is not None and self.vim.follow():
+            self._show_mode()
+
+    @property
+    def _begun(self) -> str:
+        """The text that may be completed; empty for one that is not."""
+        at_end = self.cursor_location == self.document.end
+        return self.text if self.document.line_count == 1 or (at_end and "@" in self.text) else ""
+
+    def action_send(self) -> None:
+        """Send the text, or take the chosen completion first where it is not complete yet."""
+        self.completions.catch_up(self._begun)
+        chosen = self.completions.chosen_for(self.text)
+        if chosen is not None:
+            self.put(chosen)
+            if chosen.endswith(" "):
+                return
+        if not self.text.strip():
+            self.post_message(self.Empty())
+            return
+        self.post_message(self.Submitted(self.take().strip("\n")))
+
+    def take(self) -> str:
+        """The whole text, which leaves the prompt; ↑ brings it back."""
+        text = self.whole_text
+        self.recall.add(text)
+        self.put("")
+        self._folded.clear()
+        self.completions.offer("")
+        if self.vim is not None:
+            self.vim.insert()
+            self._show_mode()
+        return text
+
+    def action_complete(self) -> None:
+        """Take the chosen completion, or go to the next pane where there is none."""
+        self.completions.catch_up(self._begun)
+        chosen = self.completions.choice
+        if chosen is None:
+            self.screen.focus_next()
+        else:
+            self.put(chosen)
+
+    def action_cursor_page_up(self) -> None:
+        """A page up: of a text that is longer than the prompt, else of the conversation."""
+        if self.max_scroll_y:
+            super().action_cursor_page_up()
+        else:
+            self.post_message(self.Paged(-1))
+
+    def action_cursor_page_down(self) -> None:
+        """A page down, of the same."""
+        if self.max_scroll_y:
+            super().action_cursor_page_down()
+        else:
+            self.post_message(self.Paged(1))
+
+    def action_cursor_line_end(self, select: bool = False) -> None:
+        """To the line's end; without a text to the conversation's."""
+        if self.text:
+            super().action_cursor_line_end(select)
+        else:
+            self.post_message(self.Paged(0))
+
+    def action_next_approval(self) -> None:
+        self.post_message(self.NextApproval())
+
+    def action_take_back(self) -> None:
+        self.post_message(self.TakeBack())
+
+    def action_cursor_up(self, select: bool = False) -> None:
+        """A line up; from the first line, to the completion or the text before."""
+        if select or not self.navigator.is_first_wrapped_line(self.cursor_location):
+            super().action_cursor_up(select)
+        elif self.completions.choice is not None:
+            self.completions.move(-1)
+        elif self.queue_above and not self.text:
+            self.post_message(self.QueueWanted())
+        else:
+            self._recall(self.recall.previous(self.whole_text))
+
+    def action_cursor_down(self, select: bool = False) -> None:
+        """A line down; from the last line, to the completion or the text after."""
+        if select or not self.navigator.is_last_wrapped_line(self.cursor_location):
+            super().action_cursor_down(select)
+        elif self.completions.choice is not None:
+            self.completions.move(1)
+        else:
+            self._recall(self.recall.next())
+
+    def _recall(self, text: str | None) -> None:
+        if text is not None:
+            self.put(text)
+            self.completions.offer("")

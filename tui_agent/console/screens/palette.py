@@ -1,0 +1,91 @@
+"""The command palette's entries, from the registry: commands, and a line for each value that one can take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.markup import escape
+
+from tui_agent.console.screens.dashboard_screen import DashboardScreen
+from tui_agent.console.screens.session_screen import SessionScreen
+from tui_agent.frontend.commands import registry as commands
+
+if TYPE_CHECKING:
+    from textual.fuzzy import Matcher
+
+
+class Entry(NamedTuple):
+    """One line of the palette. `complete`: it can be run as it is; otherwise the prompt gets its beginning."""
+
+    label: str
+    help: str
+    name: str
+    argument: str
+    complete: bool
+
+
+def entries(screen: DashboardScreen) -> Iterator[Entry]:
+    """Every command that makes sense on `screen`, each followed by its values; then those from files."""
+    for command in commands.COMMANDS:
+        if screen.replays and not command.replay:
+            continue
+        key = f"  {commands.key_label(command.pressed)}" if command.pressed else ""
+        label = command.usage.removeprefix("/") + key
+        yield Entry(label, command.help, command.name, "", not command.needs_argument)
+        # What the command does is said once, of the command alone.
+        for value in screen.values_of(command):
+            yield Entry(f"{command.name} {value}", "", command.name, value, True)
+    for own in (
+        screen.own_commands.commands if isinstance(screen, SessionScreen) and screen.own_commands else ()
+    ):
+        yield Entry(own.name, f"{own.description}  ({own.origin})", own.name, "", False)
+
+
+class CommandProvider(Provider):
+    """Offers the registry's commands on the screens that have them."""
+
+    def _entries(self) -> Iterator[Entry]:
+        return entries(self.screen) if isinstance(self.screen, DashboardScreen) else iter(())
+
+    def _run(self, entry: Entry) -> None:
+        screen = self.screen
+        if not isinstance(screen, DashboardScreen):
+            return
+        if entry.complete:
+            screen.run_command(entry.name, entry.argument)
+        else:
+            screen.put_in_prompt(f"/{entry.name} ")
+
+    async def discover(self) -> Hits:
+        """Offer the commands alone before anything is typed."""
+        for entry in self._entries():
+            if not entry.argument:
+                yield DiscoveryHit(Content(entry.label), partial(self._run, entry), help=escape(entry.help))
+
+    async def search(self, query: str) -> Hits:
+        """Offer every entry that matches what is typed."""
+        matcher = self.matcher(query)
+        for entry in self._entries():
+            # Letters that are strewn over a sentence say nothing.
+            helps = 0.6 * matcher.match(entry.help) if query.lower() in entry.help.lower() else 0.0
+            score = max(matcher.match(entry.label), helps)
+            if score > 0:
+                yield Hit(
+                    score,
+                    _highlighted(matcher, entry.label),
+                    partial(self._run, entry),
+                    help=escape(entry.help),
+                )
+
+
+def _highlighted(matcher: Matcher, label: str) -> Content:
+    """The label with the matched characters marked. Textual's own highlighting reads brackets as markup."""
+    content = Content(label)
+    for offset in matcher.fuzzy_search.match(matcher.query, label)[1]:
+        if not label[offset].isspace():
+            content = content.stylize(matcher.match_style, offset, offset + 1)
+    return content

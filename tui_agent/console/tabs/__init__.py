@@ -1,0 +1,1 @@
+"""Open sessions, each in a tab."""

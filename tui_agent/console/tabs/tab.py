@@ -1,0 +1,99 @@
+"""A tab as the app and the inbox know it: a screen around one session, and how it stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tui_agent.console.terminal.compositor import SparingScreen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tui_agent.config.settings import Settings
+    from tui_agent.frontend.arguments import ConsoleArguments
+    from tui_agent.frontend.operator import AnyQuestion
+    from tui_agent.frontend.startup import Opened
+
+
+class Standing(NamedTuple):
+    """How a tab stands: its title, the sign of its mode with its role, and how many questions wait for the operator."""
+
+    title: str
+    glyph: str
+    role: str
+    waits: int = 0
+
+
+class Tab(SparingScreen):
+    """The screen at the bottom of a mode; its id is the mode's name."""
+
+    def __init__(self, arguments: ConsoleArguments, mode: str) -> None:
+        super().__init__(id=mode)
+        self.arguments = arguments
+        self.opened: Opened | None = None
+        """The live session of this tab, from when it is open until it is closed."""
+
+    @property
+    def settings(self) -> Settings | None:
+        """The settings, once they have been read."""
+        raise NotImplementedError
+
+    @property
+    def session_id(self) -> str:
+        """The session that is open; empty: none."""
+        return ""
+
+    @property
+    def hidden(self) -> bool:
+        """Another tab is shown."""
+        return self.app.current_mode != self.id
+
+    @property
+    def can_draw(self) -> bool:
+        """All that it takes to draw has been imported and mounted."""
+        raise NotImplementedError
+
+    @property
+    def questions(self) -> Sequence[AnyQuestion]:
+        """What waits for the operator here."""
+        return ()
+
+    @property
+    def running(self) -> bool:
+        """A run is under way."""
+        return False
+
+    @property
+    def unused(self) -> bool:
+        """Nothing was said here yet, and nothing is about to be: another session may take the place."""
+        return False
+
+    @property
+    def rows_for_remarks(self) -> int:
+        """Rows at the top that remarks may cover."""
+        return self.size.height // 2
+
+    async def raise_prompt(self) -> None:
+        """Replace the outline of the prompt by the prompt, where the tab has one."""
+
+    def standing(self) -> Standing:
+        """How the tab stands, for the row of tabs."""
+        raise NotImplementedError
+
+    def show_tabs(self, standings: Sequence[Standing], shown: int) -> None:
+        """Show how all tabs stand."""
+        raise NotImplementedError
+
+    def came_to_front(self) -> None:
+        """The tab is shown from now on."""
+        raise NotImplementedError
+
+    def show_event(self, seq: int, words: Sequence[str]) -> None:
+        """Go to the line of an event's text that has the most of these words; 0: stay."""
+
+    def go_to_question(self, question: AnyQuestion) -> None:
+        """Give the keys to the card of this question, after the grace in which it takes none."""
+
+    def draw_failed(self, error: Exception) -> None:
+        """Say that something could not be drawn."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""What the operator can ask for, once for every console."""

@@ -1,0 +1,339 @@
+"""Every command once: its name, its key, its argument, its help. Slash commands, the palette, the key bindings,
+the hints and the help screen are made from this list.
+
+A command is carried out by the method of the same name of the screen: `/next-pane` is `action_next_pane`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tui_agent.core.names import APPROVALS, POLICIES
+
+
+class Suggestion(NamedTuple):
+    """One line of the list: what would stand in the prompt, how it is shown, and what it does."""
+
+    text: str
+    """Ends with a space where an argument must follow."""
+    label: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """One thing that the operator can ask for."""
+
+    name: str
+    help: str
+    argument: str = ""
+    """How the argument is called in the help; in brackets where it may be left out."""
+    values: tuple[str, ...] = ()
+    """What the argument can be; where it depends on the session, `DashboardScreen.values_of` knows."""
+    key: str = ""
+    """Textual's name of the key; shown by `key_label`."""
+    replay: bool = False
+    """Also makes sense over a saved session."""
+    slash: bool = True
+    """Can be written in the prompt; else it is a key's alone, of the replay."""
+
+    @property
+    def action(self) -> str:
+        """Textual's name of the screen's method, without `action_`."""
+        return self.name.replace("-", "_")
+
+    @property
+    def pressed(self) -> str:
+        """The key that is in force; empty: none."""
+        return _in_force.get(self.name, self.key)
+
+    @property
+    def needs_argument(self) -> bool:
+        """Without an argument the command means nothing."""
+        return bool(self.argument) and not self.argument.startswith("[")
+
+    @property
+    def title(self) -> str:
+        """How it is called where keys are listed."""
+        return f"/{self.name}" if self.slash else self.name
+
+    @property
+    def usage(self) -> str:
+        """`/name ARGUMENT`."""
+        return f"/{self.name} {self.argument}".rstrip()
+
+
+ValuesOf = Callable[[Command], Sequence[str]]
+
+COMMANDS: tuple[Command, ...] = (
+    Command("help", "Keys, commands and what each pane means", key="f1", replay=True),
+    Command("auto", "Go on by itself", key="f5"),
+    Command("pause", "Pause after this step", key="f6"),
+    Command("step", "Run one step, then wait", key="f10"),
+    Command(
+        "interrupt",
+        "Interrupt the call or tool that runs; the run pauses, nothing is lost",
+        key="escape",
+    ),
+    Command(
+        "skip-wait",
+        "Wait no longer for a server that is away or busy: call the model again now (F8)",
+    ),
+    Command("stop", "End the run with a partial answer"),
+    Command("policy", "Recovery policy of the next run", "NAME", POLICIES),
+    Command(
+        "model",
+        "Model of the next call: its litellm name, a profile or an alias; alone: choose one",
+        "[NAME]",
+    ),
+    Command("profile", "Model profile of the next call", "NAME"),
+    Command(
+        "approve",
+        "What asks you first: plan (edits are refused), ask (writes and commands), writes (commands only), all "
+        "(nothing); alone, or Shift+Tab in the prompt: the next of them",
+        "[MODE]",
+        APPROVALS,
+    ),
+    Command(
+        "note",
+        "Edit the recovery note before it is sent; with a text: replace it; `drop`: send none",
+        "[TEXT|drop]",
+        key="f4",
+    ),
+    Command("keys", "All actions with their keys; press another key for one"),
+    Command(
+        "settings", "Every setting and where its value comes from; change it in your own file", key="f12"
+    ),
+    Command(
+        "permissions",
+        "Permission rules: try them, add, change, take back; `allow|ask|deny RULE [session|workspace|always]` makes "
+        "one, `remove N` takes one back",
+        "[allow|ask|deny RULE [SCOPE]|remove N]",
+        ("allow", "ask", "deny", "remove"),
+    ),
+    Command("skills", "The skills that the agent can read; with a name: ask for that one", "[NAME]"),
+    Command("context", "What fills the model's window, by kind", replay=True),
+    Command(
+        "compact",
+        "Put a summary in the place of the conversation's older part; with a text: what it should hold",
+        "[TEXT]",
+    ),
+    Command("breaker", "Open or close a tool's circuit breaker by hand", "TOOL open|close"),
+    Command("background", "Commands that run in the background; `stop ID` ends one", "[stop ID]"),
+    Command(
+        "mcp",
+        "MCP servers: how they stand; `trust NAME` starts one of this workspace, `reconnect NAME` tries again now",
+        "[trust|reconnect NAME]",
+    ),
+    Command("unqueue", "Take the newest queued message back into the prompt"),
+    Command("queue", "Messages that wait: edit, drop, or send now (Up in an empty prompt)"),
+    Command("theme", "Change the colours; alone: look at all themes and keep one", "[NAME]", replay=True),
+    Command(
+        "panes",
+        "Recovery panes: strip (a line), side (beside the conversation; 45%: so wide), full (the whole screen), reset "
+        "(their own sizes); alone: the next form",
+        "[FORM]",
+        ("strip", "side", "full", "reset"),
+        key="f2",
+        replay=True,
+    ),
+    Command(
+        "why",
+        "Why: what happened, what was counted, what the model read, the rule, what comes next",
+        key="f9",
+        replay=True,
+    ),
+    Command("plan", "Open or close the model's plan", key="f7", replay=True),
+    Command("next-pane", "Go to the next recovery pane", key="f3", replay=True),
+    Command("jump", "Jump to a pane", "[PANE]", key="ctrl+o", replay=True),
+    Command(
+        "find",
+        "Find a text in the conversation; Enter goes to where it stands",
+        "[TEXT]",
+        key="ctrl+f",
+        replay=True,
+    ),
+    Command("history", "Look through earlier prompts", key="ctrl+r"),
+    Command("editor", "Write the prompt in your editor ($VISUAL, $EDITOR)", key="ctrl+g"),
+    Command(
+        "vim",
+        "Vim keys in the prompt, for this session; `vim = true` in config.toml keeps them",
+        "[on|off]",
+        ("on", "off"),
+    ),
+    Command("new", "Start a session in a tab of its own; with a task: at once", "[TASK]", key="ctrl+t"),
+    Command("clear", "Start a new session in this one's place; this one is kept"),
+    Command("tabs", "The sessions that are open: choose one", replay=True),
+    Command("tab", "Go to a tab by its number (Alt+1 to Alt+9)", "N", replay=True),
+    Command("next-tab", "Go to the next tab (^PgDn; the one before: ^PgUp)", key="ctrl+n", replay=True),
+    Command("close", "Close this tab; its session is kept", replay=True),
+    Command("inbox", "Everything that waits for you, in all tabs", key="ctrl+l", replay=True),
+    Command("status", "Session, model, policy, approvals, what was used", replay=True),
+    Command("cost", "Tokens and money of this run and of the session", replay=True),
+    Command("diff", "All changes of this run, file by file", replay=True),
+    Command("title", "Name this session", "TITLE"),
+    Command("sessions", "Look through saved sessions", replay=True),
+    Command(
+        "fork",
+        "Go on from here in a session of its own: what if policy, model, answer or note were another",
+        replay=True,
+    ),
+    Command(
+        "rewind",
+        "Go back: conversation, files or both; shows what would change. `undo` takes the newest one back",
+        "[undo]",
+        ("undo",),
+    ),
+    Command(
+        "undo", "Take back what your last message led to: conversation and files; shows what would change"
+    ),
+    Command("redo", "Take the newest /undo or /rewind back"),
+    Command(
+        "export",
+        "Write the session to a file, in the form that is named (markdown, html, …)",
+        "[FORMAT] [FILE]",
+        replay=True,
+    ),
+    Command("copy", "Copy the newest reply, and say how", replay=True),
+    Command("suspend", "Back to the shell for a while; fg returns here", key="ctrl+z", replay=True),
+    Command("quit", "Leave; the session is kept", key="ctrl+q", replay=True),
+)
+
+BY_NAME = {command.name: command for command in COMMANDS}
+REPLAY_ACTIONS = (
+    Command("replay-play", "Replay: Play, or pause", key="space", slash=False),
+    Command("replay-error", "Replay: Next error; with Shift the one before", key="e", slash=False),
+    Command("replay-verdict", "Replay: Next verdict; with Shift the one before", key="v", slash=False),
+    Command("replay-escalation", "Replay: Next question; with Shift the one before", key="x", slash=False),
+    Command("replay-slower", "Replay: Slower", key="left_square_bracket", slash=False),
+    Command("replay-faster", "Replay: Faster", key="right_square_bracket", slash=False),
+    Command("replay-fork", "Replay: Fork from here", key="f", slash=False),
+)
+"""The replay has no prompt: its keys may be letters (`config.keys.key_problem`)."""
+BACKWARDS = ("replay-error-back", "replay-verdict-back", "replay-escalation-back")
+"""Bindings of the replay that have the key of their action with Shift."""
+BINDABLE = (*(command for command in COMMANDS if not command.needs_argument), *REPLAY_ACTIONS)
+"""What a key can do."""
+
+
+_in_force: dict[str, str] = {}
+"""Keys by the name of their command, as the operator chose them. There is one console in a process."""
+
+
+def use_keys(chosen: Mapping[str, str]) -> list[str]:
+    """Let commands have these keys, "" for none; a default key that was given away is free. What is wrong, in words."""
+    remarks = []
+    taken: dict[str, str] = {}
+    for name, key in chosen.items():
+        if name not in {command.name for command in BINDABLE}:
+            remarks.append(_no_action(name))
+        elif key in taken:
+            remarks.append(
+                f"[keys] gives {key_label(key)} to {taken[key]} and to {name}; {taken[key]} has it."
+            )
+        elif key:
+            taken[key] = name
+    _in_force.clear()
+    for command in (*COMMANDS, *REPLAY_ACTIONS):
+        given = command.name in chosen
+        mine = next((key for key, name in taken.items() if name == command.name), "")
+        free = "" if command.key in taken else command.key
+        _in_force[command.name] = mine if given else free
+    return remarks
+
+
+def _no_action(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [command.name for command in BINDABLE], n=1, cutoff=0.4)
+    return f"[keys]: there is no action {name} that a key can have{f'; did you mean {near[0]}?' if near else '.'}"
+
+
+def with_shift(key: str) -> str:
+    """The keys of Textual that are a letter with Shift; "" for what is no letter."""
+    return f"{key.upper()},shift+{key}" if len(key) == 1 and key.isalpha() else ""
+
+
+def shown_key(name: str) -> str:
+    """The key of a command as it is written on the screen; without one, its slash command."""
+    key = BY_NAME[name].pressed
+    return key_label(key) if key else f"/{name}"
+
+
+_LABELS = {"escape": "Esc", "space": "Space", "left_square_bracket": "[", "right_square_bracket": "]"}
+
+
+def key_label(key: str) -> str:
+    """How a key is written on the screen: `f10` is F10, `ctrl+p` is ^P."""
+    if key in _LABELS:
+        return _LABELS[key]
+    if key.startswith("ctrl+"):
+        return "^" + key.removeprefix("ctrl+").upper()
+    return key.upper() if key[:1] == "f" and key[1:].isdigit() else key
+
+
+class UnknownCommandError(Exception):
+    """A slash command that is not there, lacks its argument, or takes none; the message says what would be right."""
+
+
+class Invocation(NamedTuple):
+    """A command and its argument, as typed."""
+
+    command: Command
+    argument: str
+
+
+def names_command(line: str) -> bool:
+    """Whether the line names a command, there or not; a path, with a further slash in its first word, is text."""
+    return line.startswith("/") and "/" not in line[1:].partition(" ")[0]
+
+
+def is_command(line: str) -> bool:
+    """Whether the line begins with a slash and the name of a command, rightly used or not."""
+    name = line.removeprefix("/").partition(" ")[0]
+    return line.startswith("/") and name.lower() in BY_NAME
+
+
+def parse(line: str) -> Invocation:
+    """A line that begins with a slash. Raises `UnknownCommandError`."""
+    name, _, argument = line.removeprefix("/").strip().partition(" ")
+    command = BY_NAME.get(name.lower())
+    if command is None:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name.lower(), BY_NAME, n=1, cutoff=0.4)
+        rest = f"Did you mean /{near[0]}?" if near else "/help lists the commands."
+        raise UnknownCommandError(
+            f"There is no command /{name}. {rest} To send a text that begins with a slash, put a space before it."
+        )
+    argument = argument.strip()
+    if command.needs_argument and not argument:
+        raise UnknownCommandError(f"/{command.name} needs an argument: {command.usage}. {command.help}.")
+    if argument and not command.argument:
+        raise UnknownCommandError(f"/{command.name} takes no argument. {command.help}.")
+    return Invocation(command, argument)
+
+
+def suggestions(typed: str, values_of: ValuesOf) -> list[Suggestion]:
+    """What could complete `typed`: commands while the name is open, values after it."""
+    name, space, argument = typed.removeprefix("/").partition(" ")
+    if not space:
+        begins = [command for command in COMMANDS if command.name.startswith(name.lower())]
+        within = [command for command in COMMANDS if name.lower() in command.name and command not in begins]
+        return [_of_command(command) for command in (*begins, *within)]
+    command = BY_NAME.get(name.lower())
+    if command is None:
+        return []
+    values = values_of(command)
+    if argument in values:
+        return []
+    fitting = [value for value in values if argument.lower() in value.lower()]
+    return [Suggestion(f"/{command.name} {value}", value, "") for value in fitting]
+
+
+def _of_command(command: Command) -> Suggestion:
+    text = f"/{command.name} " if command.needs_argument else f"/{command.name}"
+    key = f"  ({key_label(command.pressed)})" if command.pressed else ""
+    return Suggestion(text, command.usage, command.help + key)

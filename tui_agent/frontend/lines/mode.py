@@ -1,0 +1,36 @@
+"""How a run stands: its mode, whether it waits for the operator, and for how long it has run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tui_agent.core.state import RunState
+
+
+def mode_of(state: RunState) -> str:
+    """AUTO, STEP or PAUSED, or WAITING for the operator, DONE, or READY before the first run."""
+    phase = str(state.phase)
+    if waits_for_operator(state):
+        return "WAITING"
+    if phase == "done":
+        return "DONE"
+    if phase == "idle" and str(state.session.mode) == "AUTO":
+        return "READY"
+    return str(state.session.mode)
+
+
+def waits_for_operator(state: RunState) -> bool:
+    """Whether the run stands still until the operator answers."""
+    return state.asked is not None or server_asks(state)
+
+
+def server_asks(state: RunState) -> bool:
+    """Whether a call stands still until the operator answers an MCP server."""
+    return any(asked.purpose == "elicitation" for asked in state.server_questions)
+
+
+def elapsed(state: RunState, now: float) -> float:
+    """Seconds of the newest run; it stands still when the run has ended."""
+    started, ended = state.metrics.started_at, state.metrics.ended_at
+    return max(0.0, (now if ended is None else ended) - started) if started else 0.0

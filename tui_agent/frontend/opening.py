@@ -1,0 +1,58 @@
+"""What both consoles say when a session is opened, and how they end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tui_agent.core.state import RunState
+    from tui_agent.session.session import Session
+
+
+WRONG_USAGE = 2
+
+
+LEFT_BY_SIGNAL = 130
+
+
+HISTORY_FILE = "prompt-history.jsonl"
+
+
+LISTED_RULES = 3
+"""Rules that a remark names."""
+
+
+def remarks_on(state: RunState, auto: str, step: str) -> list[str]:
+    """What the operator should know of a session that was opened again. `auto`, `step`: the keys or commands."""
+    from tui_agent.terminal_text import one_line
+
+    remarks = []
+    if state.running and state.run.iteration:
+        remarks.append(
+            f"A run is open in this session: {auto} goes on with it, {step} does one step, /stop ends it."
+        )
+    if not Path(state.session.workspace).is_dir():
+        remarks.append(
+            f"The workspace {one_line(state.session.workspace)} is gone: tools will fail. "
+            "Bring it back, or start anew with --workspace DIR."
+        )
+    return remarks
+
+
+def grants_on(session: Session) -> list[str]:
+    """What runs without a question in a session that was opened again because it was allowed there before."""
+    from tui_agent.core.names import Approval
+    from tui_agent.terminal_text import one_line
+
+    said = session.state.session
+    grants = []
+    chosen_now = session.settings.sources["approve"].startswith("--")
+    if said.approve not in {None, Approval.ASK} and not chosen_now:
+        grants.append(f"As before in this session, {said.approve.words}: /approve ask changes that.")
+    if said.rules:
+        rules = sorted(one_line(rule, 60) for rule in said.rules)
+        more = f" and {len(rules) - LISTED_RULES} more" if len(rules) > LISTED_RULES else ""
+        listed = ", ".join(rules[:LISTED_RULES])
+        grants.append(f"Allowed in this session before: {listed}{more}. /permissions takes them back.")
+    return grants

@@ -1,0 +1,183 @@
+"""From the first paint to an open session: heavy imports, settings, the model, the journal.
+
+Somebody may be typing meanwhile: modules are imported in a thread that yields often, files are read in threads, and the
+model runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import shutil
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_agent.frontend.arguments import ConsoleArguments, Newest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+
+    from tui_agent.config.settings import Settings
+    from tui_agent.core.state import RunState
+    from tui_agent.models.protocol import Model
+    from tui_agent.runtime.operator import Operator
+    from tui_agent.session.recordings import Recording
+    from tui_agent.session.replay import Replay
+    from tui_agent.session.session import Session
+
+MODULES = (
+    "pydantic",
+    "tui_agent.core.events",
+    "tui_agent.core.state",
+    "tui_agent.core.fold",
+    "tui_agent.config.settings",
+    "tui_agent.runtime.operator",
+    "tui_agent.session.opening",
+)
+"""What a session needs, in the order of their imports: keys are answered between two of them."""
+
+REPLAY_MODULES = (
+    *MODULES[:6],
+    "tui_agent.session.replay",
+    "tui_agent.session.recordings",
+)
+"""What a replay needs."""
+
+USUAL_PATIENCE = sys.getswitchinterval()
+PATIENCE = 0.0005
+"""Seconds after which the loading thread lets the screen's thread run."""
+
+
+@contextmanager
+def yielding_threads() -> Iterator[None]:
+    """While inside, threads let the screen's thread run at once."""
+    sys.setswitchinterval(PATIENCE)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(USUAL_PATIENCE)
+
+
+async def load_modules(names: Sequence[str]) -> None:
+    """Import a module at a time, keys answered in between."""
+    with yielding_threads():
+        for name in names:
+            await asyncio.to_thread(importlib.import_module, name)
+            await asyncio.sleep(0)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What the live screen starts with. `scratch` is a throwaway folder that goes when the console is left."""
+
+    session: Session
+    settings: Settings
+    task: str | None = None
+    scratch: Path | None = None
+
+    def clean_up(self) -> None:
+        """Remove the throwaway workspace."""
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+async def open_live(
+    arguments: ConsoleArguments,
+    operator: Operator,
+    look: Callable[[RunState], Awaitable[None]] | None = None,
+    host_for: Callable[[Settings], Model | None] = lambda _: None,
+) -> Opened:
+    """An open session for these arguments. Raises `ConfigError`, `SessionError`, `ScenarioError`.
+
+    `look` gets what can be seen of a long session before all of it was read (see `store.journal_tail`); `host_for`
+    gives the model host that sessions share, None: each has its own.
+    """
+    await load_modules(MODULES)
+    from tui_agent.config.settings import load_settings, require_model, require_workspace
+    from tui_agent.session.opening import open_session
+    from tui_agent.store.journal_tail import latest
+
+    overrides = dict(arguments.overrides)
+    if arguments.step:
+        overrides["step"] = True
+    settings = await asyncio.to_thread(load_settings, overrides, arguments.config)
+    if arguments.demo is not None:
+        return await _open_demo(arguments.demo, overrides, settings, operator, host_for(settings))
+    folder = None
+    if arguments.resume is not None:
+        folder = await asyncio.to_thread(_find, arguments.resume, settings)
+        if look is not None and (seen := await asyncio.to_thread(latest, folder)) is not None:
+            await look(seen)
+    else:
+        require_workspace(settings)
+        require_model(settings)
+    with yielding_threads():
+        session = await open_session(settings, operator, resume=folder, hosted=host_for(settings))
+    session.warm_up()
+    return Opened(session, session.settings, arguments.task)
+
+
+async def _open_demo(
+    name: str,
+    overrides: Mapping[str, object],
+    settings: Settings,
+    operator: Operator,
+    hosted: Model | None,
+) -> Opened:
+    """A scenario as the model, in a workspace of its own. What the command line says outweighs the scenario."""
+    from tui_agent.models.scenario import materialise
+    from tui_agent.models.scenario_file import load_scenario
+    from tui_agent.session.opening import open_session
+
+    scenario = await asyncio.to_thread(load_scenario, name)
+    scratch = Path(tempfile.mkdtemp(prefix="agent-tui-demo-"))
+    await asyncio.to_thread(materialise, scenario, scratch)
+    wanted: dict[str, object] = {
+        "policy": scenario.policy,
+        "approve": scenario.approve,
+        "max_iterations": scenario.max_iterations,
+        "context_tokens": scenario.context_tokens,
+    }
+    chosen = {key: value for key, value in wanted.items() if value is not None and key not in overrides}
+    adapted = settings.replaced(**chosen, model=f"scripted:{name}", workspace=scratch)
+    session = await open_session(adapted, operator, hosted=hosted)
+    return Opened(session, adapted, scenario.task, scratch)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the replay starts with; it can be looked at, and is yet to be folded through (`Replay.prepare`)."""
+
+    replay: Replay
+    recording: Recording
+    settings: Settings
+
+    @property
+    def path(self) -> Path:
+        """The file or folder that it came from."""
+        return self.recording.path
+
+
+async def open_replay(arguments: ConsoleArguments) -> Recorded:
+    """A saved session or a recording of another program. Raises `ConfigError`, `SessionError`."""
+    await load_modules(REPLAY_MODULES)
+    from tui_agent.config.settings import load_settings
+    from tui_agent.session.recordings import open_recording
+    from tui_agent.session.replay import Replay
+
+    settings = await asyncio.to_thread(load_settings, arguments.overrides, arguments.config)
+    path = await asyncio.to_thread(_find, arguments.replay or Newest.LATEST, settings)
+    with yielding_threads():
+        recording = await asyncio.to_thread(open_recording, path, settings)
+        replay = await asyncio.to_thread(Replay, recording.source)
+    return Recorded(replay, recording, settings)
+
+
+def _find(wanted: str | Newest, settings: Settings) -> Path:
+    from tui_agent.store.session_store import SessionStore
+
+    return SessionStore(settings.state_dir).resolve(None if isinstance(wanted, Newest) else wanted)
