@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import socket
 import sys
 import threading
@@ -469,6 +471,9 @@ async def attacked(desk: Desk, script: str, path: Path, heard: Heard) -> str:
 @attacks(*ROWS)
 def test_sockets(mechanism: Mechanism, row: Attack) -> None:
     needed(mechanism)
+    release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
+    if row.name.startswith("datagrams_") and release < (5, 19):
+        pytest.skip("messages with a header are not looked at before Linux 5.19")
     code, network = row.value
     # In the workspace, which a command may write, and beside it; the quick ones in one place each.
     for inside in (True, False) if row.slow else (row.name < "c",):

@@ -308,15 +308,21 @@ def test_connections_that_do_not_wait_and_such_that_give_up_are_as_ever(desk: De
 def test_datagrams_reach_what_commands_listen_on_and_ports_that_are_named(desk: Desk) -> None:
     """By each of the calls, with answers, and in many parts."""
     code = (
-        "import array, os\n"
+        "import ctypes, struct\n"
+        "libc = ctypes.CDLL(None)\n"
+        "def place_of(data): return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value\n"
         "def received(one):\n"
         "    print(*sorted(one.recv(99) for _ in range(2)))\n"
         "for family, host in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1'))[: 1 + socket.has_ipv6]:\n"
         "    own = socket.socket(family, socket.SOCK_DGRAM); own.bind((host, 0)); at = own.getsockname()\n"
         "    one = socket.socket(family, socket.SOCK_DGRAM)\n"
         "    one.sendto(b'a', at); one.sendmsg([b'b', b'', b'c'], [], 0, at); received(own)\n"
-        "    own.sendto(b'd', one.getsockname()[:1] and (host, one.getsockname()[1])); print(one.recv(9))\n"
+        "    own.sendto(b'd', (host, one.getsockname()[1])); print(one.recv(9))\n"
         "    one.connect(at); one.send(b'e'); one.sendmsg([b'f']); received(own)\n"
+        "    pieces = [struct.pack('=QQ', place_of(word), len(word)) for word in (b'gh', b'i')]\n"
+        "    two = b''.join(struct.pack('=QIxxxxQQQQi4xQ', 0, 0, place_of(each), 1, 0, 0, 0, 0) for each in pieces)\n"
+        "    two = ctypes.create_string_buffer(two, 128)\n"
+        "    print(libc.sendmmsg(one.fileno(), two, 2, 0), two.raw[56], two.raw[120]); received(own)\n"
     )
     with socket.socket(type=socket.SOCK_DGRAM) as outside:
         outside.bind(("127.0.0.1", 0))
@@ -324,7 +330,7 @@ def test_datagrams_reach_what_commands_listen_on_and_ports_that_are_named(desk: 
         port = outside.getsockname()[1]
         code += f"one = socket.socket(type=socket.SOCK_DGRAM); print(one.sendto(b'x' * 9000, ('127.0.0.1', {port})))\n"
         _, text = with_network(desk, port).command(script(desk, code))
-        lines = ["b'a' b'bc'", "b'd'", "b'e' b'f'"] * (1 + socket.has_ipv6)
+        lines = ["b'a' b'bc'", "b'd'", "b'e' b'f'", "2 2 1", "b'gh' b'i'"] * (1 + socket.has_ipv6)
         assert text.splitlines() == [*lines, "9000"]
         assert outside.recv(10_000) == b"x" * 9000
 
@@ -332,7 +338,7 @@ def test_datagrams_reach_what_commands_listen_on_and_ports_that_are_named(desk: 
 def test_messages_over_streams_are_as_ever(desk: Desk) -> None:
     """Handles that go with them, sizes, waiting, ends and mistakes."""
     code = (
-        "import array, ctypes, os, signal, threading\n"
+        "import ctypes, os, signal, threading\n"
         "a, b = socket.socketpair(); out, into = os.pipe()\n"
         "socket.send_fds(a, [b'handles'], [into, into]); got = socket.recv_fds(b, 99, 9)\n"
         "os.write(got[1][1], b'through'); print(got[0], len(got[1]), os.read(out, 9))\n"

@@ -51,6 +51,7 @@ _ALLOW, _ERRNO, _NOTIFY = 0x7FFF0000, 0x00050000, 0x7FC00000
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _NO_NEW_PRIVS = 38
 _WITH_LISTENER, _UNDISTURBED = 8, 32
+"""The second from Linux 5.19: no signal but one that kills ends a call that is being done."""
 _FASTOPEN = 0x20000000
 """A flag by which data is sent to an address that was never connected to."""
 _INET_LEVEL, _INET6_LEVEL = 0, 41
@@ -93,17 +94,20 @@ def shut(network: str) -> int:
 
 
 def _take_on(network: str, flags: int) -> int:
-    code = _program(network, handed_over=flags != 0)
+    code = _program(network, flags)
     kept = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("<HxxxxxxQ", len(code) // 8, ctypes.addressof(kept))
     return int(LIBC.syscall(NUMBERS.seccomp, 1, flags, program))
 
 
-def _program(network: str, *, handed_over: bool) -> bytes:
-    """The filter for a machine."""
+def _program(network: str, flags: int) -> bytes:
+    """The filter for this machine."""
+    handed_over = flags != 0
     intel = NUMBERS.architecture == MACHINES["x86_64"].architecture
     inet = "no network" if network == REFUSED else "inet"
-    sent = "hand over" if handed_over and network == SHARED else "yes"
+    with_address = "hand over" if handed_over and network == SHARED else "yes"
+    # A signal that disturbs such a call has it made again: then a part of a stream would be sent twice.
+    with_header = with_address if flags & _UNDISTURBED else "yes"
     # What is done, with which value, and what comes next if it is so. A name stands before its step.
     return _assembled(
         (_LOAD, _ARCHITECTURE),
@@ -167,18 +171,18 @@ def _program(network: str, *, handed_over: bool) -> bytes:
         (_LOAD, _ARGUMENTS + 24),
         (_ANY_OF, _FASTOPEN, "unsupported"),
         # Its address has 64 bits.
-        *(step for half in (32, 36) for step in ((_LOAD, _ARGUMENTS + half), (_AT_LEAST, 1, sent))),
+        *(step for half in (32, 36) for step in ((_LOAD, _ARGUMENTS + half), (_AT_LEAST, 1, with_address))),
         (_RETURN, _ALLOW),
         "sendmsg",
         (_LOAD, _ARGUMENTS + 16),
         (_ANY_OF, _FASTOPEN, "unsupported"),
         (_LOAD, _NUMBER),
-        (_EQUAL, NUMBERS.sendmsg, sent),
+        (_EQUAL, NUMBERS.sendmsg, with_header),
         "sendmmsg",
         (_LOAD, _ARGUMENTS + 24),
         (_ANY_OF, _FASTOPEN, "unsupported"),
         (_LOAD, _NUMBER),
-        (_EQUAL, NUMBERS.sendmmsg, sent),
+        (_EQUAL, NUMBERS.sendmmsg, with_header),
         "option",
         (_LOAD, _ARGUMENTS + 16),
         (_EQUAL, _IP_OPTIONS, "of inet"),
