@@ -121,6 +121,14 @@ class ModelByName:
         found = await model.look_up(means.model, means.api_base) if isinstance(model, HostedModel) else None
         return found is None or found.sees
 
+    async def use_key(self, variable: str, key: str) -> None:
+        """Make calls with this key from now on; empty: without one."""
+        from tui_agent.models.hosted import HostedModel
+
+        host = self._made.setdefault("", self._hosted())
+        if isinstance(host, HostedModel):
+            await host.use_key(variable, key)
+
     async def start(self) -> None:
         """See `protocol.Model`."""
         await self._or_fault(self._settings.model).start()

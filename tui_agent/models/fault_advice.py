@@ -46,9 +46,15 @@ def advice(kind: FaultKind, facts: CallFacts) -> str:
     """One or two sentences that say what to do next."""
     match kind:
         case FaultKind.AUTH:
-            return f"Set {facts.key} to a valid key for {facts.server}, or choose another model."
+            return (
+                f"Set {facts.key} to a valid key for {facts.server} (in the console /login takes one), or choose "
+                "another model."
+            )
         case FaultKind.PERMISSION:
-            return f"The key in {facts.key} may not use {facts.model}: choose another model or another key."
+            return (
+                f"The key in {facts.key} may not use {facts.model}: choose another model or another key (in the "
+                "console /login takes one)."
+            )
         case FaultKind.NOT_FOUND:
             return (
                 f"Check the name {facts.model!r}: it is PROVIDER/NAME (like anthropic/claude-sonnet-4-5), or "

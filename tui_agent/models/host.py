@@ -68,6 +68,10 @@ class Host:
                 self._begin(command.id, self._budget(command))
             case wire.AskName():
                 self._begin(command.id, self._name(command))
+            case wire.UseKey():
+                os.environ.pop(command.variable, None)
+                if command.key:
+                    os.environ[command.variable] = command.key
 
     def _begin(self, call_id: int, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -84,6 +88,7 @@ class Host:
         pieces = _Pieces(call_id, self._send)
         try:
             client = await asyncio.shield(self._client)
+            await client.find_key(request.model, request.api_base, request.api_key_variable)
             async with aclosing(client.stream(request)) as stream:
                 async for piece in stream:
                     if isinstance(piece, Reply):
@@ -106,6 +111,7 @@ class Host:
         tokens: int | None = None
         with suppress(ModelFault):
             client = await asyncio.shield(self._client)
+            await client.find_key(asked.model, asked.api_base, asked.api_key_variable)
             tokens = await client.context_tokens(asked.model, asked.api_base, asked.api_key_variable)
         self._send(wire.Budget(id=asked.id, tokens=tokens))
 

@@ -61,6 +61,8 @@ class HostedModel:
         self._starting = asyncio.Lock()
         self._last_id = 0
         self._closed = False
+        self._keys: dict[str, str] = {}
+        """What the operator gave in this console, by variable: a host that is started again gets it as well."""
 
     @property
     def pid(self) -> int | None:
@@ -121,6 +123,13 @@ class HostedModel:
         except ModelFault:
             return None
 
+    async def use_key(self, variable: str, key: str) -> None:
+        """Make calls with this key from now on, in the place of the environment's; empty: without one."""
+        self._keys[variable] = key
+        if self._child is not None and self._child.alive:
+            with suppress(ModelFault):
+                await self._child.send(wire.UseKey(variable=variable, key=key))
+
     async def close(self) -> None:
         """End the child. May be called twice; a later call raises `ModelFault`."""
         self._closed = True
@@ -142,7 +151,9 @@ class HostedModel:
             return self._child
 
     async def _begun(self) -> _Child:
-        environment = host_environment(os.environ if self._environment is None else self._environment)
+        own = os.environ if self._environment is None else self._environment
+        given = host_environment({**own, **self._keys})
+        environment = {name: value for name, value in given.items() if self._keys.get(name, value)}
         if self._stay:
             from tui_agent.models.borrowed import borrow
 

@@ -21,6 +21,7 @@ from tui_agent.models.assembly import ReplyAssembler
 from tui_agent.models.carried import CarriedPieces, restored, split_id
 from tui_agent.models.faults import fault_from, made
 from tui_agent.models.images import refuses_images, with_images
+from tui_agent.models.keychain import stored
 from tui_agent.models.protocol import Delta, ModelFault, ModelRequest, Reply
 from tui_agent.models.raw_chunks import RawChunks
 from tui_agent.models.usage import figures
@@ -89,6 +90,8 @@ class LitellmClient:
         self._private: dict[str, Any] = {"_skip_mcp_handler": True}
         """Without it a call with tools wants a package for MCP. Left out once a release refuses it."""
         self._habits: defaultdict[tuple[str, str | None], _Habits] = defaultdict(_Habits)
+        self._looked_for: set[str] = set()
+        """Variables whose keys the keyring was asked for."""
 
     def look_up(self, name: str) -> tuple[bool, bool, tuple[str, ...]]:
         """See `litellm_setup.look_up`."""
@@ -100,6 +103,16 @@ class LitellmClient:
 
     def _sees(self, at: Route) -> bool:
         return self._habits[at.name, at.api_base].images and not at.without_vision
+
+    async def find_key(self, model: str, api_base: str | None, variable: str | None) -> None:
+        """Take a key that the environment lacks from the keyring, which is asked once for each."""
+        at = litellm_setup.route(self._litellm, model, api_base, variable)
+        for name in at.facts.key_variables:
+            if name not in os.environ and name not in self._looked_for:
+                self._looked_for.add(name)
+                key = await asyncio.to_thread(stored, name)
+                if key is not None:
+                    os.environ[name] = key
 
     async def context_tokens(
         self, model: str, api_base: str | None = None, api_key_variable: str | None = None

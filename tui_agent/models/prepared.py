@@ -54,6 +54,8 @@ class Prepared:
         """Import what a fork had to import for its calls, so that the next has it at once."""
         with _recorded_reads() as read:
             for name in modules:
+                if name.partition(".")[0] == "keyring":
+                    continue  # which chooses its backend as it is imported, by all of the environment
                 with suppress(Exception):
                     importlib.import_module(name)
         self.read = read | self.read

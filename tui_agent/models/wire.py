@@ -59,7 +59,16 @@ class AskName(_Message):
     api_base: str | None = None
 
 
-Command = Annotated[Call | Cancel | AskBudget | AskName, Field(discriminator="type")]
+class UseKey(_Message):
+    """Call with this key from now on, as if the environment had held it."""
+
+    type: Literal["use_key"] = "use_key"
+    variable: str
+    key: str = Field(repr=False)
+    """Empty: without one."""
+
+
+Command = Annotated[Call | Cancel | AskBudget | AskName | UseKey, Field(discriminator="type")]
 
 
 class Alive(_Message):

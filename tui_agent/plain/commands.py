@@ -81,6 +81,8 @@ class Console(Protocol):
 
     async def edit(self) -> str: ...
 
+    async def secret(self, prompt: str) -> str: ...
+
 
 class PlainCommands:
     """Each method takes the text behind the command's name."""
@@ -192,6 +194,15 @@ class PlainCommands:
             raise ValueError(f"There is no mode {mode}. The modes are {', '.join(APPROVALS)}.")
         session.set_approve(Approval(mode))
         self._say(f"{Approval(mode).words.capitalize()}.")
+
+    async def login(self, argument: str) -> None:
+        words = argument.split()
+        variable = self._session.key_variable(" ".join(word for word in words if word != "--forget"))
+        if "--forget" in words:
+            self._say(await self._session.log_out(variable))
+            return
+        key = (await self._console.secret(f"Key for {variable} (it is not shown): ")).strip()
+        self._say(await self._session.log_in(variable, key) if key else "No key was given.")
 
     async def title(self, title: str) -> None:
         self._session.set_title(title)

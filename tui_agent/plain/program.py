@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
+from getpass import getpass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -474,6 +475,20 @@ class PlainConsole:
         try:
             with self._input.lent(), self.paper.lent():
                 return await edit("")
+        finally:
+            self._editing = False
+            self._wake()
+
+    async def secret(self, prompt: str) -> str:
+        """A line that is not shown as it is typed. Raises `ValueError` where nobody types."""
+        if not self.interactive:
+            raise ValueError("A key is typed at a terminal alone. Set its environment variable instead.")
+        self._editing = True
+        try:
+            with self._input.lent(), self.paper.lent():
+                return await asyncio.to_thread(getpass, prompt)
+        except EOFError:
+            return ""
         finally:
             self._editing = False
             self._wake()

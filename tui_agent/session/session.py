@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
 import secrets
 import shutil
@@ -26,7 +27,9 @@ from tui_agent.core.names import ASK_OPERATOR, BUDGET_KEYS, Decision, unanswered
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.state import Phase, RunState
+from tui_agent.models import keychain
 from tui_agent.models.choose import ModelByName, NameCheck
+from tui_agent.models.keychain import key_variable
 from tui_agent.models.protocol import Model, ModelFault
 from tui_agent.permissions.commands import read_command
 from tui_agent.permissions.judge import Judgement
@@ -410,6 +413,39 @@ class Session:
         ):
             return ""
         return "" if await self._model.sees(name) else name
+
+    def key_variable(self, wanted: str = "") -> str:
+        """The variable of the key that `log_in` takes: of the next call's model, or as `wanted` names it. Raises
+        `ValueError`.
+        """
+        return key_variable(self.settings.called(self.state.model or self.settings.model), wanted)
+
+    async def log_in(self, variable: str, key: str) -> str:
+        """Call models with this key from now on, and keep it in the platform's keyring; what became of it, in words."""
+        self._recorder.learn_secrets({variable: key})
+        if isinstance(self._model, ModelByName):
+            await self._model.use_key(variable, key)
+        try:
+            await asyncio.to_thread(keychain.keep, variable, key)
+        except keychain.NoKeyringError as error:
+            return (
+                f"The key is used until this console ends. It is not kept: {error}. For the next start set {variable} "
+                "in your environment."
+            )
+        said = "The key is in the keyring of this system, and is used from the next call on."
+        if variable in os.environ:
+            said += f" {variable} in your environment outweighs it at the next start: take it out there."
+        return said
+
+    async def log_out(self, variable: str) -> str:
+        """Remove a key from the platform's keyring and use it no longer; what became of it, in words."""
+        if isinstance(self._model, ModelByName):
+            await self._model.use_key(variable, os.environ.get(variable, ""))
+        try:
+            kept = await asyncio.to_thread(keychain.forget, variable)
+        except keychain.NoKeyringError as error:
+            return f"Nothing is kept: {error}."
+        return f"{variable} was removed from the keyring." if kept else f"The keyring holds no {variable}."
 
     def set_profile(self, name: str) -> None:
         """Use a profile of the configuration from the next call on. Raises `ValueError` for one that is not there."""

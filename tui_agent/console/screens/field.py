@@ -62,8 +62,10 @@ class FieldScreen(FramedScreen[bool]):
         judge: Callable[[Values], Judged],
         take: Callable[[Values], Awaitable[str]],
         placeholder: str = "",
+        *,
+        masked: bool = False,
     ) -> None:
-        """`value` None: there is no line of text. `take` gives what is wrong; empty: taken."""
+        """`value` None: there is no line of text; `masked`: it is not shown. `take` gives what is wrong; "": taken."""
         keys = [("Enter", "take it"), ("Esc", "cancel")]
         if len(selections) + (value is not None) > 1:
             keys.append(("Tab", "next"))
@@ -72,13 +74,19 @@ class FieldScreen(FramedScreen[bool]):
         super().__init__(title, *keys)
         self._about, self._value, self._selections = about, value, selections
         self._judge, self._take = judge, take
-        self._placeholder = placeholder
+        self._placeholder, self._masked = placeholder, masked
         self._message = Static(markup=False)
 
     def inside(self) -> ComposeResult:
         yield Static(Content(self._about), classes="field--about")
         if self._value is not None:
-            yield LineField(self._value, placeholder=self._placeholder, compact=True, select_on_focus=False)
+            yield LineField(
+                self._value,
+                placeholder=self._placeholder,
+                password=self._masked,
+                compact=True,
+                select_on_focus=False,
+            )
         for selection in self._selections:
             if selection.label:
                 yield Label(Content(selection.label))

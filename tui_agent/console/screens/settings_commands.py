@@ -73,6 +73,37 @@ class SettingsCommands(SessionScreen):
         session.set_profile(name)
 
     @on_session
+    @work(group="commands")
+    async def action_login(self, session: Session, argument: str = "") -> None:
+        """Ask for a key without showing it, and use it."""
+        from tui_agent.console.screens.field import FieldScreen, Judged, Values
+
+        words = argument.split()
+        forget = "--forget" in words
+        variable = session.key_variable(" ".join(word for word in words if word != "--forget"))
+        if forget:
+            self.say(await session.log_out(variable))
+            return
+
+        async def take(values: Values) -> str:
+            self.say(await session.log_in(variable, values[0].strip()))
+            return ""
+
+        await self.ask(
+            FieldScreen(
+                f"Key for {variable}",
+                "It goes into the keyring of this system and to the provider, and into no file of agent-tui.",
+                "",
+                (),
+                lambda values: Judged(
+                    "" if values[0].strip() else "Paste or type the key.", bool(values[0].strip())
+                ),
+                take,
+                masked=True,
+            )
+        )
+
+    @on_session
     def action_approve(self, session: Session, mode: str = "") -> None:
         """Change what asks the operator first, to the next mode where none is named."""
         mode = mode or next_approval(session.state.session.approve or session.settings.approve)

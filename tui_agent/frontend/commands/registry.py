@@ -88,6 +88,12 @@ COMMANDS: tuple[Command, ...] = (
         "Model of the next call: its litellm name, a profile or an alias; alone: choose one",
         "[NAME]",
     ),
+    Command(
+        "login",
+        "Give a provider's key, kept in the keyring of this system: the next call's provider, or the one named; "
+        "`--forget` removes it",
+        "[PROVIDER|VARIABLE] [--forget]",
+    ),
     Command("profile", "Model profile of the next call", "NAME"),
     Command(
         "approve",
