@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from tui_agent.core.projections.metrics import Metrics
     from tui_agent.core.state import RunState
 
-SOURCE = "budget"
-"""Who asks when a budget is used up (`EscalationRaised.source`)."""
-
 WITHOUT = "without this limit"
 
 _AMOUNT = re.compile(r"(\d[\d_,]*(?:\.\d+)?|\.\d+)\s*([A-Za-z]*)")

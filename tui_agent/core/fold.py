@@ -11,7 +11,7 @@ from typing import Any
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
-from tui_agent.core.names import FINISH, Decision
+from tui_agent.core.names import ABOUT_BUDGET, FINISH, Decision
 from tui_agent.core.projections.conversation import Surroundings
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.projections.metrics import Metrics
@@ -423,11 +423,11 @@ def _escalation_raised(_: RunState, event: events.EscalationRaised) -> Changes:
 def _escalation_answered(state: RunState, event: events.EscalationAnswered) -> Changes:
     in_tools = bool(state.conversation.calls)
     asked = state.escalation
-    about_budget = "budget_answer" if asked is not None and asked.source == "budget" else "answer"
+    kept_as = "budget_answer" if asked is not None and asked.source == ABOUT_BUDGET else "answer"
     return {
         "phase": Phase.TOOLS if in_tools else Phase.READY,
         "escalation": None,
-        about_budget: event,
+        kept_as: event,
         "interrupted": state.interrupted and state.iteration_open,
     }
 

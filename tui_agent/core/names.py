@@ -187,11 +187,14 @@ def next_approval(mode: str) -> str:
 EDITS = frozenset({"write_file", "edit_file"})
 """Tools that change files by their own word."""
 
-FINISH, ASK_OPERATOR, UPDATE_PLAN = "finish", "ask_operator", "update_plan"
-"""Tools that the loop itself carries out, or that say nothing of the work."""
+FINISH = "finish"
+"""The tool that ends a run with its answer."""
+ASK_OPERATOR = "ask_operator"
+UPDATE_PLAN = "update_plan"
 
+ABOUT_BUDGET = "budget"
 ABOUT_PLAN = "plan"
-OF_NO_FAILURE = frozenset({ASK_OPERATOR, "budget", ABOUT_PLAN})
+OF_NO_FAILURE = frozenset({ASK_OPERATOR, ABOUT_BUDGET, ABOUT_PLAN})
 """Sources of questions that nothing has failed for: the model's own, a used-up budget, a plan to approve."""
 
 

@@ -9,6 +9,7 @@ from tui_agent.core.decision.answers import INTERRUPTED
 from tui_agent.core.decision.closing import end
 from tui_agent.core.decision.endings import partial
 from tui_agent.core.decision.steps import Finish, Record, Step
+from tui_agent.core.names import ABOUT_BUDGET
 from tui_agent.core.recovery.rules import Rule
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _budget_question(state: RunState, spent: budgets.Spending, reason: str) -> e
     return events.EscalationRaised(
         id=f"budget-{state.seq + 1}",
         question=f"{reason} How should it go on?",
-        source=budgets.SOURCE,
+        source=ABOUT_BUDGET,
         rule=Rule.LIMIT_ASK,
         options=spent.options(),
     )
