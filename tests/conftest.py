@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
+import pytest
 import pytest_asyncio
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    import pytest
 
     from tests.kept_host import KeptHost
 
@@ -47,6 +46,13 @@ gc.disable()  # until all tests are collected
 
 FIRST = ("test_quality.py",)
 """Files with single tests so slow that one process would still be busy with them when the others are done."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nobodys_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test reads or writes the settings and sessions of whoever runs it, unless it names other places."""
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        os.environ[name] = str(tmp_path_factory.mktemp(name.lower()))
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -467,6 +467,20 @@ async def test_the_session_choice_says_what_it_covers_and_is_left_out_without_a_
         assert "this session" not in console.shown()
 
 
+async def test_words_that_begin_with_the_letter_of_a_lasting_choice_are_words() -> None:
+    async with live() as console:
+        asked = console.ask()
+        await console.card_takes_keys()
+        await console.press(*"while")
+        await console.until(lambda: console.screen.prompt.text == "while")
+        assert not asked.done()
+        await console.press("f8")
+        await console.card_takes_keys()
+        await console.press("w")
+        await console.until(asked.done)
+        assert asked.result().decision == "always"
+
+
 @pytest.mark.parametrize("away", [("e", "escape"), ("n", "escape"), ("escape", "f8")])
 async def test_a_rule_that_was_chosen_does_not_survive_esc(away: tuple[str, ...]) -> None:
     async with live() as console:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 CHOICES = (
     Choice("y", "once", "once"),
     Choice("a", "this session", "session"),
-    Choice("w", "this workspace", "always"),
-    Choice("g", "everywhere", "everywhere"),
+    Choice("w", "this workspace", "always", for_good=True),
+    Choice("g", "everywhere", "everywhere", for_good=True),
     Choice("c", "other rule", "other"),
     Choice("n", "deny", "deny"),
     Choice("e", "edit", "edit"),

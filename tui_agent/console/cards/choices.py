@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from textual.geometry import Size
 
 
+PAUSE = 0.2
+"""Seconds in which no letter may follow the one that takes a choice for good: whoever types on meant a text."""
+
+
 class Choices(Widget, can_focus=True):
     """Choices side by side, on more lines where they do not fit on one."""
 
@@ -53,10 +57,12 @@ class Choices(Widget, can_focus=True):
         """`beside_text`: a letter that takes no choice begins a text elsewhere; else it does nothing."""
         super().__init__()
         self._beside_text = beside_text
-        self.choices = tuple(Choice(key, one_line(label, 200), value) for key, label, value in choices)
+        self.choices = tuple(choice._replace(label=one_line(choice.label, 200)) for choice in choices)
         self.chosen = 0
         self._typed_on = False
         """A text was begun here: until the focus is back, every further key belongs to it."""
+        self._held: Choice | None = None
+        """Its letter was typed, and it is taken unless another follows at once."""
         self._rows = 0
         self._places: list[Place] = []
 
@@ -112,6 +118,10 @@ class Choices(Widget, can_focus=True):
         # Alt and a letter may be an Esc and the first letter of a text.
         character = None if "alt+" in event.key else event.character
         by_key = next((choice for choice in self.choices if choice.key == character), None)
+        held, self._held = self._held, None
+        if held is not None and event.is_printable and self._beside_text:
+            self._typed_on = True
+            self.post_message(self.Stray(held.key))
         if self._typed_on:
             if event.is_printable and event.character is not None:
                 self.post_message(self.Stray(event.character))
@@ -122,6 +132,9 @@ class Choices(Widget, can_focus=True):
             self._move_line(-1 if event.key == "up" else 1)
         elif event.key == "enter":
             self.post_message(self.Picked(self.choices[self.chosen].value))
+        elif by_key is not None and by_key.for_good and self._beside_text:
+            self._held = by_key
+            self.set_timer(PAUSE, self._take_held)
         elif by_key is not None:
             self.post_message(self.Picked(by_key.value))
         elif self._beside_text and event.is_printable and event.character is not None:
@@ -131,6 +144,11 @@ class Choices(Widget, can_focus=True):
             return
         event.stop()
         event.prevent_default()
+
+    def _take_held(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            self.post_message(self.Picked(held.value))
 
     def _move_line(self, step: int) -> None:
         line, start, _ = self._laid_out(self.size.width)[self.chosen]

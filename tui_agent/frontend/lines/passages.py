@@ -92,11 +92,12 @@ def blanks_said(text: str) -> str:
 
 
 class Choice(NamedTuple):
-    """A choice: the key that takes it, its label, and its value."""
+    """A choice: the key that takes it, its label, and its value. `for_good`: what it leaves outlives the session."""
 
     key: str
     label: str
     value: str
+    for_good: bool = False
 
 
 def is_plain(value: object) -> bool:
