@@ -383,8 +383,8 @@ class ConsoleApp(SessionApp):
 
     @contextmanager
     def suspend(self) -> Iterator[None]:
-        """Lend the terminal to another program. Textual's does not take it back where the block raises, and holds
-        `sys.stdout` meanwhile.
+        """Lend the terminal to another program. Textual's does not take it back where the block raises (issue 6692
+        there), and holds `sys.stdout` meanwhile.
         """
         driver = self._driver
         if driver is None or not driver.can_suspend:
