@@ -342,7 +342,12 @@ ROWS = [
     ),
     tries(
         "datagrams_by_another_handle",
-        "The same through a handle that is a stream when it is looked at, and by a process that was handed the socket",
+        "The same through a handle that is a stream when it is looked at, and by processes that get or share it",
+        "for flags in (0x411, 0x511):\n"
+        "    made = libc.syscall(56 if SENDMMSG == 307 else 220, flags, 0, 0, 0, 0)\n"
+        "    if made == 0: os._exit(0)\n"
+        "    assert made == -1 and ctypes.get_errno() == 1\n"
+        "assert libc.syscall(435, bytes(64), 64) == -1 and ctypes.get_errno() == 38\n"
         "a, b = socket.socketpair(); one = socket.socket(type=socket.SOCK_DGRAM); at = os.dup(a.fileno())\n"
         "if os.fork() == 0: sends(inet(port), socket.socket(fileno=socket.recv_fds(b, 9, 1)[1][0])); os._exit(0)\n"
         "socket.send_fds(a, [b'x'], [one.fileno()]); os.wait(); address, data = inet(port), b'TAKEN'\n"

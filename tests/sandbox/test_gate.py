@@ -338,7 +338,7 @@ def test_datagrams_reach_what_commands_listen_on_and_ports_that_are_named(desk: 
 def test_messages_over_streams_are_as_ever(desk: Desk) -> None:
     """Handles that go with them, sizes, waiting, ends and mistakes."""
     code = (
-        "import ctypes, os, signal, threading\n"
+        "import ctypes, os, signal, struct, threading\n"
         "a, b = socket.socketpair(); out, into = os.pipe()\n"
         "socket.send_fds(a, [b'handles'], [into, into]); got = socket.recv_fds(b, 99, 9)\n"
         "os.write(got[1][1], b'through'); print(got[0], len(got[1]), os.read(out, 9))\n"
@@ -354,6 +354,9 @@ def test_messages_over_streams_are_as_ever(desk: Desk) -> None:
         "a.setblocking(True); b.close()\n"
         "try: a.sendmsg([b'x'])\n"
         "except (BrokenPipeError, ConnectionResetError): print('broken')\n"
+        "c, d = socket.socketpair(); d.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1); own = os.fork()\n"
+        "if own == 0: c.sendmsg([b'who']); os._exit(0)\n"
+        "os.wait(); print(struct.unpack_from('i', d.recvmsg(9, 99)[1][0][2])[0] == own)\n"
         "libc = ctypes.CDLL(None, use_errno=True)\n"
         "one = socket.socket(type=socket.SOCK_DGRAM)\n"
         "for call in (lambda: libc.sendmsg(99, bytes(56), 0), lambda: libc.sendmsg(one.fileno(), 8, 0),\n"
@@ -373,6 +376,7 @@ def test_messages_over_streams_are_as_ever(desk: Desk) -> None:
         "True",
         "True",
         "broken",
+        "True",
         "Bad file descriptor",
         "Bad address",
         "Invalid argument",

@@ -72,6 +72,10 @@ class Caller:
         with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._folder), "rb") as file:
             return file.read()
 
+    def is_alone(self) -> bool:
+        """Whether nobody shares its handles: it has one thread, and other processes cannot (`socket_filter.py`)."""
+        return b"\nThreads:\t1\n" in self.read_file("status")
+
     def read(self, place: int, size: int) -> bytes:
         """What its memory holds at that moment."""
         try:

@@ -62,12 +62,19 @@ from .socket_message import AT_ONCE, INT, address_length, send
 
 _RECEIVE, _ANSWER, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
 _SOCKET_LEVEL, _TYPE, _PROTOCOL, _DOMAIN = 1, 3, 38, 39
+_CONTINUE = 1
 _UNSPECIFIED = 0
 _NETLINK_ADDRESS = 12
 """Bytes: the family, then from the fifth on the process and the groups; 0 is the kernel."""
 _DNS = 53
 _STACK = 1 << 18
 """Bytes for a thread."""
+
+
+class _Itself(Exception):
+    """The task makes the call itself: its handle cannot become another one meanwhile, and whoever reads may ask for its
+    number.
+    """
 
 
 class Gate:
@@ -136,20 +143,22 @@ class Gate:
         """Do what a call asks for, and say what came of it. Work that has to wait gives the rest of it, which is done
         in a thread of its own.
         """
-        value = code = 0
+        value = code = flags = 0
         try:
             done = work()
             if not isinstance(done, int):
                 start_new_thread(self._answer, (ident, caller, done))
                 return
             value = done
+        except _Itself:
+            flags = _CONTINUE
         except OSError as error:
             code = error.errno or errno.EACCES
         except Exception:  # noqa: BLE001 - whatever happens, a call is answered: there may be no memory, no thread
             code = errno.EAGAIN
         caller.close()
         with suppress(OSError):  # the call was given up
-            fcntl.ioctl(self._listener, _ANSWER, struct.pack("<QqiI", ident, value, -code, 0))
+            fcntl.ioctl(self._listener, _ANSWER, struct.pack("<QqiI", ident, value, -code, flags))
 
     def _begin(
         self, caller: Caller, ident: int, task: int, number: int, arguments: list[int]
@@ -163,6 +172,8 @@ class Gate:
             address = caller.read(arguments[1], address_length(arguments[2] & INT))
             connect = partial(self._connect, caller, socket, address)
             return connect if waits else connect()
+        if _option(socket, _DOMAIN) == UNIX and caller.is_alone():
+            raise _Itself
         sending = partial(send, caller, socket, number, arguments, partial(self._recipient, socket))
         if waits and _option(socket, _TYPE) != DATAGRAM:
             return sending  # which may send a part at once, and wait with another

@@ -29,19 +29,21 @@ class _Numbers:
     def __init__(self, architecture: int, *numbers: int) -> None:
         self.architecture = architecture
         self.socket, self.socketpair, self.connect, self.sendto, self.sendmsg, self.sendmmsg, *rest = numbers
-        self.setsockopt, self.add_key, self.request_key, self.keyctl, self.seccomp = rest
+        self.setsockopt, self.clone, self.add_key, self.request_key, self.keyctl, self.seccomp = rest
 
 
-_GENERIC = (198, 199, 203, 206, 211, 269, 208, 217, 218, 219, 277)
+_GENERIC = (198, 199, 203, 206, 211, 269, 208, 220, 217, 218, 219, 277)
 MACHINES = {
-    "x86_64": _Numbers(0xC000003E, 41, 53, 42, 44, 46, 307, 54, 248, 249, 250, 317),
+    "x86_64": _Numbers(0xC000003E, 41, 53, 42, 44, 46, 307, 54, 56, 248, 249, 250, 317),
     "aarch64": _Numbers(0xC00000B7, *_GENERIC),
     "riscv64": _Numbers(0xC00000F3, *_GENERIC),
 }
-NUMBERS = MACHINES.get(os.uname().machine, _Numbers(*(-1,) * 12))
+NUMBERS = MACHINES.get(os.uname().machine, _Numbers(*(-1,) * 13))
 """Those of this machine; -1 where commands cannot be kept in."""
 
-_IO_URING_SETUP = 425
+_IO_URING_SETUP, _CLONE3 = 425, 435
+_SHARED_HANDLES, _THREAD = 0x400, 0x10000
+"""Flags of clone."""
 _X32 = 0x40000000
 _I386, _I386_SOCKETS = 0x40000003, ((102, 103), (286, 289), (337, 338), (345, 346), (359, 374), (425, 426))
 """Numbers from and below."""
@@ -129,6 +131,7 @@ def _program(network: str, flags: int) -> bytes:
         (_EQUAL, NUMBERS.sendmsg, "sendmsg"),
         (_EQUAL, NUMBERS.sendmmsg, "sendmmsg"),
         (_EQUAL, NUMBERS.setsockopt, "option"),
+        *([(_EQUAL, NUMBERS.clone, "clone"), (_EQUAL, _CLONE3, "unknown")] if with_header != "yes" else []),
         (_RETURN, _ALLOW),
         # A program of 32 bits has no sockets: it may pass all of them in memory, where a filter cannot look.
         "32 bits",
@@ -196,10 +199,18 @@ def _program(network: str, flags: int) -> bytes:
         "of inet6",
         (_LOAD, _ARGUMENTS + 8),
         (_EQUAL, _INET6_LEVEL, "no"),
+        (_RETURN, _ALLOW),
+        # Handles are shared by threads alone. What clone3 is asked for stands in memory; programs then use clone.
+        "clone",
+        (_LOAD, _ARGUMENTS),
+        (_ANY_OF, _THREAD, "yes"),
+        (_ANY_OF, _SHARED_HANDLES, "no"),
         "yes",
         (_RETURN, _ALLOW),
         "no",
         (_RETURN, _ERRNO | errno.EPERM),
+        "unknown",
+        (_RETURN, _ERRNO | errno.ENOSYS),
         "denied",
         (_RETURN, _ERRNO | errno.EACCES),
         "no network",
