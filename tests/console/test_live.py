@@ -41,6 +41,7 @@ from tui_agent.core.events import (
 from tui_agent.core.names import FaultKind
 from tui_agent.core.state import RunState
 from tui_agent.frontend.commands import registry as commands
+from tui_agent.frontend.commands import session_commands
 from tui_agent.frontend.lines.styled import Line, text_of, width_of
 from tui_agent.frontend.prompt_history import MAX_ENTRIES, PromptHistory
 from tui_agent.tools.skills import BadSkill, Skill, Skills
@@ -972,10 +973,10 @@ async def test_a_pane_that_raises_once_is_reported_and_the_console_goes_on(
         assert not faults
 
 
-def test_every_command_is_a_method_of_the_screens_that_offer_it() -> None:
+def test_every_command_is_the_sessions_or_a_method_of_the_screens_that_offer_it() -> None:
     for command in commands.COMMANDS:
         method = f"action_{command.action}"
-        assert hasattr(LiveScreen, method), command.name
+        assert hasattr(LiveScreen, method) != (command.name in session_commands.NAMES), command.name
         assert hasattr(ReplayScreen, method) == command.replay, command.name
 
 

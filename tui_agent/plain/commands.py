@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from tui_agent.core.names import APPROVALS, next_approval
+from tui_agent.frontend.commands import session_commands
 from tui_agent.frontend.commands.registry import COMMANDS, Command
 from tui_agent.plain import dialogues
 from tui_agent.terminal_text import one_line, revealed_line, sanitize, without_middle
@@ -100,15 +100,21 @@ class PlainCommands:
         return self._session.state
 
     def _say(self, text: str) -> None:
-        self._paper.line(sanitize(text))
+        if text:
+            self._paper.line(sanitize(text))
 
     async def run(self, command: Command, argument: str) -> None:
         """Carry out a command; what the session refuses is said."""
         from tui_agent.store.errors import SessionError
 
-        method: Callable[[str], Awaitable[None]] = getattr(self, command.action)
         try:
-            await method(argument)
+            if command.name in session_commands.AT_ONCE:
+                self._say(session_commands.AT_ONCE[command.name](self._session, argument))
+            elif command.name in session_commands.AWAITED:
+                self._say(await session_commands.AWAITED[command.name](self._session, argument))
+            else:
+                method: Callable[[str], Awaitable[None]] = getattr(self, command.action)
+                await method(argument)
         except (ValueError, SessionError, OSError) as error:
             self._say(without_middle(str(error)))
 
@@ -148,16 +154,6 @@ class PlainCommands:
         await self._session.interrupt()
         self._say("Interrupted: the run is paused. /auto goes on, /step does one step, /stop ends it.")
 
-    async def skip_wait(self, _: str) -> None:
-        if not self._session.skip_wait():
-            self._say("No call of the model waits.")
-
-    async def stop(self, _: str) -> None:
-        if self._session.running or self._session.go_on():
-            await self._session.stop()
-        else:
-            self._say("No run is under way.")
-
     async def quit(self, _: str) -> None:
         if await self._console.may_leave():
             self._console.leave()
@@ -167,33 +163,12 @@ class PlainCommands:
 
     # --- settings -------------------------------------------------------------------------------------------
 
-    async def policy(self, name: str) -> None:
-        self._session.set_policy(name)
-
     async def model(self, name: str) -> None:
         if not name:
             offer = await self._console.choose_model(self._session.settings)
             name = "" if offer is None else offer.model
-        if not name:
-            return
-        check = await self._session.check_model(name)
-        if check.usable:
-            self._session.set_model(name)
-        if check.remark:
-            self._say(one_line(check.remark))
-
-    async def profile(self, name: str) -> None:
-        self._session.set_profile(name)
-
-    async def approve(self, mode: str) -> None:
-        from tui_agent.core.events import Approval
-
-        session = self._session
-        mode = mode or next_approval(session.state.session.approve or session.settings.approve)
-        if mode not in APPROVALS:
-            raise ValueError(f"There is no mode {mode}. The modes are {', '.join(APPROVALS)}.")
-        session.set_approve(Approval(mode))
-        self._say(f"{Approval(mode).words.capitalize()}.")
+        if name:
+            self._say(one_line(await session_commands.model(self._session, name)))
 
     async def login(self, argument: str) -> None:
         words = argument.split()
@@ -203,15 +178,6 @@ class PlainCommands:
             return
         key = (await self._console.secret(f"Key for {variable} (it is not shown): ")).strip()
         self._say(await self._session.log_in(variable, key) if key else "No key was given.")
-
-    async def title(self, title: str) -> None:
-        self._session.set_title(title)
-
-    async def breaker(self, argument: str) -> None:
-        tool, _, what = argument.rpartition(" ")
-        if what not in {"open", "close"} or not tool:
-            raise ValueError("Write /breaker TOOL open, or /breaker TOOL close.")
-        self._session.set_breaker(tool.strip(), opened=what == "open")
 
     async def note(self, text: str) -> None:
         operator = self._console.operator
@@ -223,11 +189,6 @@ class PlainCommands:
         new = None if text == "drop" else text
         operator.rewrite_note(new)
         self._session.edit_note(new)
-
-    async def compact(self, instructions: str) -> None:
-        when = self._session.compact(instructions)
-        if when:
-            self._say(when)
 
     async def unqueue(self, _: str) -> None:
         queue = self._state.queue
@@ -267,15 +228,15 @@ class PlainCommands:
 
     async def permissions(self, argument: str) -> None:
         from tui_agent.config.user_file import UserFile
-        from tui_agent.frontend.commands.rule_words import USAGE, change_by_words
+        from tui_agent.frontend.commands.rule_words import USAGE
         from tui_agent.session.rules import SessionRules
 
         settings = self._session.settings
-        rules = SessionRules(self._session, UserFile(settings.user_file, self._console.arguments.overrides))
+        file = UserFile(settings.user_file, self._console.arguments.overrides)
         if argument:
-            self._say(revealed_line(await change_by_words(rules, argument), 400))
+            self._say(await session_commands.permissions(self._session, file, argument))
             return
-        listed = await asyncio.to_thread(rules.listed)
+        listed = await asyncio.to_thread(SessionRules(self._session, file).listed)
         self._paper.lines(
             f"{number}. {revealed_line(str(each.rule))}" for number, each in enumerate(listed, 1)
         )
@@ -334,31 +295,19 @@ class PlainCommands:
         from tui_agent.frontend.clipboard import copied, copy_by_tool
         from tui_agent.terminal_text import sanitize_between_tabs
 
-        for entry in reversed(self._state.conversation.entries):
-            text = getattr(entry, "answer", "") or (
-                getattr(entry, "text", "") if type(entry).__name__ == "ReplyEntry" else ""
-            )
-            if text:
-                tool = await copy_by_tool(sanitize_between_tabs(text))
-                self._say(
-                    copied(text, "the newest reply", tool)
-                    if tool
-                    else "There is no clipboard tool that takes it."
-                )
-                return
-        raise ValueError("No reply has come yet.")
+        text = session_commands.newest_reply(self._state)
+        tool = await copy_by_tool(sanitize_between_tabs(text))
+        self._say(
+            copied(text, "the newest reply", tool) if tool else "There is no clipboard tool that takes it."
+        )
 
     async def skills(self, name: str) -> None:
         from tui_agent.frontend.lines.skills import skill_lines
 
-        found = self._session.find_skills()
-        if not name:
-            self._paper.lines(text_of(skill_lines(found, WIDE)))
-        elif found.named(name) is None:
-            there = ", ".join(skill.name for skill in found.skills) or "none"
-            raise ValueError(f"There is no skill {name}. There are: {there}.")
+        if name:
+            await self._console.submit(f"{session_commands.skill_request(self._session, name)}.")
         else:
-            await self._console.submit(f"Use the skill {name}.")
+            self._paper.lines(text_of(skill_lines(self._session.find_skills(), WIDE)))
 
     async def background(self, argument: str) -> None:
         from pathlib import Path
@@ -366,9 +315,8 @@ class PlainCommands:
         from tui_agent.quantities import seconds
         from tui_agent.tools.output import last_lines
 
-        what, _, name = argument.partition(" ")
-        if what == "stop" and name:
-            await self._session.stop_background(name.strip())
+        if argument:
+            await session_commands.background(self._session, argument)
             return
         running = self._state.background.running.values()
         now = time.time()
@@ -384,23 +332,14 @@ class PlainCommands:
     async def mcp(self, argument: str) -> None:
         from tui_agent.frontend.lines.servers import paragraph
 
-        what, _, name = argument.partition(" ")
+        if argument:
+            await session_commands.mcp(self._session, argument)
+            return
         servers = self._session.servers
-        if not argument:
-            for row in () if servers is None else servers.rows():
-                self._paper.lines(text_of(paragraph(row, WIDE)))
-            if servers is None or not servers.rows():
-                self._say("No MCP server is configured; agent-tui mcp add NAME COMMAND adds one.")
-        elif what == "trust" and name:
-            await self._done(self._session.trust_server(name.strip()), name)
-        elif what == "reconnect" and name:
-            await self._done(self._session.reconnect_server(name.strip()), name)
-        else:
-            raise ValueError("Write /mcp, /mcp trust NAME, or /mcp reconnect NAME.")
-
-    async def _done(self, work: Awaitable[bool], name: str) -> None:
-        if not await work:
-            raise ValueError(f"There is no MCP server {name.strip()} for that; /mcp lists them.")
+        for row in () if servers is None else servers.rows():
+            self._paper.lines(text_of(paragraph(row, WIDE)))
+        if servers is None or not servers.rows():
+            self._say("No MCP server is configured; agent-tui mcp add NAME COMMAND adds one.")
 
     # --- sessions -------------------------------------------------------------------------------------------
 
@@ -545,4 +484,6 @@ SHOW = Command("show", "Write the whole result of the newest call")
 
 def plain_commands() -> list[Command]:
     """Those of the screen that there are in lines too, and those that are only here."""
-    return [*(command for command in COMMANDS if hasattr(PlainCommands, command.action)), SHOW]
+    shared = session_commands.NAMES
+    there = (each for each in COMMANDS if each.name in shared or hasattr(PlainCommands, each.action))
+    return [*there, SHOW]

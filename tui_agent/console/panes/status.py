@@ -80,14 +80,14 @@ class StatusLine(Rows):
             questions = counted(self.elsewhere, "question")
             fields.insert(0, _Field(8, [f"● {questions} in other tabs", f"● {self.elsewhere}"], "operator"))
         turning = None if self.app.animation_level == "none" else now
-        stands = self.still or (self.held and str(state.phase) == "ready")
+        stands = self.still or (self.held and state.phase == "ready")
         activity = () if stands else _activity(state, now, turning)
         if activity:
             text, style = activity[0]
             # Nothing else on the screen says that the model is being started, or that it has paused.
             starting = text.removesuffix(" the model")
             alone = starting != text or "," in text
-            urgent = str(state.phase) == "backoff" or style == "operator" or alone
+            urgent = state.phase == "backoff" or style == "operator" or alone
             fields.insert(0, _Field(10 if urgent else 3, list(dict.fromkeys((text, starting))), style))
         return [_fitted(badge, [field for field in fields if field.forms], width)]
 
@@ -189,7 +189,7 @@ def _activity(state: RunState, now: float, turning: float | None) -> tuple[Span,
     """What the run is doing, in a word."""
     if state.compacting is not None:
         return (Span(f"{spinner(turning)} summary", "model"),)
-    match str(state.phase):
+    match state.phase:
         case "model":
             attempt = f" (try {state.run.attempt})" if state.run.attempt > 1 else ""
             reply = state.conversation.reply

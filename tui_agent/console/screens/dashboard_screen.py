@@ -20,6 +20,7 @@ from tui_agent.console.looks.splash import LOW_HEIGHT, PANE_NAMES, TINY_HEIGHT, 
 from tui_agent.console.tabs.tab import Tab
 from tui_agent.console.terminal.redraw import Redraw
 from tui_agent.core.evolve import evolve
+from tui_agent.frontend.commands import session_commands
 from tui_agent.frontend.commands.registry import BINDABLE, BY_NAME, Command, key_label, shown_key
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def command_bindings(*, replay: bool) -> list[BindingType]:
     bindings: list[BindingType] = [
         Binding(
             command.key or no_key(command),
-            command.action,
+            f"on_session('{command.name}')" if command.name in session_commands.NAMES else command.action,
             command.help,
             show=False,
             priority=command.key != "escape",
@@ -355,8 +356,14 @@ class DashboardScreen(Tab):
 
     def run_command(self, name: str, argument: str = "") -> None:
         """Run a command by its name, as its key would; long ones run in the background."""
+        if name in session_commands.NAMES:
+            self.action_on_session(name, argument)
+            return
         action = getattr(self, f"action_{BY_NAME[name].action}")
         action(*([argument] if argument else []))
+
+    def action_on_session(self, name: str, argument: str = "") -> None:
+        """A command that is wholly a session's; a replay has none."""
 
     def values_of(self, command: Command) -> Sequence[str]:
         """What the command's argument can be."""
@@ -666,14 +673,12 @@ class DashboardScreen(Tab):
 
     def action_copy(self) -> None:
         """Copy the newest reply, whole and as the model wrote it."""
-        entries = () if self.state is None else self.state.conversation.entries
-        for entry in reversed(entries):
-            text = getattr(entry, "text", "") if type(entry).__name__ == "ReplyEntry" else ""
-            answer = getattr(entry, "answer", "") if type(entry).__name__ == "OutcomeEntry" else ""
-            if text or answer:
-                self.app.copy(text or answer, "the newest reply")
-                return
-        self.say("No reply has come yet.")
+        if self.state is None:
+            return
+        try:
+            self.app.copy(session_commands.newest_reply(self.state), "the newest reply")
+        except ValueError as error:
+            self.say(str(error))
 
     def action_suspend(self) -> None:
         """Stop the process, as a shell's job; a run stands still until it is continued."""

@@ -383,8 +383,8 @@ class LiveScreen(SettingsCommands):
     def action_card(self) -> None:
         """Go to the card; where another tab has one, to the inbox; without any, skip the wait of a failed call."""
         card = None if self.card_host is None else self.card_host.card
-        if card is None and self.state is not None and str(self.state.phase) == "backoff":
-            self.action_skip_wait()
+        if card is None and self.state is not None and self.state.phase == "backoff":
+            self.run_command("skip-wait")
         elif card is None and any(tab.questions for tab in self.app.tabs):
             self.action_inbox()
         elif card is None:
@@ -468,7 +468,7 @@ class LiveScreen(SettingsCommands):
     @property
     def _waits_for_model(self) -> bool:
         """A failed call of the model waits for its next try."""
-        return self.running and self.state is not None and str(self.state.phase) == "backoff"
+        return self.running and self.state is not None and self.state.phase == "backoff"
 
     def _take_lone_letter(self) -> None:
         letter = self.prompt.text
@@ -483,7 +483,7 @@ class LiveScreen(SettingsCommands):
     def _end_wait(self, *, skip: bool) -> None:
         """Call the model again now, or pause the run."""
         if skip:
-            self.action_skip_wait()
+            self.run_command("skip-wait")
         else:
             self.interrupt()
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from textual import work
 
 from tui_agent.console.screens.dashboard_screen import DashboardScreen, Patch
+from tui_agent.frontend.commands import session_commands
 from tui_agent.frontend.commands.registry import shown_key
 from tui_agent.quantities import counted
 
@@ -341,6 +342,32 @@ class SessionScreen(DashboardScreen):
 
     # --- commands: how the run goes on ----------------------------------------------------------------------
 
+    async def answer(self, command: Awaitable[str]) -> None:
+        """Say what a command answers, or why it cannot be done."""
+        try:
+            self.tell(await command)
+        except ValueError as error:
+            self.say(str(error), "warning")
+
+    def tell(self, answer: str) -> None:
+        """Say what a command answers, where it says something."""
+        if answer:
+            from tui_agent.terminal_text import one_line
+
+            self.say(one_line(answer, 400))
+
+    @on_session
+    def action_on_session(self, session: Session, name: str, argument: str = "") -> None:
+        """A command that is wholly the session's (`session_commands`)."""
+        if name in session_commands.AT_ONCE:
+            self.tell(session_commands.AT_ONCE[name](session, argument))
+        else:
+            self._await_answer(session_commands.AWAITED[name](session, argument))
+
+    @work(group="commands")
+    async def _await_answer(self, command: Awaitable[str]) -> None:
+        await self.answer(command)
+
     @on_session
     def action_auto(self, session: Session) -> None:
         """Go on by itself; a request that waits goes out."""
@@ -392,65 +419,22 @@ class SessionScreen(DashboardScreen):
 
     @on_session
     @work(group="commands")
-    async def action_stop(self, session: Session) -> None:
-        """End the run with a partial answer."""
-        # A run that an earlier process left open is taken up to be ended, before it does anything.
-        if not (session.running or session.go_on()):
-            self.say("No run is under way.")
-        else:
-            await session.stop()
-
-    # --- commands: what the session holds ---
-
-    @on_session
-    def action_title(self, session: Session, title: str) -> None:
-        session.set_title(title)
-        self.say(f"This session is now named {session.state.session.title or title}.")
-
-    def action_skip_wait(self) -> None:
-        """Call the model again now, where a failed call waits for its next try."""
-        if self.session is None or not self.session.skip_wait():
-            self.say("No call of the model waits.")
-
-    @on_session
-    def action_breaker(self, session: Session, argument: str) -> None:
-        """`TOOL open` or `TOOL close`."""
-        tool, _, what = argument.rpartition(" ")
-        if what not in {"open", "close"} or not tool:
-            self.say("Write /breaker TOOL open, or /breaker TOOL close.", "warning")
-        else:
-            session.set_breaker(tool.strip(), opened=what == "open")
-
-    @on_session
-    def action_compact(self, session: Session, instructions: str = "") -> None:
-        """Summarise the older part of the conversation: now, or before the next call of the run."""
-        when = session.compact(instructions)
-        if when:
-            self.say(when)
-
-    @on_session
-    @work(group="commands")
     async def action_background(self, session: Session, argument: str = "") -> None:
         """Show what runs in the background; `stop ID` ends one of them."""
         running = tuple(session.state.background.running.values())
         if not (running or argument):
             self.say("Nothing runs in the background.")
             return
-        what, _, name = argument.partition(" ")
-        if not argument:
-            import time
-
-            from tui_agent.console.screens.background import BackgroundScreen
-
-            name = await self.ask(BackgroundScreen(running, time.time))
-        elif what != "stop" or not name:
-            self.say("Write /background, or /background stop ID.", "warning")
+        if argument:
+            await self.answer(session_commands.background(session, argument))
             return
+        import time
+
+        from tui_agent.console.screens.background import BackgroundScreen
+
+        name = await self.ask(BackgroundScreen(running, time.time))
         if name:
-            try:
-                await session.stop_background(name.strip())
-            except ValueError as error:
-                self.say(str(error), "warning")
+            await self.answer(session_commands.background(session, f"stop {name}"))
 
     @on_session
     def action_skills(self, session: Session, name: str = "") -> None:
@@ -458,16 +442,11 @@ class SessionScreen(DashboardScreen):
         from tui_agent.console.screens.report import ReportScreen
         from tui_agent.frontend.lines.skills import skill_lines
 
+        if name:
+            self.put_in_prompt(f"{session_commands.skill_request(session, name)}: ")
+            return
         found = session.find_skills()
-        if not name:
-            self.app.push_screen(
-                ReportScreen("Skills", lambda width: skill_lines(found, width)), mode=self.id
-            )
-        elif found.named(name) is None:
-            names = ", ".join(skill.name for skill in found.skills) or "none"
-            self.say(f"There is no skill {name}. There are: {names}.", "warning")
-        else:
-            self.put_in_prompt(f"Use the skill {name}: ")
+        self.app.push_screen(ReportScreen("Skills", lambda width: skill_lines(found, width)), mode=self.id)
 
     def action_note(self, text: str = "") -> None:
         """Open the note of the request that waits, replace it, or drop it."""
@@ -519,15 +498,12 @@ class SessionScreen(DashboardScreen):
     @work(group="commands")
     async def action_mcp(self, session: Session, argument: str = "") -> None:
         """Show the servers; trust one that came with the workspace; connect to one again."""
-        what, _, name = (part.strip() for part in argument.partition(" "))
-        if not argument:
+        if argument:
+            await self.answer(session_commands.mcp(session, argument))
+        else:
             from tui_agent.console.screens.servers import ServersScreen
 
             await self.ask(ServersScreen(lambda: self.server_rows))
-        elif what not in {"trust", "reconnect"} or not name:
-            self.say("Write /mcp, /mcp trust NAME, or /mcp reconnect NAME.", "warning")
-        elif not await (session.trust_server(name) if what == "trust" else session.reconnect_server(name)):
-            self.say(f"There is no MCP server {name} for that; /mcp lists them.", "warning")
 
     @work(group="commands")
     async def ask_servers(self, text: str) -> None:

@@ -10,7 +10,7 @@ from textual import work
 from textual.binding import Binding
 
 from tui_agent.console.screens.session_screen import SessionScreen, on_session
-from tui_agent.core.names import APPROVALS, Approval, next_approval
+from tui_agent.frontend.commands import session_commands
 
 if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
@@ -21,34 +21,12 @@ class SettingsCommands(SessionScreen):
     """A session that can be set otherwise while it runs."""
 
     @on_session
-    def action_policy(self, session: Session, name: str) -> None:
-        """Judge by another policy from the next run on."""
-        from tui_agent.terminal_text import one_line
-
-        session.set_policy(name)
-        when = "The next run is" if session.running else "Runs are"
-        self.say(f"{when} judged by {one_line(name)}.")
-
-    @on_session
     @work(group="commands")
     async def action_model(self, session: Session, name: str = "") -> None:
         """Call another model from the next call on, once its name was looked up; without a name, choose one."""
-        from tui_agent.terminal_text import one_line
-
         name = name or await self._picked_model(session)
-        if not name:
-            return
-        check = await session.check_model(name)
-        if check.usable:
-            try:
-                session.set_model(name)
-            except ValueError as error:
-                self.say(str(error), "warning")
-                return
-        if check.remark:
-            self.say(one_line(check.remark), "warning")
-        else:
-            self.say(f"The next call goes to {one_line(name)}.")
+        if name:
+            await self.answer(session_commands.model(session, name))
 
     async def _picked_model(self, session: Session) -> str:
         """One of the models that can be used now from this session; empty: none was chosen."""
@@ -66,11 +44,6 @@ class SettingsCommands(SessionScreen):
         )
         chosen = await self.ask(PickScreen("Model of the next call", rows, remark, name_as_written))
         return chosen.model if isinstance(chosen, Offer) else ""
-
-    @on_session
-    def action_profile(self, session: Session, name: str) -> None:
-        """Call the model of a profile, with its parameters, from the next call on."""
-        session.set_profile(name)
 
     @on_session
     @work(group="commands")
@@ -102,17 +75,6 @@ class SettingsCommands(SessionScreen):
                 masked=True,
             )
         )
-
-    @on_session
-    def action_approve(self, session: Session, mode: str = "") -> None:
-        """Change what asks the operator first, to the next mode where none is named."""
-        mode = mode or next_approval(session.state.session.approve or session.settings.approve)
-        if mode not in APPROVALS:
-            self.say(f"There is no mode {mode}. The modes are {', '.join(APPROVALS)}.", "warning")
-            return
-        approve = Approval(mode)
-        session.set_approve(approve)
-        self.say(f"{approve.words.capitalize()}.")
 
     @on_session
     @work(group="commands")
@@ -159,11 +121,4 @@ class SettingsCommands(SessionScreen):
 
             await self.ask(RulesScreen(session, file))
             return
-        from tui_agent.frontend.commands.rule_words import change_by_words
-        from tui_agent.session.rules import SessionRules
-        from tui_agent.terminal_text import one_line, revealed_line
-
-        try:
-            self.say(revealed_line(await change_by_words(SessionRules(session, file), argument), 400))
-        except ValueError as error:
-            self.say(one_line(str(error), 400), "warning")
+        await self.answer(session_commands.permissions(session, file, argument))

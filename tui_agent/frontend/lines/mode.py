@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def mode_of(state: RunState) -> str:
     """AUTO, STEP or PAUSED, or WAITING for the operator, DONE, or READY before the first run."""
-    phase = str(state.phase)
+    phase = state.phase
     if waits_for_operator(state):
         return "WAITING"
     if phase == "done":

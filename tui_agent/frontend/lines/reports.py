@@ -83,11 +83,13 @@ BY_TOOLS = "Changes by the file tools (not by commands)"
 
 def changed_files(state: RunState) -> list[FileDiff]:
     """What the tools of the newest run say that they changed, by the files' names, in the order of the changes."""
+    from tui_agent.core.projections.entries import OperatorEntry
+
     files: dict[str, list[str]] = {}
     entries = state.conversation.entries
     for place in range(len(entries) - 1, -1, -1):
         entry = entries[place]
-        if type(entry).__name__ == "OperatorEntry" and not entry.iteration:
+        if isinstance(entry, OperatorEntry) and not entry.iteration:
             break
         diff = getattr(entry, "diff", "")
         if diff:
