@@ -312,6 +312,17 @@ async def test_an_interruption_ends_a_lane_with_its_step_and_the_run_goes_on(hos
         assert [one.tool for one in lane_events(session, events.ToolCancelled)] == ["bash"]
 
 
+async def test_what_a_lane_wrote_is_brought_back_by_a_rewind(host: KeptHost, tmp_path: Path):
+    write = ("write_file", {"path": "new.txt", "content": "x"})
+    scripts = {TASK: [calls(task("write it")), end("ok")], "write it": [calls(write), end("written")]}
+    async with agents(host, tmp_path, scripts) as (session, _):
+        await run(session)
+        assert (tmp_path / "workspace/new.txt").exists()
+        await session.rewind(await session.plan_rewind(session.rewind_points()[-1], "both"))
+        assert not (tmp_path / "workspace/new.txt").exists()
+        assert task_calls(session) == []
+
+
 async def test_a_session_killed_at_any_event_of_its_lanes_goes_on_to_the_end(host: KeptHost, tmp_path: Path):
     looks = [calls(("read_file", {"path": "carts.txt"})), end("2")]
     scripts = {TASK: [calls(task("a"), task("b")), end("two")], "a": looks, "b": looks}
