@@ -215,11 +215,13 @@ class Redactor:
         """The fields that become others; a number that JSON cannot hold counts as one that was not said."""
         changes: dict[str, Any] = {}
         for name, value in owner.__dict__.items():
-            if not value or type(value) in _EXACT:
+            kind = type(value)
+            if not value or kind in _EXACT:
                 continue
-            if type(value) is float and not math.isfinite(value):
-                unsaid = type(owner).model_fields[name].get_default()
-                changes[name] = unsaid if isinstance(unsaid, float) else None
+            if kind is float:
+                if not math.isfinite(value):
+                    unsaid = type(owner).model_fields[name].get_default()
+                    changes[name] = unsaid if isinstance(unsaid, float) else None
             elif (clean := self._clean(value, depth)) is not value:
                 changes[name] = clean
         return changes

@@ -297,7 +297,7 @@ def _shown(name: str, calls: Iterable[CallResult]) -> bool:
 def _may_show_anything(result: CallResult) -> bool:
     command = command_of(result.input)
     if command is None:
-        return result.tool not in LOOKING_ONLY | EDITS
+        return result.tool not in LOOKING_ONLY and result.tool not in EDITS
     return command_reading.read(command).runs_other or _WHOLE_FOLDERS.search(command) is not None
 
 

@@ -220,6 +220,8 @@ def findings_of(event: events.ToolFailed, policy: RecoveryPolicy) -> str:
 def command_of(arguments: Mapping[str, Any]) -> str | None:
     """The shell command of a call; None where it is none."""
     command = arguments.get("command", arguments.get("cmd"))
+    if command is None:
+        return None
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
         command = " ".join(command)
     return command if isinstance(command, str) and "path" not in arguments else None

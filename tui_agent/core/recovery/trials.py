@@ -44,6 +44,8 @@ def trials_verdict(ledger: AttemptLedger, policy: RecoveryPolicy, *, operator_pr
 
 def subject(ledger: AttemptLedger) -> AttemptEntry | None:
     """The call that the verdict is about."""
+    if not ledger.triggered:
+        return None
     tried = [
         entry
         for key in ledger.triggered

@@ -47,8 +47,5 @@ def silent(detector: str) -> VerdictRecord:
 
 def strongest(verdicts: Iterable[VerdictRecord]) -> VerdictRecord:
     """The verdict of the highest level; of equals the first, so callers give them in the order of `DETECTORS`."""
-    best = NOTHING
-    for record in verdicts:
-        if record.level.rank > best.level.rank or (best is NOTHING and record.reason):
-            best = record
-    return best
+    said = [record for record in verdicts if record.reason or record.level is not Level.CONTINUE]
+    return max(said, key=lambda record: record.level.rank, default=NOTHING)
