@@ -470,7 +470,7 @@ def test_the_page_shows_the_curve_the_timeline_and_every_call(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("policy", "title", "threshold"),
     [
-        ("combined", "Chance of the next step", "pivot 0.2"),
+        ("combined", "Chance of the next step", "pivot 0.05"),
         ("funnelcanary", "Confidence", "conclude 0.7"),
     ],
 )

@@ -46,8 +46,6 @@ from tui_agent.formats.importers.values import (
 from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tui_agent.formats.importers.reading import Record, Recording
 
 NAME = "Claude Code"
@@ -109,11 +107,11 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
     abandoned = sum(1 for record in messages if id(record) not in line)
     if abandoned:
         report.skip("message of an abandoned branch", abandoned)
-    main = _transcript((record for record in messages if id(record) in line), report)
+    main = _Reader(report).read(record for record in messages if id(record) in line)
     main.title = next((title for record in reversed(recording.records) if (title := _title_of(record))), "")
     subagents = []
     for prompt, records in agents:
-        agent = _transcript(records, report)
+        agent = _Reader(report).read(records)
         agent.subagent = True
         agent.operator_present = False
         agent.title = f"subagent: {prompt.strip()[:60]}"
@@ -144,13 +142,6 @@ def _title_of(record: Record) -> str:
 
 
 # --- records into steps -----------------------------------------------------
-
-
-def _transcript(records: Iterable[Record], report: ImportReport) -> Transcript:
-    reader = _Reader(report)
-    for record in records:
-        reader.take(record)
-    return reader.transcript
 
 
 class _Reader(StepReader):

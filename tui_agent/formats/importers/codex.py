@@ -92,10 +92,7 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
         for kind, payload, _ in entries
         if kind == "event_msg" and payload.get("type") == "user_message"
     }
-    reader = _Reader(report, roles, typed - {""})
-    for kind, payload, at in entries:
-        reader.take(kind, payload, at)
-    return [reader.transcript]
+    return [_Reader(report, roles, typed - {""}).read(recording.records)]
 
 
 def _entry(record: Record) -> tuple[str, Record, float | None]:
@@ -122,8 +119,9 @@ class _Reader(StepReader):
         self.turn: Turn | None = None
         self.closed = True
 
-    def take(self, kind: str, payload: Record, at: float | None) -> None:
+    def take(self, record: Record) -> None:
         """Read one line."""
+        kind, payload, at = _entry(record)
         self.report.understood += 1
         match kind:
             case "session_meta":

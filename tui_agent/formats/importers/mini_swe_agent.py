@@ -21,12 +21,12 @@ from tui_agent.formats.importers.transcript import (
     Said,
     Transcript,
     Turn,
+    shell_call,
 )
 from tui_agent.formats.importers.values import (
     content_text,
     count_at,
     exit_message,
-    json_text,
     list_at,
     number_at,
     object_at,
@@ -85,13 +85,7 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
     document = recording.document
     messages = _messages(document)
     report.records += len(messages)
-    transcript = Transcript(operator_present=False)
-    reader = _Reader(report, transcript)
-    for message in messages:
-        if isinstance(message, dict):
-            reader.take(message)
-        else:
-            report.skip("message that is not an object")
+    transcript = _Reader(report, _verdict, Transcript(operator_present=False)).read(messages)
     info = object_at(document, "info")
     transcript.id = text_at(document, "instance_id")
     transcript.ending = text_at(info, "exit_status") or transcript.ending
@@ -104,9 +98,6 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
 
 class _Reader(MessageReader):
     """Messages whose user lines are results where a call waits for one."""
-
-    def __init__(self, report: ImportReport, transcript: Transcript) -> None:
-        super().__init__(report, _verdict, transcript)
 
     def take(self, message: Record) -> None:
         """Read one message."""
@@ -146,8 +137,7 @@ class _Reader(MessageReader):
         turn.text = _BLOCK.sub(lambda block: "" if block[1] in commands else block[0], turn.text).strip()
         for position, command in enumerate(commands):
             key = f"step-{len(self.transcript.steps)}-{position}"
-            call = Call(key, "bash", json_text({"command": command}), {"command": command})
-            self.call(turn, call)
+            self.call(turn, shell_call(key, command))
 
     def _response(self, message: Record) -> None:
         """A reply in the form of OpenAI's Responses."""
@@ -194,7 +184,7 @@ class _Reader(MessageReader):
             # The harness takes one command a reply; to an engine that takes several they are no error of form.
             for position, command in enumerate(commands):
                 key = f"step-{len(self.transcript.steps)}-{position}"
-                self.call(last, Call(key, "bash", json_text({"command": command}), {"command": command}))
+                self.call(last, shell_call(key, command))
                 last.results[key] = Result("cancelled", refusal, message_time(message), SEVERAL_COMMANDS)
             return
         last.rejected = refusal

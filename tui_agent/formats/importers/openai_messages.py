@@ -92,14 +92,8 @@ def _is_conversation(messages: list[Any]) -> bool:
 
 def read_messages(messages: list[Any], report: ImportReport, judge: Verdict | None = None) -> Transcript:
     """A transcript of chat messages. `judge` decides how results ended (default: `text_verdict`)."""
-    reader = MessageReader(report, judge or text_verdict)
     report.records += len(messages)
-    for message in messages:
-        if isinstance(message, dict):
-            reader.take(message)
-        else:
-            report.skip("message that is not an object")
-    return reader.transcript
+    return MessageReader(report, judge or text_verdict).read(messages)
 
 
 class MessageReader(StepReader):

@@ -58,26 +58,19 @@ _KINDS = {
 
 def matches(recording: Recording) -> bool:
     """Records with one of OpenHands' own `kind`s."""
-    records = recording.records or _listed(recording)
-    return any(text_at(record, "kind") in _KINDS for record in records[:200])
-
-
-def _listed(recording: Recording) -> list[Record]:
-    document = recording.document
-    return [one for one in document if isinstance(one, dict)] if isinstance(document, list) else []
+    return any(text_at(record, "kind") in _KINDS for record in recording.objects[:200])
 
 
 def read(recording: Recording, report: ImportReport) -> list[Transcript]:
     """One transcript."""
-    return [read_events(recording.records or _listed(recording), report)]
+    return [read_events(recording.objects, report)]
 
 
 def read_events(records: list[Record], report: ImportReport) -> Transcript:
     """The transcript of one conversation's events."""
     report.records += len(records)
     reader = _Reader(report)
-    for record in records:
-        reader.take(record)
+    reader.read(records)
     if reader.rebuilt:
         report.remarks.append(
             f"Calls rebuilt from their results, the actions being absent: {reader.rebuilt}."

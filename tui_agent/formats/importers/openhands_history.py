@@ -63,20 +63,13 @@ def matches(recording: Recording) -> bool:
     """Objects with a `history` and the names of an evaluation around it."""
     return any(
         isinstance(task.get("history"), list) and task.keys() & {"instance_id", "test_result", "instruction"}
-        for task in _tasks(recording)[:20]
+        for task in recording.objects[:20]
     )
 
 
 def read(recording: Recording, report: ImportReport) -> list[Transcript]:
     """One transcript a task."""
-    return [_transcript(task, report) for task in _tasks(recording)]
-
-
-def _tasks(recording: Recording) -> list[Record]:
-    document = recording.document
-    if isinstance(document, list):
-        return [task for task in document if isinstance(task, dict)]
-    return recording.records or ([document] if isinstance(document, dict) else [])
+    return [_transcript(task, report) for task in recording.objects]
 
 
 def _transcript(task: Record, report: ImportReport) -> Transcript:
@@ -85,10 +78,7 @@ def _transcript(task: Record, report: ImportReport) -> Transcript:
         transcript = openhands.read_events(history, report)
     else:
         report.records += len(history)
-        reader = _Reader(report)
-        for event in history:
-            reader.take(event)
-        transcript = reader.transcript
+        transcript = _Reader(report).read(history)
     instance = task.get("instance_id")
     transcript.id = text_at(task, "instance_id") or (str(instance) if isinstance(instance, int) else "")
     transcript.title = transcript.id

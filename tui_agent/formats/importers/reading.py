@@ -42,6 +42,14 @@ class Recording:
     modified: float = 0.0
     """When the file was last written, in seconds since the epoch."""
 
+    @property
+    def objects(self) -> list[Record]:
+        """The objects it holds: of its list, its lines, or the one that it is."""
+        document = self.document
+        if isinstance(document, list):
+            return [item for item in document if isinstance(item, dict)]
+        return self.records or ([document] if isinstance(document, dict) else [])
+
 
 def read_recording(path: Path) -> Recording:
     """The records at `path`, a file or a folder of one session. Raises `TranscriptError`."""

@@ -5,15 +5,19 @@ A reader counts every record as understood before it looks at it, and leaves it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
 
 from tui_agent.formats.importers.transcript import Call, ImportReport, Transcript, Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tui_agent.formats.importers.reading import Record
     from tui_agent.formats.importers.transcript import Step
 
 
-class StepReader:
+class StepReader(ABC):
     """The transcript of one conversation while its records are read."""
 
     def __init__(self, report: ImportReport, transcript: Transcript | None = None) -> None:
@@ -21,6 +25,19 @@ class StepReader:
         self.transcript = transcript or Transcript()
         self.calls: dict[str, tuple[Turn, Call]] = {}
         """Every call by its id, the newest where ids repeat."""
+
+    @abstractmethod
+    def take(self, record: Record) -> None:
+        """Read one record."""
+
+    def read(self, records: Iterable[Any]) -> Transcript:
+        """The transcript of all records."""
+        for record in records:
+            if isinstance(record, dict):
+                self.take(record)
+            else:
+                self.report.skip("message that is not an object")
+        return self.transcript
 
     def add(self, step: Step) -> None:
         """One step more."""

@@ -15,7 +15,15 @@ from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.faults import rejection_kind
 from tui_agent.formats.importers.labels import grade_in
-from tui_agent.formats.importers.transcript import Call, ImportReport, Result, Said, Transcript, Turn
+from tui_agent.formats.importers.transcript import (
+    Call,
+    ImportReport,
+    Result,
+    Said,
+    Transcript,
+    Turn,
+    shell_call,
+)
 from tui_agent.formats.importers.values import (
     content_text,
     count_at,
@@ -169,7 +177,7 @@ def _call(action: str, key: str, open_file: str) -> Call:
     word, _, rest = action.partition(" ")
     first, _, more = word.partition("\n")
     if first not in _ACI:
-        return Call(key, "bash", json_text({"command": action}), {"command": action})
+        return shell_call(key, action)
     given: dict[str, str] = {}
     arguments = f"{more} {rest}".strip() if more else rest.strip()
     if first == "str_replace_editor":

@@ -32,14 +32,14 @@ def matches(recording: Recording) -> bool:
     """Objects with `traj` and `task_id` or `reward`."""
     return any(
         isinstance(run.get("traj"), list) and ("reward" in run or "task_id" in run)
-        for run in _runs(recording)[:20]
+        for run in recording.objects[:20]
     )
 
 
 def read(recording: Recording, report: ImportReport) -> list[Transcript]:
     """One transcript a run."""
     transcripts = []
-    for run in _runs(recording):
+    for run in recording.objects:
         if not isinstance(run.get("traj"), list):
             report.records += 1
             report.skip("run without traj")
@@ -65,14 +65,6 @@ def _mark_the_end(transcript: Transcript) -> None:
         transcript.steps[-1] = Remarked(
             f"The customer ended the conversation: {text.strip() or '(no words)'}", last.at
         )
-
-
-def _runs(recording: Recording) -> list[Record]:
-    document = recording.document
-    runs: list[Any] = document if isinstance(document, list) else [document]
-    if document is None:
-        runs = list(recording.records)
-    return [run for run in runs if isinstance(run, dict)]
 
 
 def _label(value: Any) -> str:

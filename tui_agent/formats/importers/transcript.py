@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tui_agent.core.events import FailureKind, Fault
-from tui_agent.formats.importers.values import clean
+from tui_agent.formats.importers.values import clean, json_text
 from tui_agent.store.errors import SessionError
 from tui_agent.terminal_text import visible
 
@@ -53,6 +53,11 @@ class Call:
     name: str
     arguments: str
     input: dict[str, Any] | None
+
+
+def shell_call(key: str, command: str) -> Call:
+    """The call of a harness that knows only commands."""
+    return Call(key, "bash", json_text({"command": command}), {"command": command})
 
 
 @dataclass(frozen=True)
