@@ -43,6 +43,13 @@ def headline(message: str, limit: int = 400) -> str:
     return one_line(_DECORATION.sub("", said), limit)
 
 
+def last_line(text: str, limit: int = 400) -> str:
+    """The last line of an output that has a letter or a digit, safe, without its decoration; "" where none has."""
+    lines = text[-_LOOKED_AT:].split("\n")
+    said = next((line.strip() for line in reversed(lines) if any(map(str.isalnum, line))), "")
+    return one_line(_DECORATION.sub("", _DECORATION.sub("", said)), limit)
+
+
 def innermost(error: str) -> list[str]:
     """The lines around the innermost place that an error names: the last source line of a traceback or of a test's
     report, else the last place in a file, else the line that says what is wrong. At most five, without those that

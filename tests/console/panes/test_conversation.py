@@ -11,6 +11,7 @@ from tests.console.panes.stage import Stage, rows_of, text_of_pane
 from tests.console.panes.stories import ANSWER, PYTEST, Story, answered, backing_off, streaming, troubled
 from tui_agent.console.panes import ConversationPane, TimelinePane
 from tui_agent.console.panes.block_context import BlockContext
+from tui_agent.console.panes.density import LONGEST_RUN, Density
 from tui_agent.console.panes.transcript import Transcript
 from tui_agent.core import events
 from tui_agent.core.decision.endings import close_what_is_open
@@ -46,12 +47,14 @@ def long_story(iterations: int) -> Story:
     return story
 
 
-async def shown(pilot: Pilot[None], story: Story) -> ConversationPane:
+async def shown(pilot: Pilot[None], story: Story, density: Density = Density.NORMAL) -> ConversationPane:
     app = pilot.app
     assert isinstance(app, Stage)
+    pane = app.query_one(ConversationPane)
+    pane.use_density(density)
     app.show(story.state, story.now)
     await pilot.pause()
-    return app.query_one(ConversationPane)
+    return pane
 
 
 async def test_of_five_thousand_entries_only_those_near_the_viewport_are_drawn(drawings: list[Entry]) -> None:
@@ -71,6 +74,26 @@ async def test_of_five_thousand_entries_only_those_near_the_viewport_are_drawn(d
         await pilot.pause()
         assert len(drawings) - before < 80
         assert "One more." in text_of_pane(pane)
+
+
+async def test_a_call_that_lengthens_a_run_costs_the_same_however_long_the_session_is(
+    drawings: list[Entry],
+) -> None:
+    story = Story(max_iterations=10_000).run("A long task.")
+    async with Stage(ConversationPane).run_test(size=(80, 24)) as pilot:
+        costs = []
+        for length in (LONGEST_RUN // 2, 8 * LONGEST_RUN + LONGEST_RUN // 2):
+            while story.iteration <= length:
+                story.ask_model()
+                (call,) = story.reply("", ("read_file", {"path": f"{story.iteration}.py"}))
+                story.succeed(call, "text").judge()
+                if story.iteration == length:
+                    await shown(pilot, story)
+                    before = len(drawings)
+            text = text_of_pane(await shown(pilot, story))
+            assert f"read {LONGEST_RUN // 2 + 1} files" in text
+            costs.append(len(drawings) - before)
+        assert costs[0] == costs[1] <= 3
 
 
 async def test_scrolling_through_draws_what_comes_into_view_and_keeps_only_some() -> None:
@@ -167,11 +190,11 @@ async def test_the_place_is_kept_when_the_width_changes() -> None:
         pane = await shown(pilot, long_story(200))
         pane.focus()
         await pilot.press(*["pageup"] * 12)
-        step = next(word for word in text_of_pane(pane).split() if word.startswith("src/file_"))
+        step = next(row for row in rows_of(pane) if "── step" in row).strip(" ─")
         for width in (50, 30, 110):
             await pilot.resize_terminal(width, 24)
             await pilot.pause()
-            assert step.removeprefix("src/file_").removesuffix(".py") in text_of_pane(pane), width
+            assert f"{step} ─" in text_of_pane(pane), width
 
 
 async def test_a_frame_that_grows_or_shrinks_is_no_scrolling_of_the_operators() -> None:
@@ -191,7 +214,7 @@ async def test_enter_opens_a_block_to_its_whole_input_and_output_and_folds_it_ag
     story.succeed(call, "\n".join(f"out {n}" for n in range(40)))
     story.judge()
     async with Stage(ConversationPane).run_test(size=(70, 70)) as pilot:
-        pane = await shown(pilot, story)
+        pane = await shown(pilot, story, Density.FULL)
         folded = text_of_pane(pane)
         assert "… 34 earlier lines (Enter or click)" in folded
         assert "out 39" in folded
@@ -228,7 +251,7 @@ async def test_of_a_result_that_was_cut_no_number_is_claimed_and_its_file_is_nam
     )
     story.succeed(long, "\n".join(map(str, range(4000)))).judge()
     async with Stage(ConversationPane).run_test(size=(70, 40)) as pilot:
-        pane = await shown(pilot, story)
+        pane = await shown(pilot, story, Density.FULL)
         rows = [row.strip(" │") for row in rows_of(pane)]
         assert [row for row in rows if row.startswith("…")] == [
             "… earlier (Enter or click)",
@@ -290,7 +313,7 @@ async def test_what_another_agent_put_around_a_result_is_not_shown(
     else:
         story.succeed(call, result)
     async with Stage(ConversationPane).run_test(size=(70, 30)) as pilot:
-        pane = await shown(pilot, story)
+        pane = await shown(pilot, story, Density.FULL)
         body = [row.strip(" ").removeprefix("│ ") for row in rows_of(pane) if row.startswith("   │ ")]
     assert [row for row in body if row] == rows or (failed and not rows)
     entry = (*story.state.conversation.entries, *story.state.conversation.calls)[-1]
@@ -598,7 +621,7 @@ async def test_what_a_progress_bar_wrote_over_is_not_hidden() -> None:
     story.succeed(bash, "".join(f"\r{number:5} of 5000 " + "#" * 60 for number in range(5_001)))
     story.judge()
     async with Stage(ConversationPane).run_test(size=(80, 20)) as pilot:
-        text = text_of_pane(await shown(pilot, story))
+        text = text_of_pane(await shown(pilot, story, Density.FULL))
         assert "5000 of 5000" in text
         assert "earlier" not in text
 
@@ -641,7 +664,7 @@ async def test_one_endless_line_is_folded_like_many_lines_and_commands_keep_thei
     story.succeed(read, "start-of-file " + "y " * 40_000 + "end")
     story.judge()
     async with Stage(ConversationPane).run_test(size=(80, 40)) as pilot:
-        pane = await shown(pilot, story)
+        pane = await shown(pilot, story, Density.FULL)
         text = text_of_pane(pane)
         assert "end-of-bash" in text
         assert "start-of-file" in text

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tui_agent.console.panes.density import Density
+
 if TYPE_CHECKING:
     from tui_agent.core.projections.entries import Entry
     from tui_agent.frontend.lines.styled import Line
@@ -24,6 +26,7 @@ class BlockContext:
     """Its failure stands: the run ended by it, or the call is out of attempts."""
     recovered: bool = False
     """The same call succeeded later."""
+    density: Density = Density.FULL
     open: bool = False
     """It may still change."""
     waiting: bool = False

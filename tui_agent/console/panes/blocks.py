@@ -6,7 +6,7 @@ of a closed entry can be kept for as long as the width and its `BlockContext` st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.call_block import (
@@ -16,8 +16,10 @@ from tui_agent.console.panes.call_block import (
     draw_call,
     draw_text,
     fold_line,
+    in_a_line,
     with_rule,
 )
+from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.prose import Prose
 from tui_agent.core.names import UPDATE_PLAN
 from tui_agent.frontend.lines.account import account
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tui_agent.console.panes.block_context import BlockContext
+    from tui_agent.console.panes.density import Run
     from tui_agent.core.projections import entries
 
 FOLDED_MESSAGE = 12
@@ -55,7 +58,7 @@ def draw_block(entry: entries.Entry, width: int, context: BlockContext) -> list[
     return _DRAWERS.get(kind_of(entry), _plain)(entry, max(4, width), context)
 
 
-def kind_of(entry: entries.Entry) -> str:
+def kind_of(entry: entries.Entry | entries.OpenReply) -> str:
     """The entry's class by name; the classes themselves are imported after the first paint."""
     return type(entry).__name__
 
@@ -74,8 +77,10 @@ def rough_heights(sizes: Iterable[RoughSize], width: int) -> list[int]:
     return [lines + characters // room for lines, characters in sizes]
 
 
-def rough_size(entry: entries.Entry) -> RoughSize:
+def rough_size(entry: entries.Entry, density: Density) -> RoughSize:
     """The size of an entry, in a time that does not depend on wrapping."""
+    if _is_call(entry) and in_a_line(entry, density):
+        return RoughSize(1, 0)
     text = _TEXTS.get(kind_of(entry), "")
     if not text:
         return RoughSize(3, 0)
@@ -94,12 +99,51 @@ def head_of(entry: entries.Entry, context: BlockContext, width: int) -> list[Lin
     previous = context.previous
     if previous is None:
         return [iteration_rule(entry.iteration, width)] if entry.iteration else []
-    fresh = entry.iteration and entry.iteration != previous.iteration
-    if fresh and kind_of(entry) != "OutcomeEntry":
-        return [(), iteration_rule(entry.iteration, width)]
-    if kind_of(entry) == kind_of(previous) == "CallEntry":
+    if follows_closely(entry, previous, context.density):
         return []
+    fresh = entry.iteration and entry.iteration != previous.iteration
+    if fresh and kind_of(entry) != "OutcomeEntry" and context.density is not Density.COMPACT:
+        return [(), iteration_rule(entry.iteration, width)]
     return [()]
+
+
+def follows_closely(
+    entry: entries.Entry | entries.OpenReply, previous: entries.Entry, density: Density
+) -> bool:
+    """Whether nothing stands between the two: calls of one step (compact: after what was said in it, too); unless
+    the density is full, all that goes on without a word or a failure.
+    """
+    same_step = getattr(entry, "iteration", 0) == previous.iteration
+    if _is_call(entry) and same_step and (_is_call(previous) or density is Density.COMPACT):
+        return True
+    if density is Density.FULL or not _is_work(previous):
+        return False
+    return _is_work(entry) and not (_is_call(entry) and str(entry.state) in _STOPPED)
+
+
+def _is_call(entry: entries.Entry | entries.OpenReply) -> TypeGuard[entries.CallEntry]:
+    return getattr(entry, "kind", "") == "call"
+
+
+_STOPPED = frozenset({"failed", "blocked", "denied"})
+
+
+def _is_work(entry: entries.Entry | entries.OpenReply) -> bool:
+    """A call, or a reply that says nothing."""
+    return _is_call(entry) or is_silent(entry)
+
+
+def is_silent(entry: entries.Entry | entries.OpenReply) -> bool:
+    """A reply without a text: it waits, it only thinks, or it only thought."""
+    return kind_of(entry) in ("ReplyEntry", "OpenReply") and not (
+        getattr(entry, "text", "") or getattr(entry, "partial", False)
+    )
+
+
+def draw_run(run: Run, width: int) -> Line:
+    """The line that stands for calls that only look, or above them where they are shown."""
+    named = "  ▾" if run.unfolded else f"  {one_line(run.names, 2 * width)}"
+    return clip((Span("✓ ", "ok bold"), Span(run.words, "bold"), Span(named, "muted")), width)
 
 
 def iteration_rule(iteration: int, width: int) -> Line:

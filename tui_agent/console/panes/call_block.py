@@ -1,7 +1,8 @@
 """A tool call as a block: a headline with state, tool, input, attempt and time; below it what came of it.
 
-Output is folded to a few lines, the end of it for commands and the beginning for the rest; a fold says how much
-it hides. A failure is quiet while it may still be recovered and loud once it stands.
+A call that succeeded is its headline alone, with the last line that it wrote; under the full density its output is
+folded to a few lines, the end of it for commands and the beginning for the rest. A failure is open: quiet while it may
+still be recovered, and loud once it stands.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from tui_agent.call_names import main_argument, short_input, shortened
+from tui_agent.console.panes.density import Density, looks_by
 from tui_agent.console.panes.lane_block import draw_lane
 from tui_agent.console.panes.wrappings import unwrapped
 from tui_agent.core.names import EDITS, UPDATE_PLAN
@@ -19,6 +23,7 @@ from tui_agent.frontend.lines.styled import (
     Line,
     Span,
     clip,
+    fit,
     fit_middle,
     justified,
     squeezed,
@@ -26,7 +31,7 @@ from tui_agent.frontend.lines.styled import (
     width_of,
     wrap,
 )
-from tui_agent.headline import headline
+from tui_agent.headline import headline, last_line
 from tui_agent.quantities import counted, ordinal, seconds
 from tui_agent.terminal_text import one_line, reveal, sanitize
 
@@ -43,6 +48,9 @@ _ROOMY = 100
 """Columns from which a headline says everything in words."""
 _READABLE = 24
 """Cells of a call that come before the details of its recovery."""
+_ARROW = "  → "
+_LEAST = 8
+"""Cells below which nothing is said of what came of a call."""
 _FOLDED_FAILURE = 6
 _FOLDED_PROGRESS = 5
 OPENED = 2_000
@@ -67,6 +75,8 @@ def shown_state(entry: CallEntry) -> str:
 def draw_call(entry: CallEntry, width: int, context: BlockContext) -> list[Line]:
     """The block's lines."""
     state = shown_state(entry)
+    if not context.expanded and in_a_line(entry, context.density):
+        return [_headline(entry, width, context, state, _outcome(entry, state))]
     lines = [_headline(entry, width, context, state)]
     if context.expanded:
         lines.extend(_input(entry, width))
@@ -78,6 +88,29 @@ def draw_call(entry: CallEntry, width: int, context: BlockContext) -> list[Line]
     return lines
 
 
+def in_a_line(entry: CallEntry, density: Density) -> bool:
+    """Whether a call that nobody opened is its headline alone."""
+    match shown_state(entry):
+        case "succeeded":
+            return density is Density.COMPACT or (
+                density is Density.NORMAL and not entry.diff and entry.lane is None
+            )
+        case "running":
+            return density is Density.COMPACT and entry.lane is None
+        case _:
+            return False
+
+
+def _outcome(entry: CallEntry, state: str) -> str:
+    """What came of a call, in a few words: the last line that a command wrote, or how much there was to see."""
+    if entry.diff or entry.tool in _QUIET_TOOLS:
+        return ""
+    text = unwrapped(entry.progress if state == "running" else entry.content).strip("\n")
+    if looks_by(entry) and "\n" in text:
+        return counted(text.count("\n") + 1, "line")
+    return last_line(text)
+
+
 def _loud(entry: CallEntry, context: BlockContext) -> bool:
     if context.recovered:
         return False
@@ -85,7 +118,8 @@ def _loud(entry: CallEntry, context: BlockContext) -> bool:
     return context.final or bool(counted and entry.attempt >= context.limit)
 
 
-def _headline(entry: CallEntry, width: int, context: BlockContext, state: str) -> Line:
+def _headline(entry: CallEntry, width: int, context: BlockContext, state: str, outcome: str = "") -> Line:
+    """State, tool, what it is about, what came of it (`outcome`), and its end: attempt, recovery and time."""
     sign = CALL_STATES.get(state, CALL_STATES["requested"])
     glyph = context.frame if state == "running" else sign.glyph
     role = sign.role
@@ -106,14 +140,27 @@ def _headline(entry: CallEntry, width: int, context: BlockContext, state: str) -
     if room < 8:
         meta = meta[:1]
         room = width - 4 - len(one_line(entry.tool)) - (width_of(meta) + 2 if meta else 0)
+    said = _beside(call, outcome, room)
     left = (
         Span(f"{glyph} ", f"{role} bold{back}"),
         Span(f"{one_line(entry.tool)}  ", f"bold{back}"),
-        Span(fit_middle(call, max(4, room)), f"{'' if state != 'requested' else 'muted'}{back}".strip()),
+        Span(
+            fit_middle(call, max(4, room - width_of((said,)))),
+            f"{'' if state != 'requested' else 'muted'}{back}".strip(),
+        ),
+        *((said,) if said.text else ()),
     )
     line = justified(left, meta, width, 2)
     return tuple(Span(span.text, span.style or back.strip()) for span in line) + (
         (Span("", back.strip()),) if back else ()
+    )
+
+
+def _beside(call: str, outcome: str, room: int) -> Span:
+    """What came of a call, behind it in the same line: the call has two thirds of the room if it needs them."""
+    left = room - min(cell_len(call), 2 * room // 3) - len(_ARROW)
+    return Span(
+        f"{_ARROW}{fit(outcome, left)}" if outcome and left >= min(_LEAST, len(outcome)) else "", "muted"
     )
 
 

@@ -18,6 +18,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from tui_agent.console.panes.call_block import BEYOND, FOLD, IN_FILE
+from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.pane import Asked, LinePane, highlighted
 from tui_agent.console.panes.strips import Palette, to_strip
 from tui_agent.console.panes.transcript import Transcript
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
     from tui_agent.core.projections.conversation import Conversation
+    from tui_agent.core.projections.entries import Entry
     from tui_agent.core.state import RunState
 
 _BARS = frozenset("│┊▎▏")
@@ -66,6 +68,7 @@ class ConversationPane(LinePane):
         Binding("up,k", "move(-1)", "Previous block", show=False),
         Binding("down,j", "move(1)", "Next block", show=False),
         Binding("enter,space", "open_block", "Open or fold", show=False),
+        Binding("o", "open_all", "Open all, or fold all", show=False),
         Binding("c", "copy_block", "Copy the block", show=False),
         Binding("s", "skip_wait", "Skip the wait", show=False),
         Binding("backspace", "back", "Back to the timeline", show=False),
@@ -103,6 +106,8 @@ class ConversationPane(LinePane):
         self._anchor = (0, 0)
         self._unseen = 0
         self._cursor: int | None = None
+        self._density = self._transcript.density
+        """The one that was chosen; a look at all of it is not."""
         self._wanted: tuple[int, Sequence[str]] | None = None
         """Where to go once there is a layout."""
         self._frame = 0
@@ -152,6 +157,8 @@ class ConversationPane(LinePane):
         return before
 
     def _advance(self) -> None:
+        if self._cursor is not None:
+            self._cursor = self._transcript.shown(self._cursor)
         self._transcript.advance(self._now, SPINNER[self._frame % len(SPINNER)])
         self._settle()
         self._spin(self._transcript.moving and not self.still)
@@ -179,7 +186,7 @@ class ConversationPane(LinePane):
             index, rows = len(transcript) - 1, 0
             while index >= 0 and rows < 2 * height:
                 rows += transcript.measure(index)
-                index -= 1
+                index = transcript.before(index)
             target = transcript.rows
         else:
             index, inner = self._anchor
@@ -193,14 +200,14 @@ class ConversationPane(LinePane):
 
     def _measure_around(self, index: int, inner: int, height: int) -> None:
         transcript = self._transcript
-        rows, before = 0, index - 1
+        rows, before = 0, transcript.before(index)
         while before >= 0 and rows < height:
             rows += transcript.measure(before)
-            before -= 1
+            before = transcript.before(before)
         rows = -inner
         while index < len(transcript) and rows < 2 * height:
             rows += transcript.measure(index)
-            index += 1
+            index = transcript.after(index)
 
     def _go(self, row: int) -> None:
         """Scroll at once; `row` is brought into the possible range."""
@@ -365,6 +372,7 @@ class ConversationPane(LinePane):
         if index is None:
             return
         line = 0
+        self._transcript.unfold(index)
         if words:
             index = self._transcript.with_words(index, words)
             self._transcript.open(index)
@@ -422,7 +430,8 @@ class ConversationPane(LinePane):
         elif step < 0 and begin < top:
             self.scroll_to(y=max(begin, top - self._height // 2))
         else:
-            self._show_block(max(0, min(len(self._transcript) - 1, self._cursor + step)))
+            moved = (self._transcript.after if step > 0 else self._transcript.before)(self._cursor)
+            self._show_block(moved if 0 <= moved < len(self._transcript) else self._cursor)
 
     def _show_block(self, index: int) -> None:
         """Put the cursor on a block and scroll as little as is needed to see it."""
@@ -447,6 +456,18 @@ class ConversationPane(LinePane):
             # What was opened is shown as far as it fits.
             self._put_cursor(index, min(above, max(0, self._height - self._transcript.measure(index))))
 
+    def use_density(self, density: Density) -> None:
+        """Draw so densely from now on, at the same place."""
+        self._density = density
+        self._transcript.use_density(density)
+        self._advance()
+
+    def action_open_all(self) -> None:
+        """Show all in full, or as densely as before; for a look, nothing is remembered."""
+        opened = self._transcript.density is Density.FULL
+        self._transcript.use_density(self._density if opened else Density.FULL)
+        self._advance()
+
     def action_copy_block(self) -> None:
         """The whole text of the block under the cursor to the clipboard, made safe; a try that waits is cancelled."""
         entry = self._transcript.entry(self._cursor) if self._cursor is not None else None
@@ -454,9 +475,8 @@ class ConversationPane(LinePane):
             self.post_message(self.WaitEnded(skip=False))
         if entry is None or self._phase == "backoff":
             return
-        names = ("text", "content", "printed", "progress", "question", "answer", "reason")
-        text = next((value for name in names if (value := getattr(entry, name, ""))), "")
-        self.post_message(self.Copied(text))
+        hidden = self._transcript.hidden_by(self._cursor or 0)
+        self.post_message(self.Copied("\n\n".join(map(_copied, hidden or [entry]))))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A wait can be skipped while there is one."""
@@ -503,6 +523,12 @@ class ConversationPane(LinePane):
             self._toggle(place[0])
             if not self.has_focus:
                 self._cursor = None
+
+
+def _copied(entry: Entry) -> str:
+    """The text of a block."""
+    names = ("text", "content", "printed", "progress", "question", "answer", "reason")
+    return next((value for name in names if (value := getattr(entry, name, ""))), "")
 
 
 def is_decoration(line: Line) -> bool:

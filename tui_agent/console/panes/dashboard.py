@@ -26,6 +26,7 @@ from tui_agent.console.looks.splash import (
     WIDE_WIDTH,
 )
 from tui_agent.console.panes import pane_sizes
+from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.pane_sizes import Layout, PaneSizes
 from tui_agent.core.evolve import evolve
 
@@ -137,6 +138,7 @@ class Dashboard(Vertical):
         self._strip: panes.IncidentStrip | None = None
         self.plan: panes.PlanLine | None = None
         self._came_from = 0
+        self._density = Density.NORMAL
         self.chosen = self._before = Form.SIDE
         """The form that the operator wants; `form` is the one that is shown."""
         self.sizes = PaneSizes()
@@ -179,6 +181,17 @@ class Dashboard(Vertical):
         self.plan = panes.PlanLine()
         await self.mount(self._strip, self.plan)
         self.fit(self.app.size)
+
+    @property
+    def density(self) -> Density:
+        """How densely the conversation is drawn."""
+        return self._density
+
+    def use_density(self, density: Density) -> None:
+        """Draw the conversation so densely."""
+        self._density = density
+        if self._conversation is not None:
+            self._conversation.use_density(density)
 
     def greet(self, welcome: Welcome) -> None:
         """Show this as long as nothing was said."""

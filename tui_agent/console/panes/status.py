@@ -46,6 +46,8 @@ class StatusLine(Rows):
         """What the next run uses, where the session has not said it yet."""
         self.next_policy = ""
         self.next_approve = ""
+        self.view = ""
+        """How densely the conversation is drawn; the usual one is not named."""
         self.elsewhere = 0
         """Questions that wait for the operator in other tabs."""
 
@@ -69,6 +71,8 @@ class StatusLine(Rows):
             fields.append(_Field(8, *_MODES_SHOWN[approve]))
         if run.sandbox:
             fields.append(_walls(run.sandbox))
+        if self.view in ("compact", "full"):
+            fields.append(_Field(1, [f"{self.view} view"], "muted"))
         if state.background.running:
             fields.append(_Field(7, [f"⚙ {len(state.background.running)}"], "accent"))
         if run.number:

@@ -16,13 +16,17 @@ from tui_agent.console.panes.blocks import (
     RoughSize,
     draw_block,
     draw_reply,
+    draw_run,
+    follows_closely,
     head_of,
+    is_silent,
     iteration_rule,
     kind_of,
     rough_heights,
     rough_size,
 )
 from tui_agent.console.panes.call_block import shown_state
+from tui_agent.console.panes.density import LONGEST_RUN, Density, Run, looks_by
 from tui_agent.console.panes.heights import HeightIndex
 from tui_agent.console.panes.prose import Prose
 from tui_agent.frontend.lines.styled import Line, Span, clip
@@ -89,6 +93,12 @@ class Transcript:
         self._exact: set[int] = set()
         self._cache: OrderedDict[int, Drawn] = OrderedDict()
         self._expanded: set[tuple[int, str]] = set()
+        self.density = Density.NORMAL
+        self._runs: list[Run] = []
+        self._run_at: dict[int, Run] = {}
+        """The run that a closed block is a part of."""
+        self._unfolded: set[tuple[int, str]] = set()
+        """Runs that the operator opened, by the key of their first call."""
         self._failed: dict[int, list[tuple[int, int]]] = {}
         self._marks: dict[int, tuple[str, int]] = {}
         self._prose: Prose | None = None
@@ -139,9 +149,9 @@ class Transcript:
             common = self._common(log)
             if common < before:
                 self._cut(common)
+            self._log = log
             for index in range(common, len(log)):
                 self._append(index, log[index])
-            self._log = log
         self._waiting = waiting
         note = conversation.note if conversation.note_sent else None
         self._before_reply = tuple(entry for entry in (note, conversation.fault) if entry is not None)
@@ -165,8 +175,28 @@ class Transcript:
         self._cache.clear()
         self._exact.clear()
         self._prose = None
-        self.heights = HeightIndex(rough_heights(self._sizes, width))
+        self._estimate()
         self.advance(self._now, self._frame)
+
+    def use_density(self, density: Density) -> None:
+        """Draw from now on so densely; what the operator opened stays open."""
+        if density is self.density:
+            return
+        self.density = density
+        self._cache.clear()
+        self._exact.clear()
+        self._runs.clear()
+        self._run_at.clear()
+        self._sizes = [rough_size(entry, density) for entry in self._log]
+        for index, entry in enumerate(self._log):
+            self._join(index, entry)
+        self._estimate()
+        self.advance(self._now, self._frame)
+
+    def _estimate(self) -> None:
+        """Estimate all heights."""
+        rough = rough_heights(self._sizes, self.width)
+        self.heights = HeightIndex(0 if self._hides(index) else high for index, high in enumerate(rough))
 
     def repaint(self) -> None:
         """Colours changed: strips are made again, lines and heights stay."""
@@ -195,12 +225,15 @@ class Transcript:
                     self._forget(index)
         self._failed = {}
         self._log = self._log[:size]
+        self._cut_runs(size)
 
     def _append(self, index: int, entry: Entry) -> None:
         self._limits.append(self._limit)
-        size = rough_size(entry)
+        size = rough_size(entry, self.density)
         self._sizes.append(size)
         self.heights.append(*rough_heights((size,), self.width))
+        if self._join(index, entry):
+            self._fold(self._runs[-1])
         kind = kind_of(entry)
         if kind == "CallEntry":
             self._note_call(index, cast("CallEntry", entry))
@@ -208,6 +241,77 @@ class Transcript:
             self._note_end(index, entry)
         elif kind == "OperatorEntry" and not entry.iteration:
             self._failed = {}
+
+    # --- runs of calls that only look ------------------------------------------------------------------------
+
+    def _join(self, index: int, entry: Entry) -> bool:
+        """Let a call that only looks begin a run, or lengthen the newest; returns whether it did the latter."""
+        if kind_of(entry) != "CallEntry" or self.density is Density.FULL:
+            return False
+        call = cast("CallEntry", entry)
+        how = looks_by(call)
+        if not how:
+            return False
+        run = self._runs[-1] if self._runs else None
+        longer = run is not None and run.calls < LONGEST_RUN and self._adjoins(run.last, index)
+        if run is None or not longer:
+            run = Run(index, index, unfolded=_key(entry) in self._unfolded)
+            self._runs.append(run)
+        self._run_at.update(dict.fromkeys(range(run.last, index + 1), run))
+        run.add(index, call, how)
+        return longer
+
+    def _adjoins(self, last: int, index: int) -> bool:
+        """Whether nothing was said between two calls: at most a reply that only thought."""
+        return index - last == 1 or (index - last == 2 and is_silent(self._log[index - 1]))
+
+    def _fold(self, run: Run) -> None:
+        """Draw a run again that has changed: in one line, or its newest blocks one by one."""
+        self._forget(run.first)
+        if run.folded:
+            for index in range(run.last, run.first, -1):
+                if index in self._exact and not self.heights[index]:
+                    break  # the others are hidden already
+                self._cache.pop(index, None)
+                self.heights.set(index, 0)
+                self._exact.add(index)
+
+    def _unfold(self, run: Run) -> None:
+        """Show the blocks of a run."""
+        run.unfolded = True
+        self._unfolded.add(_key(self._log[run.first]))
+        for index in range(run.first, run.last + 1):
+            self._forget(index)
+            self.heights.set(index, *rough_heights((self._sizes[index],), self.width))
+
+    def _cut_runs(self, size: int) -> None:
+        """Shorten the run that goes beyond the first `size` entries."""
+        while self._runs and self._runs[-1].last >= size:
+            run = self._runs.pop()
+            for index in range(run.first, run.last + 1):
+                self._run_at.pop(index, None)
+            for index in range(run.first, size):
+                self._forget(index)
+                self.heights.set(index, *rough_heights((self._sizes[index],), self.width))
+                if self._join(index, self._log[index]):
+                    self._fold(self._runs[-1])
+
+    def _hides(self, index: int) -> bool:
+        run = self._run_at.get(index)
+        return run is not None and run.hides(index)
+
+    def shown(self, index: int) -> int:
+        """The block that stands for this one: the first of its run where that is folded, else itself."""
+        return self._run_at[index].first if self._hides(index) else index
+
+    def before(self, index: int) -> int:
+        """The block above this one; -1: there is none."""
+        return self.shown(index - 1)
+
+    def after(self, index: int) -> int:
+        """The block below this one; `len(self)`: there is none."""
+        run = self._run_at.get(index)
+        return run.last + 1 if run is not None and run.folded else index + 1
 
     def _note_call(self, index: int, entry: CallEntry) -> None:
         state = str(entry.state)
@@ -247,7 +351,7 @@ class Transcript:
         if drawn is None:
             entry = self._log[index]
             context = self._context(index, entry)
-            drawn = self._cache[index] = self._draw(entry, context)
+            drawn = self._cache[index] = self._draw_closed(index, entry, context)
             lines = drawn.lines
             self.heights.set(index, len(lines))
             self._exact.add(index)
@@ -261,6 +365,14 @@ class Transcript:
         head = head_of(entry, context, self.width)
         return Drawn([*head, *draw_block(entry, self.width, context)], len(head))
 
+    def _draw_closed(self, index: int, entry: Entry, context: BlockContext) -> Drawn:
+        run = self._run_at.get(index)
+        if run is None or run.calls < 2 or index != run.first:
+            return Drawn([]) if self._hides(index) else self._draw(entry, context)
+        head = head_of(entry, context, self.width)
+        calls = [] if run.folded else draw_block(entry, self.width, context)
+        return Drawn([*head, draw_run(run, self.width), *calls], len(head))
+
     def _context(self, index: int, entry: Entry) -> BlockContext:
         mark = self._marks.get(index, ("", 0))[0]
         prose = None
@@ -272,6 +384,7 @@ class Transcript:
             previous=self._log[index - 1] if index else None,
             expanded=_key(entry) in self._expanded,
             limit=self._limits[index],
+            density=self.density,
             final=mark == "final",
             recovered=mark == "recovered",
             now=self._now,
@@ -297,6 +410,7 @@ class Transcript:
             previous=previous,
             expanded=_key(entry) in self._expanded,
             limit=self._limit,
+            density=self.density,
             open=True,
             waiting=self._waiting,
             now=self._now,
@@ -307,8 +421,10 @@ class Transcript:
         if self._prose is None or self._prose_seq != reply.seq:
             self._prose, self._prose_seq = Prose(self.width - 2), reply.seq
         self._prose.feed(reply.text)
-        head: list[Line] = [()] if previous is not None else []
-        if self._iteration and (previous is None or previous.iteration != self._iteration):
+        closely = previous is not None and follows_closely(reply, previous, self.density)
+        head: list[Line] = [()] if previous is not None and not closely else []
+        fresh = self._iteration and (previous is None or previous.iteration != self._iteration)
+        if fresh and not closely and self.density is not Density.COMPACT:
             head.append(iteration_rule(self._iteration, self.width))
         before = len(head)
         if reply.reasoning:
@@ -371,14 +487,24 @@ class Transcript:
         return None if said is self._reply else cast("Entry | None", said)
 
     def toggle(self, index: int) -> bool:
-        """Open or fold a block. Returns whether it is one that can be."""
+        """Open or fold a block. Returns whether it is one that can be.
+
+        The first block of a run stands for it: it opens the run, then its own call, then folds both.
+        """
         entry = self.entry(index)
+        run = self._run_at.get(index)
         if entry is None:
             if self._reply is None or not self._reply.reasoning:
                 return False
             self._expanded ^= {(self._reply.seq, "")}
+        elif run is not None and run.folded:
+            self._unfold(run)
         elif kind_of(entry) in _OPENING or getattr(entry, "reasoning", None):
             self._expanded ^= {_key(entry)}
+            if run is not None and index == run.first and _key(entry) not in self._expanded:
+                run.unfolded = False
+                self._unfolded.discard(_key(entry))
+                self._fold(run)
         else:
             return False
         if index < len(self._log):
@@ -386,11 +512,25 @@ class Transcript:
         self.advance(self._now, self._frame)
         return True
 
+    def unfold(self, index: int) -> None:
+        """Show a block that a folded run hides."""
+        run = self._run_at.get(index)
+        if run is not None and run.folded:
+            self._unfold(run)
+
     def open(self, index: int) -> None:
         """Open a block that is folded."""
+        self.unfold(index)
         entry = self.entry(index)
         if entry is not None and _key(entry) not in self._expanded:
             self.toggle(index)
+
+    def hidden_by(self, index: int) -> list[Entry]:
+        """The calls that the line of a folded run stands for; none for another block."""
+        run = self._run_at.get(index)
+        if run is None or not run.folded:
+            return []
+        return [entry for entry in self._log[run.first : run.last + 1] if kind_of(entry) == "CallEntry"]
 
     def with_words(self, index: int, words: Sequence[str]) -> int:
         """This block, or one that began with the same event (calls of one reply) and has more of the words."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.panes import ConversationPane, StatusLine
     from tui_agent.console.panes.dashboard import Dashboard
+    from tui_agent.console.panes.density import Density
     from tui_agent.console.panes.pane import Asked
     from tui_agent.console.tabs.session_app import SessionApp
     from tui_agent.console.tabs.tab import Standing
@@ -247,6 +248,7 @@ class DashboardScreen(Tab):
     def use(self, remembered: Mapping[str, str]) -> None:
         """Take up what was remembered of earlier starts."""
         from tui_agent.console.panes.dashboard import Form
+        from tui_agent.console.panes.density import Density
         from tui_agent.console.panes.pane_sizes import PaneSizes
 
         if self.dashboard is None:
@@ -255,6 +257,15 @@ class DashboardScreen(Tab):
             if form in list(Form):
                 self.dashboard.choose(Form(form))
         self.dashboard.use_sizes(PaneSizes.of(remembered))
+        if (density := remembered.get("view", "")) in list(Density):
+            self.use_density(Density(density))
+
+    def use_density(self, density: Density) -> None:
+        """Draw the conversation so densely."""
+        if self.dashboard is not None and self.status is not None:
+            self.dashboard.use_density(density)
+            self.status.view = str(density)
+            self.redraw()
 
     # --- what commands and cards need -----------------------------------------------------------------------
 
@@ -453,6 +464,24 @@ class DashboardScreen(Tab):
         self.app.remember(panes=str(self.dashboard.chosen), panes_before=str(self.dashboard.before))
         self.redraw()
         self.call_after_refresh(self.refocus)
+
+    def action_view(self, density: str = "") -> None:
+        """Draw the conversation so densely, in all tabs, or in the next density."""
+        from tui_agent.console.panes.density import Density
+
+        if self.dashboard is None:
+            return
+        densities = list(Density)
+        if density and density not in densities:
+            self.say(f"There is no view {density}. There are {', '.join(densities)}.", "warning")
+            return
+        here = densities.index(self.dashboard.density)
+        chosen = Density(density) if density else densities[(here + 1) % len(densities)]
+        for tab in self.app.tabs:
+            if isinstance(tab, DashboardScreen):
+                tab.use_density(chosen)
+        self.app.remember(view=str(chosen))
+        self.say(f"The conversation is shown in the {chosen} view.")
 
     def action_widen_side(self, by: int) -> None:
         """Move the edge between the conversation and the panes at its side."""

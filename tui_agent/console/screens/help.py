@@ -111,8 +111,9 @@ PANES: dict[str, tuple[str, str]] = {
     "conversation": (
         "Conversation",
         (
-            "What was said and done. Errors are muted while they may still be recovered. Enter opens a block, c copies "
-            "it, w says why, Backspace goes back to the timeline."
+            "What was said and done. A call that succeeded is one line, and so are several that only look, one after "
+            "the other; failures stay open, muted while they may still be recovered. Enter opens a block, o all of "
+            "them, c copies it, w says why, Backspace goes back to the timeline. /view shows more or less."
         ),
     ),
     "ring": (

@@ -146,6 +146,14 @@ COMMANDS: tuple[Command, ...] = (
         replay=True,
     ),
     Command(
+        "view",
+        "How much of a call is shown: compact (a line each, no rules between steps), normal (a line each, edits with "
+        "their changes), full (with output); alone: the next. Remembered",
+        "[DENSITY]",
+        ("compact", "normal", "full"),
+        replay=True,
+    ),
+    Command(
         "why",
         "Why: what happened, what was counted, what the model read, the rule, what comes next",
         key="f9",

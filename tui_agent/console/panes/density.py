@@ -1,0 +1,93 @@
+"""How densely the conversation is drawn, and the runs of calls that only look, which stand in one line.
+
+Nothing is drawn here. A run grows with the log, a call at a time, and its length is bounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from tui_agent.call_names import short_input
+from tui_agent.quantities import counted
+
+if TYPE_CHECKING:
+    from tui_agent.core.projections.entries import CallEntry
+
+
+class Density(StrEnum):
+    """From the least to the most that is shown unopened."""
+
+    COMPACT = "compact"
+    """A call that succeeded is one line, an edit too; no rules between the steps."""
+    NORMAL = "normal"
+    """A call that succeeded is one line; an edit shows what it changed."""
+    FULL = "full"
+    """Every call shows the first or last lines of its output."""
+
+
+LONGEST_RUN = 200
+"""Calls that one line stands for."""
+
+_READ, _SEARCHED, _LISTED = "read", "searched", "listed"
+_KINDS = {
+    **dict.fromkeys(("read_file", "read", "view", "view_file", "open_file", "cat"), _READ),
+    **dict.fromkeys(("grep", "glob", "search", "search_files", "find_file", "search_dir"), _SEARCHED),
+    **dict.fromkeys(("list_dir", "ls", "list_directory", "list_files"), _LISTED),
+}
+"""Tools that only look, by their names in small letters, those of other agents among them."""
+
+
+def looks_by(entry: CallEntry) -> str:
+    """How a call only looks ("read", "searched", "listed"); "" for any other, and for one that ended a failure."""
+    if str(entry.state) != "succeeded" or entry.recovered or entry.diff:
+        return ""
+    return _KINDS.get(entry.tool.lower(), "")
+
+
+@dataclass
+class Run:
+    """Calls that only look and follow each other; `first` and `last` are their places in the log."""
+
+    first: int
+    last: int
+    calls: int = 0
+    unfolded: bool = False
+    """The operator opened it."""
+    _seen: dict[tuple[str, str], None] = field(default_factory=dict)
+    """How each was looked at and what it was, in the order of the calls."""
+    _searches: int = 0
+
+    @property
+    def folded(self) -> bool:
+        """One line stands for all of it."""
+        return self.calls > 1 and not self.unfolded
+
+    def hides(self, index: int) -> bool:
+        """Whether the block at `index`, one of its own, is not drawn."""
+        return self.folded and index != self.first
+
+    def add(self, index: int, entry: CallEntry, how: str) -> None:
+        """The next call, at `index`, of which `looks_by` says `how`."""
+        self.last = index
+        self.calls += 1
+        self._searches += how == _SEARCHED
+        self._seen[how, short_input(entry.tool, entry.input)] = None
+
+    @property
+    def words(self) -> str:
+        """What was done, in a line."""
+        read, listed = (sum(how == kind for how, _ in self._seen) for kind in (_READ, _LISTED))
+        times = {1: "once", 2: "twice"}.get(self._searches, f"{self._searches:,} times")
+        done = (
+            f"read {counted(read, 'file')}" if read else "",
+            f"searched {times}" if self._searches else "",
+            f"listed {counted(listed, 'folder')}" if listed else "",
+        )
+        return ", ".join(words for words in done if words)
+
+    @property
+    def names(self) -> str:
+        """What was looked at, the newest first, so that a line that is cut names what is looked at now."""
+        return ", ".join(name for _, name in reversed(self._seen))
