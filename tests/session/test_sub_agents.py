@@ -271,6 +271,21 @@ async def test_calls_and_questions_of_a_lane_reach_the_operator_under_its_name(
         assert (tmp_path / "workspace/own.txt").exists()
 
 
+async def test_what_was_allowed_to_one_lane_is_not_asked_again_by_the_next(host: KeptHost, tmp_path: Path):
+    scripts = {
+        TASK: [calls(task("first"), task("second")), end("ok")],
+        **{
+            name: [calls(("bash", {"command": f"ls {name}* ."})), end("seen")] for name in ("first", "second")
+        },
+    }
+    operator = ScriptedOperator()
+    operator.approvals.append(ApprovalReply("session", rules=("bash(ls *)",)))
+    async with agents(host, tmp_path, scripts, operator=operator, approve="ask") as (session, _):
+        await run(session)
+        assert len(operator.asked) == 1
+        assert [one.tool for one in lane_events(session, events.ToolStarted)].count("bash") == 2
+
+
 async def test_a_lane_may_do_no_more_than_the_run(host: KeptHost, tmp_path: Path):
     scripts = {
         TASK: [calls(task("write it")), end("ok")],

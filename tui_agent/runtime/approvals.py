@@ -5,6 +5,7 @@ What a rule means is in `permissions`; the operator is asked by the executor.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -44,6 +45,8 @@ class Approvals:
         self.keep_everywhere = keep_everywhere
         self._in_force: tuple[tuple[object, ...], Permissions] | None = None
         """The rules in force and what they were made from."""
+        self.asking = asyncio.Lock()
+        """Held while the operator is asked about a call: one question at a time, also by lanes."""
         self._agreed: dict[str, str] = {}
         """What each tool of a server was when it was first seen, or newly agreed to."""
 

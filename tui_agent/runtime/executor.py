@@ -147,6 +147,16 @@ class Executor:
         if by_operator or judgement.decision is Decision.ALLOW:
             issued.allowed_by = "the operator, who wrote the call" if by_operator else judgement.by
             return True
+        async with self._approvals.asking:
+            # What was answered meanwhile, to a lane beside this one, may let this call run as well.
+            judgement = await self._judged(issued)
+            if judgement.decision is Decision.ALLOW:
+                issued.allowed_by = judgement.by
+                return True
+            return await self._allowed(issued, judgement)
+
+    async def _allowed(self, issued: _Issued, judgement: Judgement) -> bool:
+        """What the operator says to a call; a denial is recorded with its reason."""
         rules, others = await asyncio.to_thread(self._offered, issued, judgement)
         asked = self._recorder.record(
             events.ApprovalAsked(
