@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Entry:
+class WalkedPath:
     """A regular file or a directory that was met; `path` is relative to the top, with "/"."""
 
     path: str
@@ -36,7 +36,7 @@ def chain_at(top: Path, start: str) -> IgnoreChain | None:
     return chain
 
 
-def walk(top: Path, start: str = "") -> Iterator[Entry]:
+def walk(top: Path, start: str = "") -> Iterator[WalkedPath]:
     """Files and directories below `start`, each directory before what it holds, sorted by name (bytes).
 
     An ignored `start` is walked all the same, by its own rules: whoever names it wants it.
@@ -44,7 +44,7 @@ def walk(top: Path, start: str = "") -> Iterator[Entry]:
     chain = chain_at(top, start)
     if chain is None:
         for entry in walk(top / start):
-            yield Entry(f"{start}/{entry.path}", entry.is_dir)
+            yield WalkedPath(f"{start}/{entry.path}", entry.is_dir)
         return
     prefix = f"{start}/" if start else ""
     workspace = Workspace(top)
@@ -61,9 +61,9 @@ def walk(top: Path, start: str = "") -> Iterator[Entry]:
             stack.append((_entries(workspace, found.path, f"{found.path}/", deeper), deeper))
 
 
-def _entries(workspace: Workspace, directory: str, prefix: str, chain: IgnoreChain) -> Iterator[Entry]:
+def _entries(workspace: Workspace, directory: str, prefix: str, chain: IgnoreChain) -> Iterator[WalkedPath]:
     """What `directory` holds and is not ignored; nothing where it cannot be read, or a link has taken its place."""
-    found: list[Entry] = []
+    found: list[WalkedPath] = []
     try:
         with workspace.scan(workspace.root / directory) as scan:
             for item in scan:
@@ -71,7 +71,7 @@ def _entries(workspace: Workspace, directory: str, prefix: str, chain: IgnoreCha
                 if not is_dir and not item.is_file(follow_symlinks=False):
                     continue
                 if not chain.ignores(prefix + item.name, directory=is_dir):
-                    found.append(Entry(prefix + item.name, is_dir))
+                    found.append(WalkedPath(prefix + item.name, is_dir))
     except OSError:
         return
     found.sort(key=lambda entry: os.fsencode(entry.path))

@@ -107,11 +107,11 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
     abandoned = sum(1 for record in messages if id(record) not in line)
     if abandoned:
         report.skip("message of an abandoned branch", abandoned)
-    main = _Reader(report).read(record for record in messages if id(record) in line)
+    main = _SessionReader(report).read(record for record in messages if id(record) in line)
     main.title = next((title for record in reversed(recording.records) if (title := _title_of(record))), "")
     subagents = []
     for prompt, records in agents:
-        agent = _Reader(report).read(records)
+        agent = _SessionReader(report).read(records)
         agent.subagent = True
         agent.operator_present = False
         agent.title = f"subagent: {prompt.strip()[:60]}"
@@ -144,7 +144,7 @@ def _title_of(record: Record) -> str:
 # --- records into steps -----------------------------------------------------
 
 
-class _Reader(StepReader):
+class _SessionReader(StepReader):
     """Puts records of one conversation together, in file order."""
 
     def __init__(self, report: ImportReport) -> None:

@@ -92,7 +92,7 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
         for kind, payload, _ in entries
         if kind == "event_msg" and payload.get("type") == "user_message"
     }
-    return [_Reader(report, roles, typed - {""}).read(recording.records)]
+    return [_RolloutReader(report, roles, typed - {""}).read(recording.records)]
 
 
 def _entry(record: Record) -> tuple[str, Record, float | None]:
@@ -109,7 +109,7 @@ def _entry(record: Record) -> tuple[str, Record, float | None]:
     return kind or text_at(record, "record_type") or "line without a type", {}, at
 
 
-class _Reader(StepReader):
+class _RolloutReader(StepReader):
     """Items of one rollout. A reply ends where an output, a user's message or a token count follows."""
 
     def __init__(self, report: ImportReport, roles: set[str], typed: set[str]) -> None:

@@ -85,7 +85,7 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
     document = recording.document
     messages = _messages(document)
     report.records += len(messages)
-    transcript = _Reader(report, _verdict, Transcript(operator_present=False)).read(messages)
+    transcript = _TrajectoryReader(report, _verdict, Transcript(operator_present=False)).read(messages)
     info = object_at(document, "info")
     transcript.id = text_at(document, "instance_id")
     transcript.ending = text_at(info, "exit_status") or transcript.ending
@@ -96,7 +96,7 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
     return [transcript]
 
 
-class _Reader(MessageReader):
+class _TrajectoryReader(MessageReader):
     """Messages whose user lines are results where a call waits for one."""
 
     def take(self, message: Record) -> None:

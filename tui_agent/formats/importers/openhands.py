@@ -69,7 +69,7 @@ def read(recording: Recording, report: ImportReport) -> list[Transcript]:
 def read_events(records: list[Record], report: ImportReport) -> Transcript:
     """The transcript of one conversation's events."""
     report.records += len(records)
-    reader = _Reader(report)
+    reader = _EventReader(report)
     reader.read(records)
     if reader.rebuilt:
         report.remarks.append(
@@ -78,7 +78,7 @@ def read_events(records: list[Record], report: ImportReport) -> Transcript:
     return reader.transcript
 
 
-class _Reader(StepReader):
+class _EventReader(StepReader):
     """Events of one conversation."""
 
     def __init__(self, report: ImportReport) -> None:

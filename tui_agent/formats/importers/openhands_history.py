@@ -78,7 +78,7 @@ def _transcript(task: Record, report: ImportReport) -> Transcript:
         transcript = openhands.read_events(history, report)
     else:
         report.records += len(history)
-        transcript = _Reader(report).read(history)
+        transcript = _HistoryReader(report).read(history)
     instance = task.get("instance_id")
     transcript.id = text_at(task, "instance_id") or (str(instance) if isinstance(instance, int) else "")
     transcript.title = transcript.id
@@ -105,7 +105,7 @@ def _grade(task: Record) -> float | None:
     return grade(task.get("test_result") if verdict is None else verdict)
 
 
-class _Reader(StepReader):
+class _HistoryReader(StepReader):
     """Actions and observations of one task. Calls are known by their own id and by their action's."""
 
     def __init__(self, report: ImportReport) -> None:
