@@ -1,6 +1,6 @@
 """The slash commands of the plain console: those of the screen that mean something in lines, and `/show`.
 
-A command is carried out by the method of the same name, as on the screen.
+A command is carried out by `session_commands`, or by the method of the same name, as on the screen.
 """
 
 from __future__ import annotations

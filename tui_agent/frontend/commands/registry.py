@@ -1,7 +1,8 @@
 """Every command once: its name, its key, its argument, its help. Slash commands, the palette, the key bindings,
 the hints and the help screen are made from this list.
 
-A command is carried out by the method of the same name of the screen: `/next-pane` is `action_next_pane`.
+What a command does to the session alone is in `session_commands`; the others are carried out by the method of the same
+name of the screen: `/next-pane` is `action_next_pane`.
 """
 
 from __future__ import annotations
