@@ -138,11 +138,13 @@ async def test_any_run_opens_in_replay(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 async def test_a_healthy_run_is_interrupted_where_recovery_does_more_than_advise(tmp_path: Path) -> None:
-    left_alone = await ran(tmp_path, "sampling/seven", "retries")
-    asked = await ran(tmp_path, "sampling/seven", "combined")
-    assert (left_alone.solved, left_alone.interrupted) == (True, False)
+    for policy in ("retries", "combined"):
+        left_alone = await ran(tmp_path / policy, "sampling/seven", policy)
+        assert (left_alone.solved, left_alone.interrupted) == (True, False)
+    assert (await ran(tmp_path / "ended", "sampling/seven", "doom-loop")).interrupted
+    asked = await ran(tmp_path / "asked", "unrelated-failures/five-ways", "combined")
     assert asked.interrupted
-    assert asked.refusals
+    assert asked.pivots
 
 
 async def test_a_real_model_works_on_the_same_cases_through_its_server(tmp_path: Path) -> None:
