@@ -12,6 +12,7 @@ from tests.console.live_harness import live
 from tests.console.panes.stage import Stage, rows_of
 from tests.console.panes.stories import Story, answered
 from tui_agent.console.panes import ConversationPane
+from tui_agent.console.panes.density import Density
 from tui_agent.core.events import ReplyFinished, ToolCall, ToolProgress, ToolStarted
 from tui_agent.frontend.clipboard import TERMINAL_LIMIT, copied, copy_by_tool
 
@@ -27,6 +28,8 @@ async def test_a_selection_holds_no_rules_bars_signs_or_folds() -> None:
         app.show(story.state, story.now)
         await pilot.pause()
         pane = app.query_one(ConversationPane)
+        pane.use_density(Density.FULL)
+        await pilot.pause()
         found = pane.get_selection(Selection(Offset(0, 0), Offset(200, len(rows_of(pane)))))
     assert found is not None
     text = found[0]

@@ -11,9 +11,10 @@ from textual.widgets import Input, TextArea
 
 from tests.console.live_harness import live
 from tests.console.waiting import picture, wear
+from tui_agent.console.prompt import fields
 from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.prompt.fields import LineField, TextField
-from tui_agent.console.prompt.prompt import Prompt, fields
+from tui_agent.console.prompt.prompt import Prompt
 
 
 @pytest.mark.parametrize("columns", range(1, 6))

@@ -47,6 +47,8 @@ def test_each_line_of_chatty_commands_is_seen_while_they_run(
 ) -> None:
     scenario = tmp_path / "chatty.toml"
     scenario.write_text(CHATTY)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "console.json").write_text('{"view": "full"}')  # what has ended stays in sight
     terminal = start(
         *("-m", "tui_agent", "--model", f"scripted:{scenario}", "--workspace", str(tmp_path)),
         *("--approve", "all", "run them"),

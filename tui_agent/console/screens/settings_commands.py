@@ -53,7 +53,11 @@ class SettingsCommands(SessionScreen):
 
         words = argument.split()
         forget = "--forget" in words
-        variable = session.key_variable(" ".join(word for word in words if word != "--forget"))
+        try:
+            variable = session.key_variable(" ".join(word for word in words if word != "--forget"))
+        except ValueError as error:
+            self.say(str(error), "warning")
+            return
         if forget:
             self.say(await session.log_out(variable))
             return
