@@ -66,8 +66,9 @@ def sample(mechanism: str, network: bool, runs: int) -> dict[str, float]:
     import asyncio
     import time
 
-    from tui_agent.sandbox.mechanisms import Sandbox
     from tui_agent.sandbox.walls import Walls
+
+    from tui_agent.sandbox.mechanisms import Sandbox
     from tui_agent.tools.running import run_command
 
     class Output:

@@ -132,7 +132,7 @@ def page() -> str:
         '    deny  = ["bash(rm -rf *)", "read_file(**/.env)"]'
     )
     sandbox = (
-        "The walls that commands run in; [PERMISSIONS.md](PERMISSIONS.md#the-sandbox) explains them.\n"
+        "What commands may do; [PERMISSIONS.md](PERMISSIONS.md#the-sandbox) explains them.\n"
         '`sandbox = "require"` (`--sandbox`, `AGENT_TUI_SANDBOX`) sets the mode alone.'
     )
     environment = "Commands and hooks are given no variable that is named like a secret, but for these."

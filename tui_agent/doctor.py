@@ -37,7 +37,7 @@ from tui_agent.models.catalogue import KnownModel, known
 from tui_agent.models.discovery import missing_key
 from tui_agent.sandbox.choose import candidates, none_for, try_out
 from tui_agent.sandbox.mechanisms import reach
-from tui_agent.sandbox.walls import Walls
+from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.store.mcp_trust import McpTrust
 from tui_agent.terminal_text import visible
 from tui_agent.tools.mcp.servers import INSTALL
@@ -300,21 +300,21 @@ def _size(count: int) -> str:
 
 
 def _sandbox(settings: Settings) -> Check:
-    """What holds walls around commands here, each mechanism really tried."""
+    """What enforces the sandbox policy here, each mechanism really tried."""
     chosen = settings.sandbox
     if chosen.mode == "off":
         return Check("sandbox", "advice", "off: commands can do what you can", "--sandbox auto")
     with tempfile.TemporaryDirectory(prefix="agent-tui-") as scratch:
-        walls = Walls.around(settings.workspace, Path(scratch) / "tmp", network=chosen.network)
-        walls.scratch.mkdir()
-        trials = [asyncio.run(try_out(mechanism, walls)) for mechanism in candidates()]
+        policy = SandboxPolicy.around(settings.workspace, Path(scratch) / "tmp", network=chosen.network)
+        policy.scratch.mkdir()
+        trials = [asyncio.run(try_out(mechanism, policy)) for mechanism in candidates()]
     working = [trial.mechanism for trial in trials if not trial.why]
     others = "; ".join(f"{trial.mechanism}: {trial.why}" for trial in trials if trial.why)
     if not working:
         todo = "install bubblewrap (its program is bwrap)" if "not installed" in others else ""
         status: Status = "broken" if chosen.mode == "require" else "advice"
         return Check("sandbox", status, f"none works here ({others or none_for()})", todo)
-    says = f"{working[0]}, {reach(walls)}" + (f"; also {', '.join(working[1:])}" if working[1:] else "")
+    says = f"{working[0]}, {reach(policy)}" + (f"; also {', '.join(working[1:])}" if working[1:] else "")
     if working[0] != trials[0].mechanism:
         return Check(
             "sandbox", "advice", f"{says} ({others})", "bubblewrap holds more: a /tmp of its own, processes"

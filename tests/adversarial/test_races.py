@@ -16,7 +16,7 @@ from tests.adversarial.attack import Attack, attack, attacks
 from tests.sandbox.boxes import MECHANISMS, folder_at_home, needed
 from tests.tools.box import Box
 from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
-from tui_agent.sandbox.walls import Walls
+from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.tools.errors import ToolError
 from tui_agent.tools.files import EditFile, ReadFile, WriteFile
@@ -152,7 +152,7 @@ exec /usr/bin/git "$@"
 
 @attack(
     "A checkpoint is made and gone back to, while a folder and a link out of the workspace change places",
-    "git reads and writes names of the workspace within the walls of commands: nothing outside is there for it",
+    "git reads and writes names of the workspace in the sandbox of commands: nothing outside is there for it",
     fell="in 1 of 50 rounds a checkpoint held what a file outside holds",
 )
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -169,9 +169,9 @@ async def test_checkpoints_while_links_are_swapped(
         (programs / "git").write_text(GIT.format(outside=outside))
         (programs / "git").chmod(0o755)
         monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
-        walls = Walls.around(workspace, state / "s1" / "tmp", state_dir=state, show=(str(programs),))
+        policy = SandboxPolicy.around(workspace, state / "s1" / "tmp", state_dir=state, show=(str(programs),))
         checkpoints = Checkpoints(state, workspace, "s1")
-        checkpoints.inside(Sandbox(mechanism, walls))
+        checkpoints.inside(Sandbox(mechanism, policy))
         saved = await checkpoints.save("before")
         (workspace / "a.txt").write_text("changed\n")
         await checkpoints.restore(saved.ref)

@@ -157,8 +157,8 @@ def test_devices(desk: Desk) -> None:
     fell="reached under both mechanisms",
 )
 def test_abstract_sockets_with_a_network(desk: Desk) -> None:
-    assert desk.sandbox.walls is not None
-    desk.sandbox = replace(desk.sandbox, walls=replace(desk.sandbox.walls, network=True))
+    assert desk.sandbox.policy is not None
+    desk.sandbox = replace(desk.sandbox, policy=replace(desk.sandbox.policy, network=True))
     name = f"agent-tui-{os.getpid()}"
     code = (
         "import socket\n"

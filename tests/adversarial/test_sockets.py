@@ -486,9 +486,9 @@ def test_sockets(mechanism: Mechanism, row: Attack) -> None:
             desk = desk_for(mechanism, folder)
             where = (desk.workspace if inside else folder) / "services"
             where.mkdir()
-            assert desk.sandbox.walls is not None
-            walls = replace(desk.sandbox.walls, network=network, shown=(*desk.sandbox.walls.shown, where))
-            desk = replace(desk, sandbox=replace(desk.sandbox, walls=walls))
+            assert desk.sandbox.policy is not None
+            policy = replace(desk.sandbox.policy, network=network, shown=(*desk.sandbox.policy.shown, where))
+            desk = replace(desk, sandbox=replace(desk.sandbox, policy=policy))
             body = (
                 f"try:\n{indent(code, '    ')}\nexcept OSError as error:\n    print(error)\nprint('ended')\n"
             )

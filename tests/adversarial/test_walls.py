@@ -1,4 +1,4 @@
-"""Attacks on the walls: names, links, kinds and sizes of files by which a tool could leave the workspace or hang."""
+"""Attacks on the file tools: names, links, kinds, sizes by which a tool could leave the workspace or hang."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same attacks from everything that runs within the walls: commands, commands in the background, formatters and
+"""The same attacks from everything that runs in the sandbox: commands, commands in the background, formatters and
 checkers, servers of a checkout; under both mechanisms, as whoever runs the tests and as another user.
 """
 

@@ -80,7 +80,7 @@ async def session_with(
     if operator.present and not operator.consultations:
         operator.consultations.extend([ServerReply("accept")] * len(servers))
     files = {".mcp.json": json.dumps({"mcpServers": dict(servers)})}
-    # They are in folders that commands do not see; `test_walls` is about servers within the walls.
+    # They are in folders that commands do not see; `test_sandbox` is about servers in the sandbox.
     settings.setdefault("sandbox", SandboxSettings(servers="off"))
     live = await start_session(folder, script, operator=operator, files=files, **settings)
     try:

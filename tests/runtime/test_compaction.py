@@ -251,8 +251,7 @@ SLOW = asked(text="Goal: " + "x" * 200, pace={"chars": [1, 1], "interval": 20})
 
 
 async def test_a_summary_under_way_in_a_run_can_be_interrupted(tmp_path: Path) -> None:
-    live = await start(tmp_path, [SLOW, *reads(*range(6)), "done"])
-    live.model._pace = 1.0
+    live = await start(tmp_path, [SLOW, *reads(*range(6)), "done"], pace=1.0)
     await live.session.submit("go")
     await live.until(lambda state: state.compacting is not None)
     assert str(live.state.phase) == "compacting"
@@ -288,8 +287,7 @@ async def test_a_summary_that_is_asked_for_during_the_last_call_comes_after_the_
 
 
 async def test_a_summary_between_runs_can_be_interrupted_by_anything(tmp_path: Path) -> None:
-    live = await start(tmp_path, [SLOW, *reads(0, 1), "done", "again"], context_tokens=None)
-    live.model._pace = 1.0
+    live = await start(tmp_path, [SLOW, *reads(0, 1), "done", "again"], context_tokens=None, pace=1.0)
     await live.run()
     live.session.compact()
     await live.until(lambda state: state.compacting is not None)

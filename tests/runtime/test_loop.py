@@ -460,8 +460,7 @@ async def test_a_secret_cut_in_two_by_another_event_in_mid_stream_stays_masked(
 ) -> None:
     token = "ghp_" + "a1B2" * 9
     pace = {"chars": [4, 4], "interval": 0.01}
-    live = await start_agent([{"text": f"it is {token}, is it", "pace": pace}])
-    live.model._pace = 1.0
+    live = await start_agent([{"text": f"it is {token}, is it", "pace": pace}], pace=1.0)
     live.session.subscribe(
         lambda event, _: live.session.set_title("t") if isinstance(event, events.ReplyDelta) else None
     )

@@ -16,7 +16,9 @@ from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.headless import run_headless
 from tui_agent.runtime.driver import Driver
+from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.session import session as session_module
+from tui_agent.session.session import Session
 
 DONE = {"text": "done"}
 
@@ -76,7 +78,7 @@ async def test_what_waits_goes_before_a_new_message(tmp_path: Path) -> None:
     await live.close()
 
 
-@pytest.mark.parametrize("name", ["walls_of", "find_skills", "system_prompt"])
+@pytest.mark.parametrize("name", ["sandbox_policy", "find_skills", "system_prompt"])
 async def test_whatever_breaks_before_a_run_is_said_and_nothing_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -126,17 +128,17 @@ async def test_a_sandbox_that_breaks_in_mid_run_fails_the_call_and_is_tried_anew
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = {"calls": [{"tool": "bash", "args": {"command": "echo hello"}}]}
-    live = await start_session(tmp_path, [call, call, DONE])
-    executor = live.session._driver._executor
-    sandbox, tries = executor._sandbox, []
+    sandbox, failed_once = Session.sandbox, False
 
-    async def at_first_not() -> Any:
-        tries.append(1)
-        if len(tries) == 1:
+    async def at_first_not(session: Session) -> Sandbox:
+        nonlocal failed_once
+        if session.state.run.iteration and not failed_once:
+            failed_once = True
             raise OSError(28, "No space left on device")
-        return await sandbox()
+        return await sandbox(session)
 
-    monkeypatch.setattr(executor, "_sandbox", at_first_not)
+    monkeypatch.setattr(Session, "sandbox", at_first_not)
+    live = await start_session(tmp_path, [call, call, DONE])
     finished = await live.run()
     assert finished.outcome == "answered"
     (failed,) = live.of(events.ToolFailed)
@@ -152,7 +154,7 @@ async def test_run_without_a_screen_says_the_cause_and_exits_with_1(
     def breaks(*_: Any, **__: Any) -> NoReturn:
         raise OSError(28, "No space left on device", "/somewhere/tmp")
 
-    monkeypatch.setattr(session_module, "walls_of", breaks)
+    monkeypatch.setattr(session_module, "sandbox_policy", breaks)
     settings = Settings(workspace=tmp_path, state_dir=tmp_path / "state", model="scripted", output="json")
     code = await run_headless(settings, "go", model=scripted_model([DONE]))
     out = capsys.readouterr()

@@ -19,7 +19,6 @@ from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.state import Phase
 from tui_agent.models.choose import ModelByName
-from tui_agent.runtime.model_call import ModelCaller
 from tui_agent.runtime.operator import EscalationReply
 from tui_agent.session.opening import open_session
 from tui_agent.session.session import Session
@@ -50,13 +49,25 @@ async def session_for(
     return await open_session(settings, operator, ModelByName(settings, host))
 
 
-def instead_of_sleeping(monkeypatch: pytest.MonkeyPatch, waited: Callable[[float], Awaitable[None]]) -> None:
-    monkeypatch.setattr(ModelCaller, "_wait", lambda _, delay: waited(delay))
+def instead_of_waiting(session: Session, waited: Callable[[float], Awaitable[None]]) -> None:
+    """Skip each wait before a retry, once `waited` has taken its seconds."""
+    tasks: list[asyncio.Task[None]] = []
+
+    async def skip(delay: float) -> None:
+        await waited(delay)
+        await asyncio.sleep(0)  # the wait begins right after its event
+        session.skip_wait()
+
+    def heard(event: events.Event, _: object) -> None:
+        if isinstance(event, events.ModelFaulted) and event.delay:
+            tasks.append(asyncio.get_running_loop().create_task(skip(event.delay)))
+
+    session.subscribe(heard)
 
 
 @pytest.mark.parametrize("loading", [False, True], ids=["refuses at first", "refuses, then loads its model"])
 async def test_a_server_that_restarts_costs_no_iteration_and_no_run(
-    host: KeptHost, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch, loading: bool
+    host: KeptHost, tmp_path: Path, port: int, loading: bool
 ) -> None:
     waits: list[float] = []
     busy = Said(fault="overloaded")
@@ -70,8 +81,8 @@ async def test_a_server_that_restarts_costs_no_iteration_and_no_run(
                 script = [busy, *script] if loading else script
                 await servers.enter_async_context(ModelServer(LlamaCpp(), *script).on(port))
 
-        instead_of_sleeping(monkeypatch, comes_back)
         session = await session_for(host, tmp_path, port)
+        instead_of_waiting(session, comes_back)
         await session.submit("Hello.")
         finished = await asyncio.wait_for(session.wait(), 60)
         await session.close()
@@ -82,17 +93,17 @@ async def test_a_server_that_restarts_costs_no_iteration_and_no_run(
 
 
 async def test_a_server_that_stays_away_is_waited_for_a_minute_and_then_the_operator_is_asked(
-    host: KeptHost, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
+    host: KeptHost, tmp_path: Path, port: int
 ) -> None:
     waits: list[float] = []
 
     async def noted(delay: float) -> None:
         waits.append(delay)
 
-    instead_of_sleeping(monkeypatch, noted)
     operator = ScriptedOperator()
     operator.answers.append(EscalationReply("partial"))
     session = await session_for(host, tmp_path, port, operator)
+    instead_of_waiting(session, noted)
     await session.submit("Hello.")
     finished = await asyncio.wait_for(session.wait(), 60)
     await session.close()

@@ -13,6 +13,7 @@ from tests.runtime.scripted import ScriptedOperator
 from tests.runtime.session_harness import LiveSession, replayed, start_session
 from tui_agent.core import events
 from tui_agent.runtime.operator import EscalationReply
+from tui_agent.store.shadow_git import ShadowGit
 
 FILES = {
     "tax.py": "def tax(net):\n    return net * 0.19\n",
@@ -164,7 +165,7 @@ async def test_a_program_that_changes_files_before_the_test_in_one_reply_makes_a
 async def test_without_checkpoints_a_command_that_may_write_counts_as_a_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui_agent.store.checkpoints._unfit", lambda _: "git is not installed")
+    monkeypatch.setattr(ShadowGit, "installed", staticmethod(lambda: False))
     turns = [step for number in range(5) for step in (turn(TEST), turn(by_command(number)))]
     live = await run(tmp_path, [*turns, turn(TEST)])
     assert (live.operator.raised, live.of(events.ToolRefused)) == ([], [])

@@ -1,4 +1,4 @@
-"""The mechanisms that work here, and a folder outside of the temporary one: shared by the tests of the walls."""
+"""The mechanisms that work here, and a folder outside of the temporary one: shared by the tests of the sandbox."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 from tui_agent.processes import supervised as supervisor
 from tui_agent.sandbox.choose import Trial, candidates, try_out
 from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
-from tui_agent.sandbox.walls import Walls
+from tui_agent.sandbox.policy import SandboxPolicy
 
 MECHANISMS: tuple[Mechanism, ...] = ("bubblewrap", "landlock", "sandbox-exec")
 
@@ -40,7 +40,7 @@ def _trial(mechanism: Mechanism) -> Trial:
     with tempfile.TemporaryDirectory() as name:
         (Path(name) / "trial").mkdir()
         (Path(name) / "scratch").mkdir()
-        trying = try_out(mechanism, Walls.around(Path(name) / "trial", Path(name) / "scratch"))
+        trying = try_out(mechanism, SandboxPolicy.around(Path(name) / "trial", Path(name) / "scratch"))
         # A test may have an event loop of its own.
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(asyncio.run, trying).result()
@@ -49,7 +49,7 @@ def _trial(mechanism: Mechanism) -> Trial:
 def supervised(
     sandbox: Sandbox, argv: list[str], *, cwd: Path, env: dict[str, str], grace: float = 0.5
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in walls, under a supervisor as always, and wait for its end."""
+    """Run a command in a sandbox, under a supervisor as always, and wait for its end."""
     (leash_end, leash), (status, status_end) = os.pipe(), os.pipe()
     try:
         done = subprocess.run(

@@ -16,7 +16,7 @@ import pytest
 
 from tests.sandbox.boxes import MECHANISMS, folder_at_home, needed, supervised
 from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
-from tui_agent.sandbox.walls import Walls
+from tui_agent.sandbox.policy import SandboxPolicy
 
 TOKENS = (
     *(".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".config/gh/hosts.yml"),
@@ -94,14 +94,14 @@ def box(mechanism: Mechanism, place: Path, monkeypatch: pytest.MonkeyPatch) -> B
     (state / "s1" / "tmp").mkdir(parents=True)
     (state / "conversation").write_text("THE-TALK")
     monkeypatch.setenv("HOME", str(home))
-    walls = Walls.around(
+    policy = SandboxPolicy.around(
         workspace,
         state / "s1" / "tmp",
         state_dir=state,
         config_dir=home / ".config" / "agent-tui",
         hide=("~/extra",),
     )
-    return Box(Sandbox(mechanism, walls), workspace, home)
+    return Box(Sandbox(mechanism, policy), workspace, home)
 
 
 def test_ordinary_work_is_done_inside(box: Box) -> None:
@@ -183,9 +183,9 @@ def test_what_a_command_writes_into_its_home_folder_lasts_and_stays_private(box:
 
 
 def test_what_is_named_in_the_configuration_is_shown(box: Box) -> None:
-    assert box.sandbox.walls is not None
-    walls = Walls.around(box.workspace, box.sandbox.walls.scratch, show=("~/Documents",))
-    shown = Box(Sandbox(box.sandbox.mechanism, walls), box.workspace, box.home)
+    assert box.sandbox.policy is not None
+    policy = SandboxPolicy.around(box.workspace, box.sandbox.policy.scratch, show=("~/Documents",))
+    shown = Box(Sandbox(box.sandbox.mechanism, policy), box.workspace, box.home)
     ended = shown.run("cat ~/Documents/passwords.txt ~/.netrc; echo x > ~/Documents/passwords.txt")
     assert ended.stdout == "THE-TOKEN"
     assert (box.home / "Documents" / "passwords.txt").read_text() == "THE-TOKEN"
@@ -206,9 +206,9 @@ def test_terminals_of_others_are_neither_read_nor_written(box: Box) -> None:
 
 
 def test_a_folder_that_may_be_written_gives_no_secret_in_it_away(box: Box) -> None:
-    assert box.sandbox.walls is not None
-    walls = Walls.around(box.workspace, box.sandbox.walls.scratch, writable=("~", "~/.netrc"))
-    wide = Box(Sandbox(box.sandbox.mechanism, walls), box.workspace, box.home)
+    assert box.sandbox.policy is not None
+    policy = SandboxPolicy.around(box.workspace, box.sandbox.policy.scratch, writable=("~", "~/.netrc"))
+    wide = Box(Sandbox(box.sandbox.mechanism, policy), box.workspace, box.home)
     ended = wide.run(
         "echo x > ~/plain.txt; cat ~/.ssh/id_ed25519; mv ~/.ssh ~/x; cat ~/x/id_ed25519; cat ~/.netrc"
     )
@@ -254,9 +254,11 @@ def test_no_network_is_reached(box: Box, listening: int) -> None:
 
 
 def test_the_network_is_there_where_it_is_allowed(box: Box, listening: int) -> None:
-    assert box.sandbox.walls is not None
-    walls = Walls.around(box.workspace, box.sandbox.walls.scratch, network=True, loopback=(listening,))
-    open_box = Box(Sandbox(box.sandbox.mechanism, walls), box.workspace, box.home)
+    assert box.sandbox.policy is not None
+    policy = SandboxPolicy.around(
+        box.workspace, box.sandbox.policy.scratch, network=True, loopback=(listening,)
+    )
+    open_box = Box(Sandbox(box.sandbox.mechanism, policy), box.workspace, box.home)
     ended = open_box.python(
         f"import socket\nsocket.create_connection(('127.0.0.1', {listening}), 5)\nprint('there')"
     )
@@ -303,11 +305,11 @@ PLACES = (
 @pytest.mark.parametrize("network", [False, True])
 def test_a_service_is_not_reached_wherever_its_socket_is(box: Box, where: str, network: bool) -> None:
     """As a multiplexer of terminals, which types what it is told to."""
-    assert box.sandbox.walls is not None
+    assert box.sandbox.policy is not None
     path = box.home.parent / where
     path.parent.mkdir(parents=True, exist_ok=True)
-    walls = Walls.around(box.workspace, box.sandbox.walls.scratch, network=network)
-    inside = Box(Sandbox(box.sandbox.mechanism, walls), box.workspace, box.home)
+    policy = SandboxPolicy.around(box.workspace, box.sandbox.policy.scratch, network=network)
+    inside = Box(Sandbox(box.sandbox.mechanism, policy), box.workspace, box.home)
     with socket.socket(socket.AF_UNIX) as service:
         service.bind(str(path))
         service.listen()
@@ -385,7 +387,7 @@ def test_privileges_are_not_gained(box: Box) -> None:
 
 def test_nothing_is_left_behind(box: Box) -> None:
     if box.sandbox.mechanism != "bubblewrap":
-        pytest.skip("processes are ended by what started the command, not by the walls")
+        pytest.skip("processes are ended by what started the command, not by the sandbox")
     box.run("(sleep 0.3; echo late > late.txt) & setsid sh -c 'sleep 0.3; echo late > later.txt' &")
     time.sleep(0.6)
     assert not list(box.workspace.glob("late*"))
@@ -393,9 +395,9 @@ def test_nothing_is_left_behind(box: Box) -> None:
 
 def test_a_command_that_fails_at_a_wall_says_so(box: Box) -> None:
     ended = box.run(f"echo x > {box.home.parent}/new")
-    assert "ran in a sandbox" in box.sandbox.remark(ended.stderr)
-    assert box.sandbox.remark("2 failed, 3 passed") == ""
-    assert Sandbox().remark(ended.stderr) == ""
+    assert "ran in a sandbox" in box.sandbox.hint(ended.stderr)
+    assert box.sandbox.hint("2 failed, 3 passed") == ""
+    assert Sandbox().hint(ended.stderr) == ""
 
 
 def test_a_tool_in_a_folder_that_may_not_be_entered_is_left_out(
@@ -407,7 +409,7 @@ def test_a_tool_in_a_folder_that_may_not_be_entered_is_left_out(
     monkeypatch.setenv("PYENV_ROOT", str(locked / "pyenv"))
     locked.chmod(0)
     try:
-        walls = Walls.around(tmp_path, tmp_path / "s", writable=(str(locked / "x"),))
-        assert locked / "x" not in walls.writable
+        policy = SandboxPolicy.around(tmp_path, tmp_path / "s", writable=(str(locked / "x"),))
+        assert locked / "x" not in policy.writable
     finally:
         locked.chmod(0o700)

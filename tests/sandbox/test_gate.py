@@ -46,9 +46,9 @@ def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
 
 
 def with_network(desk: Desk, *loopback: int) -> Desk:
-    assert desk.sandbox.walls is not None
-    walls = replace(desk.sandbox.walls, network=True, loopback=loopback)
-    return replace(desk, sandbox=replace(desk.sandbox, walls=walls))
+    assert desk.sandbox.policy is not None
+    policy = replace(desk.sandbox.policy, network=True, loopback=loopback)
+    return replace(desk, sandbox=replace(desk.sandbox, policy=policy))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What is done on an ordinary day works within the walls, as long as the programs for it are here."""
+"""What is done on an ordinary day works within the sandbox, as long as the programs for it are here."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ import pytest
 from tests.sandbox.boxes import MECHANISMS, folder_at_home, needed
 from tui_agent.sandbox.inside import in_words
 from tui_agent.sandbox.mechanisms import Mechanism, Sandbox
+from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.sandbox.taken_back import TakenBack, Watch
-from tui_agent.sandbox.walls import Walls
 from tui_agent.tools.git_door import changes_git_settings
 from tui_agent.tools.running import Ended, run_command
 
@@ -108,10 +108,10 @@ def desk_for(mechanism: Mechanism, folder: Path) -> Desk:
     workspace, scratch = folder / "workspace", folder / "scratch"
     workspace.mkdir(exist_ok=True)
     scratch.mkdir(exist_ok=True)
-    walls = Walls.around(workspace, scratch)
+    policy = SandboxPolicy.around(workspace, scratch)
     desk = Desk(folder, Sandbox())
     desk.sandbox = Sandbox(
-        mechanism, walls, watch=Watch(walls.places, folder / "kept"), report=desk.reported.extend
+        mechanism, policy, watch=Watch(policy.places, folder / "kept"), report=desk.reported.extend
     )
     return desk
 
@@ -147,7 +147,7 @@ PLANTS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("plan
 @pytest.mark.parametrize(
     "name", ["fsmonitor", "include", "commondir", "nested_new", "bare_in_a_folder", "hook"]
 )
-def test_git_would_have_run_it_without_the_walls(name: str) -> None:
+def test_git_would_have_run_it_without_the_sandbox(name: str) -> None:
     """The attacks are real ones."""
     with folder_at_home() as folder:
         bare = Desk(folder, Sandbox())
@@ -361,7 +361,7 @@ def test_links_lead_this_program_nowhere(desk: Desk) -> None:
 def test_a_large_workspace_costs_a_bounded_time(tmp_path: Path) -> None:
     for number in range(1_500):
         (tmp_path / "w" / str(number // 40) / str(number)).mkdir(parents=True)
-    watch = Watch(Walls.around(tmp_path / "w", tmp_path / "s").places, tmp_path / "kept")
+    watch = Watch(SandboxPolicy.around(tmp_path / "w", tmp_path / "s").places, tmp_path / "kept")
     watch.look()
     began = time.perf_counter()
     token, _ = watch.begin()
@@ -372,7 +372,7 @@ def test_a_large_workspace_costs_a_bounded_time(tmp_path: Path) -> None:
 
 
 def test_what_is_taken_away_and_put_there_again_is_compared_with_what_was_there(tmp_path: Path) -> None:
-    watch = Watch(Walls.around(tmp_path, tmp_path / "s").places, tmp_path / "kept")
+    watch = Watch(SandboxPolicy.around(tmp_path, tmp_path / "s").places, tmp_path / "kept")
     (tmp_path / ".envrc").write_text("mine")
     watch.look()
     token, _ = watch.begin()
@@ -386,7 +386,7 @@ def test_what_is_taken_away_and_put_there_again_is_compared_with_what_was_there(
 def test_a_file_that_is_being_written_is_looked_at_again(tmp_path: Path) -> None:
     git = tmp_path / ".git" / "worktrees" / "tree"
     git.mkdir(parents=True)
-    watch = Watch(Walls.around(tmp_path, tmp_path / "s").places, tmp_path / "kept")
+    watch = Watch(SandboxPolicy.around(tmp_path, tmp_path / "s").places, tmp_path / "kept")
     watch.look()
     token, _ = watch.begin()
     (git / "commondir").write_text("")

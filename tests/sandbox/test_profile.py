@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tui_agent.sandbox.mechanisms import Sandbox
-from tui_agent.sandbox.walls import Walls
+from tui_agent.sandbox.policy import SandboxPolicy
 
 _TOKEN = re.compile(r'\s*(?:(#?"(?:[^"\\]|\\.)*")|([()])|([^\s()"#]+))')
 
@@ -79,8 +79,8 @@ def _matches(condition: list[str], path: str) -> bool:
     raise AssertionError(f"no filter of a profile: {kind}")
 
 
-def profile(walls: Walls) -> Profile:
-    program, option, text, *command = Sandbox("sandbox-exec", walls).wrap(["true"])
+def profile(policy: SandboxPolicy) -> Profile:
+    program, option, text, *command = Sandbox("sandbox-exec", policy).wrap(["true"])
     assert (program, option, command) == ("/usr/bin/sandbox-exec", "-p", ["true"])
     version, first, *rules = forms(text)
     assert (version, first) == (["version", "1"], ["allow", "default"])
@@ -101,8 +101,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def walls(home: Path, **how: Any) -> Walls:
-    return Walls.around(
+def policy(home: Path, **how: Any) -> SandboxPolicy:
+    return SandboxPolicy.around(
         home / 'work "a\\b',
         home / "state" / "s1" / "tmp",
         state_dir=home / "state",
@@ -139,17 +139,17 @@ def test_a_path_can_be_read_written_and_renamed_where_it_should(
     place: Path, path: str, allowed: tuple[str, ...]
 ) -> None:
     full = place / path.replace("WORK", 'work "a\\b')
-    told = profile(walls(place))
+    told = profile(policy(place))
     assert tuple(each for each in (READ, WRITE, UNLINK) if told.allows(each, full)) == allowed
 
 
 @pytest.mark.parametrize("network", [False, True])
 def test_the_network_is_shut_unless_it_is_allowed(place: Path, network: bool) -> None:
-    assert profile(walls(place, network=network)).allows("network-outbound") is network
+    assert profile(policy(place, network=network)).allows("network-outbound") is network
 
 
 def test_only_processes_of_the_same_sandbox_are_signalled_and_looked_at(place: Path) -> None:
-    told = profile(walls(place))
+    told = profile(policy(place))
     assert [told.allows("signal", target) for target in ("self", "others")] == [True, False]
     assert told.allows("signal", "same-sandbox")
     assert not told.allows("process-info-pidinfo", "others")

@@ -1,4 +1,4 @@
-"""One script that tries to get out, run in each way in which something runs within the walls: for `test_ways`.
+"""One script that tries to get out, run in each way in which something runs within the sandbox: for `test_ways`.
 
 `python -m tests.sandbox.ways FOLDER MECHANISM WAY` does it as whoever calls it, and prints as JSON what got out.
 """
@@ -142,7 +142,7 @@ async def got_out(folder: Path, mechanism: Mechanism, way: str) -> list[str]:
         said += "".join(file.read_text() for file in kept)
         found = [word for word in ("THE-SECRET", "THE-ENV", "THE-TYP", "REACHED") if word in said]
         found += [] if "DONE" in said else ["the script did not run"]
-        found += [] if live.state.run.sandbox.startswith(mechanism) or way == "server" else ["no walls"]
+        found += [] if live.state.run.sandbox.startswith(mechanism) or way == "server" else ["no sandbox"]
         found += [name for name in OBEYED if "planted" in _text(workspace / name)]
         found += [] if outside.poll() is None else ["a process outside was ended"]
         found += [str(path) for path in (folder / "written", folder / "home" / ".bashrc") if path.exists()]

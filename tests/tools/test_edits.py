@@ -33,7 +33,7 @@ def test_white_space_that_differs_does_not_keep_an_edit_from_landing(
 ) -> None:
     edit = apply_edit(text, old, new)
     assert edit.text == after
-    assert remark in edit.remark
+    assert remark in edit.notice
 
 
 def test_every_place_gets_the_indentation_that_it_has() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import errno
+import resource
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +15,7 @@ from tui_agent.tools.output import Capture, decode_output, join_cut
 def test_a_cut_text_says_how_much_is_missing_and_where_it_lies() -> None:
     text = "".join(f"line {number}\n" for number in range(1_000))
     cut = join_cut(text[:100], text[-100:], len(text), "/out/file.txt")
-    head, remark, tail = (
+    head, marker, tail = (
         cut.partition("[...")[0],
         cut.split("[...")[1].split("...]")[0],
         cut.partition("...]\n")[2],
@@ -26,8 +25,8 @@ def test_a_cut_text_says_how_much_is_missing_and_where_it_lies() -> None:
     assert head.endswith("\n")
     assert tail.startswith("line ")
     missing = len(text) - len(head) - len(tail)
-    assert f"{missing:,} of {len(text):,} characters left out" in remark
-    assert "/out/file.txt" in remark
+    assert f"{missing:,} of {len(text):,} characters left out" in marker
+    assert "/out/file.txt" in marker
 
 
 @given(st.text(max_size=500), st.integers(10, 200))
@@ -80,24 +79,18 @@ def test_what_is_given_up_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_fills_costs_the_file_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fills_costs_the_file_and_says_so(tmp_path: Path) -> None:
     capture = Capture(tmp_path, "bash", 100)
-    capture.feed(b"a" * 150)
-
-    class Full:
-        def write(self, data: bytes) -> Any:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        def close(self) -> None:
-            return None
-
-    monkeypatch.setattr(capture, "_file", Full())
-    capture.feed(b"b" * 5_000)
-    text, whole = capture.finish()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        for _ in range(100):
+            capture.feed(b"a" * 10_000)
+        text, whole = capture.finish()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert whole == ""
-    assert "could not be kept: No space left on device" in text
+    assert "could not be kept: File too large" in text
     assert text.startswith("a" * 50)
     assert list(tmp_path.iterdir()) == []
 

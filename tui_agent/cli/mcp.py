@@ -250,7 +250,7 @@ class _Looking:
         return Reply("decline")
 
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
-        """The same walls as in a session."""
+        """The same sandbox as in a session."""
         from tui_agent.session.session import for_server
 
         self._choosing = self._choosing or asyncio.create_task(self._chosen())
@@ -260,15 +260,15 @@ class _Looking:
         from tui_agent.sandbox.choose import choose
         from tui_agent.sandbox.inside import in_words
         from tui_agent.sandbox.taken_back import Watch
-        from tui_agent.session.session import walls_of
+        from tui_agent.session.session import sandbox_policy
 
         def report(taken: Sequence[TakenBack]) -> None:
             if taken:
                 sys.stderr.write(f"{in_words(taken)}\n")
 
-        walls = walls_of(self._settings, self._settings.workspace, self._scratch)
-        watch = Watch(walls.places, self._settings.state_dir / "taken-back")
-        return await choose(self._settings.sandbox.mode, walls, watch=watch, report=report)
+        policy = sandbox_policy(self._settings, self._settings.workspace, self._scratch)
+        watch = Watch(policy.places, self._settings.state_dir / "taken-back")
+        return await choose(self._settings.sandbox.mode, policy, watch=watch, report=report)
 
     def starting(self, entry: ServerEntry) -> None:
         """Nothing is written."""
@@ -341,7 +341,7 @@ def _described(row: Row, *, whole: bool) -> list[str]:
         lines[2] += f", {row.server}"
     if row.why:
         lines.append(f"    {one_line(row.why, 600)}")
-    lines += [f"    {remark}" for remark in row.remarks]
+    lines += [f"    {notice}" for notice in row.notices]
     if not whole:
         if row.tools:
             lines.append(
@@ -375,5 +375,5 @@ def _as_json(row: Row) -> dict[str, Any]:
         "tools": [tool.name for tool in row.tools],
         "resources": [resource.uri for resource in row.resources],
         "prompts": [prompt.name for prompt in row.prompts],
-        "remarks": list(row.remarks),
+        "remarks": list(row.notices),
     }

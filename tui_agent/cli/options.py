@@ -141,7 +141,7 @@ def add_run_options(parser: Parser) -> None:
         "--sandbox",
         type=one_of(SANDBOX_MODES),
         metavar="MODE",
-        help="walls around commands: auto (what works here, default), off, or require",
+        help="sandbox of commands: auto (what works here, default), off, or require",
     )
     group.add_argument(
         "--max-iterations",

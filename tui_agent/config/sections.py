@@ -150,12 +150,12 @@ FileCommands = dict[Annotated[str, Field(min_length=1, max_length=200)], FileCom
 
 
 class SandboxSettings(BaseModel):
-    """The walls around commands (`[sandbox]`; `sandbox = "require"` sets the mode alone)."""
+    """The sandbox of commands (`[sandbox]`; `sandbox = "require"` sets the mode alone)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     mode: SandboxMode = "auto"
-    """auto: what works here; off: no walls; require: nothing starts without them."""
+    """auto: what works here; off: no sandbox; require: nothing starts without one."""
     network: bool = False
     """Whether commands reach the network."""
     loopback: tuple[Annotated[int, Field(ge=1, le=65535)], ...] = ()
@@ -168,8 +168,8 @@ class SandboxSettings(BaseModel):
     writable: tuple[str, ...] = ()
     """Files and folders outside the workspace that commands may write, as `~/.cache/uv`."""
     servers: Literal["workspace", "all", "off"] = "workspace"
-    """Which MCP servers over stdio run in the walls of commands, with a network: those that a workspace names, all, or
-    none."""
+    """Which MCP servers over stdio run in the sandbox of commands, with a network: those that a workspace names, all,
+    or none."""
 
     @model_validator(mode="before")
     @classmethod

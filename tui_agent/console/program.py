@@ -39,7 +39,7 @@ from tui_agent.console.terminal.driver import has_shell, terminal_driver
 from tui_agent.frontend.arguments import in_browser, wanted_early
 from tui_agent.frontend.ascii_glyphs import ascii_glyphs
 from tui_agent.frontend.commands.registry import BACKWARDS, BINDABLE, shown_key, use_keys, with_shift
-from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, grants_on, remarks_on
+from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, grants_on, notifications_on
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -250,11 +250,11 @@ class ConsoleApp(SessionApp):
         await screen.attach(opened.session)
         if opened.task:
             await screen.submit(opened.task)
-        remarks = remarks_on(opened.session.state, shown_key("auto"), shown_key("step"))
+        notifications = notifications_on(opened.session.state, shown_key("auto"), shown_key("step"))
         if screen.arguments.resume is not None:
-            remarks += grants_on(opened.session)
-        for remark in remarks:
-            screen.say(remark, "warning")
+            notifications += grants_on(opened.session)
+        for notification in notifications:
+            screen.say(notification, "warning")
         if self._attention is None:
             self._attention = Attention(self.write_terminal, lambda: self.app_focus, settings.notify)
         self.tabs_changed()
@@ -284,16 +284,16 @@ class ConsoleApp(SessionApp):
         found_any = bool(found)
         found.append(Row("demo", "a scripted model, real tools: no key, no network", DEMO))
         found.append(Row("theme", "choose the colours first", THEME))
-        remark = 'No model is chosen yet. Keep one with `model = "…"` in config.toml, or --model NAME.'
+        notification = 'No model is chosen yet. Keep one with `model = "…"` in config.toml, or --model NAME.'
         if not found_any:
-            remark = (
+            notification = (
                 "No model is chosen, and none was found: no provider's key is set and no server answers on this "
                 "machine.\nSet a key (OPENAI_API_KEY, ANTHROPIC_API_KEY, …) or start a server (ollama serve), and "
                 "start again; look at the demo; or write a model and its server: openai/qwen3 http://127.0.0.1:8080/v1"
             )
         without = "leave" if len(self.tabs) == 1 else "close"
         while (
-            chosen := await screen.ask(PickScreen("Which model?", found, remark, as_written, without))
+            chosen := await screen.ask(PickScreen("Which model?", found, notification, as_written, without))
         ) == THEME:
             await self._learn_themes()
             await screen.ask(ThemeGallery(self.user_file(settings)))
@@ -353,8 +353,8 @@ class ConsoleApp(SessionApp):
 
     def use_keys(self, settings: Settings) -> None:
         """Let the keys do what these settings say."""
-        for remark in use_keys(settings.keys):
-            self.notify(remark, severity="warning", markup=False)
+        for notification in use_keys(settings.keys):
+            self.notify(notification, severity="warning", markup=False)
         # Textual goes through the whole map at each key: only what is otherwise than by default stands in it.
         changed = [command for command in BINDABLE if command.pressed != command.key]
         keys = {command.name: command.pressed or no_key(command) for command in changed}
@@ -365,7 +365,7 @@ class ConsoleApp(SessionApp):
                 tab.show_hints()
 
     def _refresh_notifications(self) -> None:
-        """Textual's, for each remark that comes or goes and each screen that comes to the top."""
+        """Textual's, for each notification that comes or goes and each screen that comes to the top."""
         super()._refresh_notifications()
         if self._screen_stack:
             *below, screen = self._screen_stack

@@ -20,24 +20,24 @@ HISTORY_FILE = "prompt-history.jsonl"
 
 
 LISTED_RULES = 3
-"""Rules that a remark names."""
+"""Rules that a notification names."""
 
 
-def remarks_on(state: RunState, auto: str, step: str) -> list[str]:
+def notifications_on(state: RunState, auto: str, step: str) -> list[str]:
     """What the operator should know of a session that was opened again. `auto`, `step`: the keys or commands."""
     from tui_agent.terminal_text import one_line
 
-    remarks = []
+    notifications = []
     if state.running and state.run.iteration:
-        remarks.append(
+        notifications.append(
             f"A run is open in this session: {auto} goes on with it, {step} does one step, /stop ends it."
         )
     if not Path(state.session.workspace).is_dir():
-        remarks.append(
+        notifications.append(
             f"The workspace {one_line(state.session.workspace)} is gone: tools will fail. "
             "Bring it back, or start anew with --workspace DIR."
         )
-    return remarks
+    return notifications
 
 
 def grants_on(session: Session) -> list[str]:

@@ -30,10 +30,10 @@ class ModelSettings(Protocol):
 
 
 class NameCheck(NamedTuple):
-    """What is known of a model's name: a remark where something is odd."""
+    """What is known of a model's name: `message` where something is odd."""
 
     usable: bool = True
-    remark: str = ""
+    message: str = ""
 
 
 class ModelByName:
@@ -94,7 +94,7 @@ class ModelByName:
         try:
             model = self.named(name)
         except ScenarioError as error:
-            return NameCheck(usable=False, remark=str(error))
+            return NameCheck(usable=False, message=str(error))
         if means.profile is not None or not isinstance(model, HostedModel):
             return NameCheck()
         found = await model.look_up(means.model)
@@ -102,11 +102,11 @@ class ModelByName:
             return NameCheck()
         near = f" The nearest in its list: {', '.join(found.nearest)}." if found.nearest else ""
         if not found.provider:
-            remark = f"litellm knows no provider for {name!r}: name a model as provider/model.{near}"
-            return NameCheck(usable=False, remark=remark)
+            message = f"litellm knows no provider for {name!r}: name a model as provider/model.{near}"
+            return NameCheck(usable=False, message=message)
         if means.api_base is not None:
             return NameCheck()
-        return NameCheck(remark=f"litellm does not list {name!r}; it is called all the same.{near}")
+        return NameCheck(message=f"litellm does not list {name!r}; it is called all the same.{near}")
 
     async def sees(self, name: str) -> bool:
         """False for a model that is known to see no images. May take as long as the model host's start."""

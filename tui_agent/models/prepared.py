@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _NAMESPACES = ("mnt", "net", "pid", "user", "ipc")
-_WALLS = ("NoNewPrivs", "Seccomp")
+_RESTRICTIONS = ("NoNewPrivs", "Seccomp")
 _MOST_NAMES = 60_000
 """Bytes: what a pipe takes at once."""
 _PATIENCE = 2.0
@@ -221,7 +221,7 @@ class Lender:
 
 
 def is_ours(caller: socket.socket) -> bool:
-    """Whether the process that connected is this user's, in our namespaces and behind no more walls than we are."""
+    """Whether the process that connected is this user's, in our namespaces and no more restricted than we are."""
     process, user, _ = struct.unpack("3i", caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     if user != os.getuid():
         return False
@@ -232,11 +232,11 @@ def is_ours(caller: socket.socket) -> bool:
 
 
 def _surroundings(process: int) -> list[object]:
-    """Namespaces and walls of a process. Raises `OSError`."""
+    """Namespaces and restrictions of a process. Raises `OSError`."""
     own = Path(f"/proc/{process}")
     lines = (own / "status").read_text().splitlines()
     spaces = [(own / "ns" / name).stat().st_ino for name in _NAMESPACES]
-    return [*spaces, *(line for line in lines if line.startswith(_WALLS))]
+    return [*spaces, *(line for line in lines if line.startswith(_RESTRICTIONS))]
 
 
 class _Request(BaseModel):

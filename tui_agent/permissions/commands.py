@@ -94,7 +94,7 @@ def _read(command: str, budget: Budget) -> Reading:
         source = command.encode()
     except UnicodeEncodeError:
         return Reading(trouble=("it holds half of a surrogate pair",), unread=True)
-    reader = _Reader(source, budget)
+    reader = _SyntaxVisitor(source, budget)
     root = _parse(source, budget).root_node
     if root.has_error:
         reader.lose("its syntax could not be read")
@@ -173,7 +173,7 @@ _WRITING = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 
 
 @dataclass
-class _Reader:
+class _SyntaxVisitor:
     source: bytes
     budget: Budget
     commands: list[SimpleCommand] = field(default_factory=list)
@@ -414,18 +414,18 @@ class _Reader:
 
 
 _HANDLERS = {
-    "command": _Reader._command,
-    "command_name": _Reader._command_name,
-    "declaration_command": _Reader._declaration,
-    "unset_command": _Reader._declaration,
-    "variable_assignment": _Reader._assignment,
-    "file_redirect": _Reader._redirect,
-    "heredoc_redirect": _Reader._heredoc,
-    "herestring_redirect": _Reader._children,
-    "expansion": _Reader._expansion,
-    "test_command": _Reader._test,
-    "arithmetic_expansion": _Reader._arithmetic,
-    "for_statement": _Reader._loop,
+    "command": _SyntaxVisitor._command,
+    "command_name": _SyntaxVisitor._command_name,
+    "declaration_command": _SyntaxVisitor._declaration,
+    "unset_command": _SyntaxVisitor._declaration,
+    "variable_assignment": _SyntaxVisitor._assignment,
+    "file_redirect": _SyntaxVisitor._redirect,
+    "heredoc_redirect": _SyntaxVisitor._heredoc,
+    "herestring_redirect": _SyntaxVisitor._children,
+    "expansion": _SyntaxVisitor._expansion,
+    "test_command": _SyntaxVisitor._test,
+    "arithmetic_expansion": _SyntaxVisitor._arithmetic,
+    "for_statement": _SyntaxVisitor._loop,
 }
 
 

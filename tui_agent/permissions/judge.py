@@ -262,7 +262,7 @@ class Permissions:
     def _file(
         self, tool: str, word: Word, folders: Sequence[str] | None, subject: str, look: _Look, *, own: bool
     ) -> Finding:
-        """One file that a tool or the shell opens. `own`: by a tool of ours, which has its own walls."""
+        """One file that a tool or the shell opens. `own`: by a tool of ours, which checks its paths itself."""
         writes = tool in WRITES
         look.budget.step(8)
         found = list(self._in_folders(word.text, folders, look))

@@ -19,15 +19,15 @@ from tui_agent.config.settings import load_settings, user_config_file
 from tui_agent.frontend.arguments import wanted_early
 from tui_agent.frontend.ascii_glyphs import ascii_glyphs
 from tui_agent.frontend.commands import registry as slash
+from tui_agent.frontend.commands.custom import find_custom_commands
 from tui_agent.frontend.commands.model_offers import Offer, offers
-from tui_agent.frontend.commands.own import find_own_commands
 from tui_agent.frontend.commands.server_entries import PromptError, expanded, names_a_server
 from tui_agent.frontend.editor import edit
 from tui_agent.frontend.file_index import FileIndex
 from tui_agent.frontend.lines.escalation import attempts_before
 from tui_agent.frontend.lines.outline import outline_line
 from tui_agent.frontend.lines.why import why_lines
-from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, grants_on, remarks_on
+from tui_agent.frontend.opening import HISTORY_FILE, LEFT_BY_SIGNAL, WRONG_USAGE, grants_on, notifications_on
 from tui_agent.frontend.operator import (
     AnyQuestion,
     ApprovalQuestion,
@@ -175,7 +175,7 @@ class PlainConsole:
             "Approvals": session.approve or settings.approve,
         }
         self.paper.lines(f"{label}: {one_line(str(text), 400)}" for label, text in facts.items())
-        self.paper.lines(remarks_on(opened.session.state, "/auto", "/step"))
+        self.paper.lines(notifications_on(opened.session.state, "/auto", "/step"))
         if self.arguments.resume is not None:
             self.paper.lines(grants_on(opened.session))
         self.paper.line(GREETING)
@@ -403,7 +403,9 @@ class PlainConsole:
         if self._opened is None:
             return
         workspace = Path(self._opened.session.state.session.workspace)
-        found = (await asyncio.to_thread(find_own_commands, workspace, user_config_file().parent)).named(line)
+        found = (await asyncio.to_thread(find_custom_commands, workspace, user_config_file().parent)).named(
+            line
+        )
         if found is None:
             self.paper.line(sanitize(without_middle(otherwise)))
             return
@@ -418,8 +420,8 @@ class PlainConsole:
                 return
             await command.agree(self._opened.session)
         check = await command.check_model(self._opened.session)
-        if check.remark:
-            self.paper.line(sanitize(check.remark))
+        if check.message:
+            self.paper.line(sanitize(check.message))
         if check.usable:
             typed = None if command.personal else arguments
             await self.submit(command.expanded(arguments), typed, command.model)

@@ -272,7 +272,7 @@ class Executor:
             progress.add,
             self._recorder.new_mask,
             self._recorder.state.known_files,
-            await self._walls(),
+            await self._prepared_sandbox(),
             partial(self._approvals.may_read, self._recorder.state),
         )
         found = await self._instructions(issued)
@@ -306,7 +306,7 @@ class Executor:
         finally:
             progress.drop()
 
-    async def _walls(self) -> Sandbox:
+    async def _prepared_sandbox(self) -> Sandbox:
         """What commands run in. Raises `ToolError` where it could not be prepared; the next call tries it anew."""
         try:
             return await self._sandbox()

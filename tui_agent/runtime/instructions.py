@@ -44,7 +44,7 @@ class Instructions:
     digest: str
 
     def bounded(self, limit: int) -> str:
-        """The text, at most `limit` characters, with a remark where it was cut."""
+        """The text, at most `limit` characters, marked where it was cut."""
         if len(self.text) <= limit:
             return self.text
         return f"{self.text[:limit]}\n[… {len(self.text) - limit:,} more characters: read {self.path}]"
@@ -72,8 +72,8 @@ def above(workspace: Path) -> tuple[Instructions, ...]:
         (folder for folder in [workspace, *workspace.parents] if os.path.lexists(folder / ".git")), workspace
     )
     parents = [folder for folder in workspace.parents if folder.is_relative_to(root)]
-    walls = Workspace(root)
-    found = (of_folder(walls, folder) for folder in reversed(parents[:_DEEPEST]))
+    checkout = Workspace(root)
+    found = (of_folder(checkout, folder) for folder in reversed(parents[:_DEEPEST]))
     return tuple(one for one in found if one is not None)
 
 

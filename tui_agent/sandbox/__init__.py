@@ -1,1 +1,1 @@
-"""The walls around commands: what they may write, read and reach, held by the operating system."""
+"""The sandbox of commands: what they may write, read and reach, enforced by the operating system."""

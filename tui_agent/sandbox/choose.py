@@ -1,4 +1,4 @@
-"""Which mechanism holds the walls here: the first that works when it is really tried."""
+"""Which mechanism enforces the sandbox policy here: the first that works when it is really tried."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tui_agent.sandbox.taken_back import TakenBack, Watch
 
 if TYPE_CHECKING:
     from tui_agent.core.names import SandboxMode
-    from tui_agent.sandbox.walls import Walls
+    from tui_agent.sandbox.policy import SandboxPolicy
 
 TRIAL_TIMEOUT = 10.0
 """Seconds in which a trial must have ended."""
@@ -49,14 +49,14 @@ def none_for() -> str:
     return f"there is none for {sys.platform} on {os.uname().machine}{only}"
 
 
-async def try_out(mechanism: Mechanism, walls: Walls) -> Trial:
+async def try_out(mechanism: Mechanism, policy: SandboxPolicy) -> Trial:
     """Run a command inside, really."""
     program = {"bubblewrap": "bwrap", "sandbox-exec": "/usr/bin/sandbox-exec"}.get(mechanism)
-    if program is not None and processes.own_program(program, walls.workspace) is None:
+    if program is not None and processes.own_program(program, policy.workspace) is None:
         return Trial(mechanism, f"{program} is not installed")
-    outside = walls.scratch.with_name(f"{walls.scratch.name}-outside")
-    sandbox = Sandbox(mechanism, walls)
-    argv = sandbox.wrap(["/bin/sh", "-c", _TRIAL, os.fspath(walls.workspace), os.fspath(outside)])
+    outside = policy.scratch.with_name(f"{policy.scratch.name}-outside")
+    sandbox = Sandbox(mechanism, policy)
+    argv = sandbox.wrap(["/bin/sh", "-c", _TRIAL, os.fspath(policy.workspace), os.fspath(outside)])
     leash_end, leash = os.pipe()
     status = os.open(os.devnull, os.O_WRONLY)
     try:
@@ -90,33 +90,33 @@ async def try_out(mechanism: Mechanism, walls: Walls) -> Trial:
 
 
 def switched_off(passed: tuple[str, ...]) -> Sandbox:
-    """No walls, because nobody wants any: none need be drawn."""
+    """No sandbox, because nobody wants one: nothing need be said."""
     return Sandbox(why="it is switched off", passed=passed)
 
 
 async def choose(
     mode: SandboxMode,
-    walls: Walls,
+    policy: SandboxPolicy,
     passed: tuple[str, ...] = (),
     watch: Watch | None = None,
     report: Callable[[Sequence[TakenBack]], None] = lambda _: None,
 ) -> Sandbox:
-    """The walls that commands run in from now on. A sandbox without a mechanism says why there is none.
+    """The sandbox of commands from now on. One without a mechanism says why there is none.
 
     `watch` looks after what commands write for others to run (None: nobody); `report` hears of it.
     """
     if mode == "off":
         return switched_off(passed)
-    if walls.workspace == Path(os.sep):
+    if policy.workspace == Path(os.sep):
         return Sandbox(why="the workspace is the whole file system", passed=passed)
-    await asyncio.to_thread(walls.scratch.mkdir, 0o700, True, True)
+    await asyncio.to_thread(policy.scratch.mkdir, 0o700, True, True)
     reasons = []
     for mechanism in candidates():
-        trial = await _tried(mechanism, walls)
+        trial = await _tried(mechanism, policy)
         if not trial.why:
             if watch is not None:
                 await asyncio.to_thread(watch.look)
-            return Sandbox(mechanism, walls, passed=passed, watch=watch, report=report)
+            return Sandbox(mechanism, policy, passed=passed, watch=watch, report=report)
         reasons.append(f"{mechanism}: {trial.why}")
     return Sandbox(why="; ".join(reasons) or none_for(), passed=passed)
 
@@ -124,13 +124,13 @@ async def choose(
 _TRIALS: dict[tuple[Mechanism, bool, int], Trial] = {}
 
 
-async def _tried(mechanism: Mechanism, walls: Walls) -> Trial:
+async def _tried(mechanism: Mechanism, policy: SandboxPolicy) -> Trial:
     """One trial a process for what decides its outcome."""
     try:
-        owner = walls.workspace.stat().st_uid
+        owner = policy.workspace.stat().st_uid
     except OSError as error:
         return Trial(mechanism, f"the workspace cannot be looked at ({error})")
-    key = (mechanism, walls.network, owner)
+    key = (mechanism, policy.network, owner)
     if key not in _TRIALS:
-        _TRIALS[key] = await try_out(mechanism, walls)
+        _TRIALS[key] = await try_out(mechanism, policy)
     return _TRIALS[key]

@@ -1,4 +1,4 @@
-"""One command inside the walls: started there, looked at while it runs, and what it planted for later taken back."""
+"""One command in the sandbox: started there, looked at while it runs, and what it planted for later taken back."""
 
 from __future__ import annotations
 

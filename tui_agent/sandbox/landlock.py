@@ -2,7 +2,7 @@
 
 `python landlock.py RULES COMMAND...`; RULES is JSON: `write` lists what may be written, `hidden` what may not even
 be read, `read` what of that may be read all the same, `network` says whether there is one. Exit code 125 where the
-kernel cannot hold the walls; nothing has run then. Only the standard library is used: it starts in a few milliseconds.
+kernel cannot enforce the policy; nothing has run then. Only the standard library is used, which starts in milliseconds.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""How operating systems hold the walls: bubblewrap and Landlock on Linux, sandbox-exec on macOS.
+"""How operating systems enforce the sandbox policy: bubblewrap and Landlock on Linux, sandbox-exec on macOS.
 
 Each mechanism turns a command line into one that runs inside. Which one is used is decided in `choose`.
 """
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent import processes
+from tui_agent.sandbox.policy import TEMPORARY
 from tui_agent.sandbox.socket_filter import OWN, REFUSED, SHARED, looked_at
-from tui_agent.sandbox.walls import TEMPORARY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tui_agent.sandbox.policy import SandboxPolicy
     from tui_agent.sandbox.taken_back import TakenBack, Watch
-    from tui_agent.sandbox.walls import Walls
 
 Mechanism = Literal["bubblewrap", "landlock", "sandbox-exec"]
 _LANDLOCK = Path(__file__).with_name("landlock.py")
@@ -30,22 +30,22 @@ _TRACES = (
     "Address family not supported", "Device or resource busy", "EROFS", "EACCES", "EPERM", "ENETUNREACH", "EAI_AGAIN",
     "No address associated with hostname", "Failed to establish a new connection", "unable to access 'http",
 )  # fmt: skip
-"""What programs print when they meet a wall."""
+"""What programs print when the sandbox refuses."""
 
 
-def reach(walls: Walls) -> str:
+def reach(policy: SandboxPolicy) -> str:
     """What commands reach, in a few words."""
-    if not walls.network:
+    if not policy.network:
         return "no network"
     return "network" if looked_at() else "network with services of this machine"
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """The walls that commands run in; without a mechanism there are none. `why` says then why not."""
+    """Commands run in it; without a mechanism there is none. `why` says then why not."""
 
     mechanism: Mechanism | None = None
-    walls: Walls | None = None
+    policy: SandboxPolicy | None = None
     why: str = ""
     passed: tuple[str, ...] = ()
     """Variables that are named like secrets and that commands get all the same."""
@@ -57,9 +57,9 @@ class Sandbox:
     @property
     def description(self) -> str:
         """What holds, in a few words; "off" where nothing does."""
-        if self.mechanism is None or self.walls is None:
+        if self.mechanism is None or self.policy is None:
             return "off"
-        return f"{self.mechanism}, {reach(self.walls)}"
+        return f"{self.mechanism}, {reach(self.policy)}"
 
     @property
     def mounts(self) -> bool:
@@ -70,42 +70,42 @@ class Sandbox:
         """What there is that commands may read and not write, in the places that they may write; of repositories their
         settings too, unless `git_settings` is False.
         """
-        if self.walls is None:
+        if self.policy is None:
             return ()
         gits = self.watch.gits if self.watch is not None else ()
-        return self.walls.places.there(gits, git_settings=git_settings)
+        return self.policy.places.there(gits, git_settings=git_settings)
 
     def wrap(self, argv: Sequence[str], protected: tuple[Path, ...] | None = None) -> list[str]:
         """The command line that runs `argv` inside, with what is `protected` now."""
-        if self.mechanism is None or self.walls is None:
+        if self.mechanism is None or self.policy is None:
             return list(argv)
         kept = self.protected() if protected is None else protected
-        return [*_WRAPPERS[self.mechanism](self.walls, kept), *argv]
+        return [*_WRAPPERS[self.mechanism](self.policy, kept), *argv]
 
     @property
     def gate(self) -> tuple[str, ...]:
         """The gate for sockets that the supervisor of a command holds (`processes.supervised`)."""
-        if self.walls is None or self.mechanism not in {"bubblewrap", "landlock"}:
+        if self.policy is None or self.mechanism not in {"bubblewrap", "landlock"}:
             return ()
-        if self.walls.network:
-            return (f"--gate={SHARED}:{','.join(map(str, self.walls.loopback))}",)
+        if self.policy.network:
+            return (f"--gate={SHARED}:{','.join(map(str, self.policy.loopback))}",)
         return (f"--gate={OWN if self.mechanism == 'bubblewrap' else REFUSED}",)
 
     def environment(self) -> dict[str, str]:
         """Variables that commands need inside."""
-        if self.mechanism is None or self.walls is None:
+        if self.mechanism is None or self.policy is None:
             return {}
-        temporary = "/tmp" if self.mechanism == "bubblewrap" else os.fspath(self.walls.scratch)  # noqa: S108 - its own
+        temporary = "/tmp" if self.mechanism == "bubblewrap" else os.fspath(self.policy.scratch)  # noqa: S108 - its own
         needed = {"TMPDIR": temporary, "GOCACHE": f"{temporary}/go-build"}
-        if self.mechanism == "landlock" and self.walls.home is not None:
-            needed["HOME"] = os.fspath(self.walls.private_home(linked=True))
+        if self.mechanism == "landlock" and self.policy.home is not None:
+            needed["HOME"] = os.fspath(self.policy.private_home(linked=True))
         return needed
 
-    def remark(self, output: str) -> str:
-        """What to add to the output of a command that failed, where the walls may be why; "" elsewhere."""
-        if self.walls is None or self.mechanism is None or not any(trace in output for trace in _TRACES):
+    def hint(self, output: str) -> str:
+        """What to add to the output of a command that failed, where the sandbox may be why; "" elsewhere."""
+        if self.policy is None or self.mechanism is None or not any(trace in output for trace in _TRACES):
             return ""
-        network = "" if self.walls.network else " and reaches no network"
+        network = "" if self.policy.network else " and reaches no network"
         return (
             f"This command ran in a sandbox ({self.mechanism}): it can write only the workspace and its temporary "
             f"folder, reads no keys of the user{network}. If that is why it failed, it will fail again unchanged; do "
@@ -113,36 +113,36 @@ class Sandbox:
         )
 
 
-def _bubblewrap(walls: Walls, protected: tuple[Path, ...]) -> list[str]:
-    program = processes.own_program("bwrap", walls.workspace) or "/usr/bin/bwrap"
+def _bubblewrap(policy: SandboxPolicy, protected: tuple[Path, ...]) -> list[str]:
+    program = processes.own_program("bwrap", policy.workspace) or "/usr/bin/bwrap"
     argv = [program, "--unshare-all", "--unshare-user", "--cap-drop", "ALL"]
-    argv += [*(("--share-net",) if walls.network else ()), "--die-with-parent"]
+    argv += [*(("--share-net",) if policy.network else ()), "--die-with-parent"]
     argv += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/run"]
-    if walls.network:
+    if policy.network:
         # Where the names of hosts are looked up.
         for place in ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"):
             argv += ["--ro-bind-try", place, place]
     for place in TEMPORARY:
-        argv += ["--bind", os.fspath(walls.scratch), place]
-    argv += [*_homes(walls), *_mounts("--ro-bind", walls.shown)]
-    for path in walls.hidden_outside:
+        argv += ["--bind", os.fspath(policy.scratch), place]
+    argv += [*_homes(policy), *_mounts("--ro-bind", policy.shown)]
+    for path in policy.hidden_outside:
         argv += _hidden(path)
-    argv += _mounts("--bind", (*walls.writable, walls.workspace))
+    argv += _mounts("--bind", (*policy.writable, policy.workspace))
     # A mount cannot be renamed.
-    argv += _mounts("--bind", walls.holding((*protected, *walls.hidden_within)))
+    argv += _mounts("--bind", policy.holding((*protected, *policy.hidden_within)))
     argv += _mounts("--ro-bind", protected)
-    for path in walls.hidden_within:
+    for path in policy.hidden_within:
         argv += _hidden(path)
-    for path in walls.homes:
+    for path in policy.homes:
         # What is written there would be lost without a word.
-        argv += ["--remount-ro", os.fspath(path)] if path != walls.home else []
-    return [*argv, "--chdir", os.fspath(walls.workspace), "--"]
+        argv += ["--remount-ro", os.fspath(path)] if path != policy.home else []
+    return [*argv, "--chdir", os.fspath(policy.workspace), "--"]
 
 
-def _homes(walls: Walls) -> list[str]:
-    argv = [word for path in walls.homes for word in ("--tmpfs", os.fspath(path))]
-    if walls.home is not None:
-        argv += ["--bind", os.fspath(walls.private_home()), os.fspath(walls.home)]
+def _homes(policy: SandboxPolicy) -> list[str]:
+    argv = [word for path in policy.homes for word in ("--tmpfs", os.fspath(path))]
+    if policy.home is not None:
+        argv += ["--bind", os.fspath(policy.private_home()), os.fspath(policy.home)]
     return argv
 
 
@@ -156,45 +156,45 @@ def _hidden(path: Path) -> list[str]:
     return ["--ro-bind", os.devnull, os.fspath(path)]
 
 
-def _landlock(walls: Walls, _: tuple[Path, ...]) -> list[str]:
+def _landlock(policy: SandboxPolicy, _: tuple[Path, ...]) -> list[str]:
     rules = {
-        "write": [os.fspath(path) for path in (walls.workspace, walls.scratch, *walls.writable)],
-        "read": [os.fspath(path) for path in walls.shown],
-        "hidden": [os.fspath(path) for path in (*walls.homes, *walls.hidden)],
-        "network": walls.network,
+        "write": [os.fspath(path) for path in (policy.workspace, policy.scratch, *policy.writable)],
+        "read": [os.fspath(path) for path in policy.shown],
+        "hidden": [os.fspath(path) for path in (*policy.homes, *policy.hidden)],
+        "network": policy.network,
     }
     return [sys.executable, "-I", "-S", os.fspath(_LANDLOCK), json.dumps(rules)]
 
 
-def _sandbox_exec(walls: Walls, protected: tuple[Path, ...]) -> list[str]:
+def _sandbox_exec(policy: SandboxPolicy, protected: tuple[Path, ...]) -> list[str]:
     def paths(kind: str, places: Sequence[Path]) -> str:
         return " ".join(f"({kind} {json.dumps(os.fspath(place), ensure_ascii=False)})" for place in places)
 
-    inside = paths("subpath", (walls.workspace, walls.scratch, *walls.writable))
+    inside = paths("subpath", (policy.workspace, policy.scratch, *policy.writable))
     # Of the rules that match, the last holds.
     lines = [
         "(version 1)",
         "(allow default)",
         "(deny file-write*)",
         '(allow file-write* (regex #"^/dev/(null|zero|tty|fd/|std(in|out|err)|ptmx|ttys)"))',
-        *(f"(deny file-read* {paths('subpath', [path])})" for path in walls.hidden),
+        *(f"(deny file-read* {paths('subpath', [path])})" for path in policy.hidden),
         # The state folder is hidden, and the temporary folder is in it.
         f"(allow file-read* file-write* {inside})",
-        *(f"(deny file-read* file-write* {paths('subpath', [path])})" for path in walls.hidden_within),
+        *(f"(deny file-read* file-write* {paths('subpath', [path])})" for path in policy.hidden_within),
         *(f"(deny file-write* {paths('subpath', [path])})" for path in protected),
         *(
             f"(deny file-write-unlink {paths('literal', [path])})"
-            for path in walls.holding((*protected, *walls.hidden_within))
+            for path in policy.holding((*protected, *policy.hidden_within))
         ),
     ]
     lines.append("(deny process-info* (target others))")
     lines.append("(deny signal (target others))(allow signal (target same-sandbox))")
-    if not walls.network:
+    if not policy.network:
         lines.append("(deny network*)")
     return ["/usr/bin/sandbox-exec", "-p", "\n".join(lines)]
 
 
-_WRAPPERS: dict[Mechanism, Callable[[Walls, tuple[Path, ...]], list[str]]] = {
+_WRAPPERS: dict[Mechanism, Callable[[SandboxPolicy, tuple[Path, ...]], list[str]]] = {
     "bubblewrap": _bubblewrap,
     "landlock": _landlock,
     "sandbox-exec": _sandbox_exec,

@@ -22,7 +22,7 @@ from tui_agent.models.choose import ModelByName
 from tui_agent.models.protocol import Model
 from tui_agent.runtime.operator import Operator
 from tui_agent.sandbox.choose import choose
-from tui_agent.session.session import Session, walls_of
+from tui_agent.session.session import Session, sandbox_policy
 from tui_agent.store import saved_state
 from tui_agent.store.checkpoints import Checkpoints
 from tui_agent.store.errors import SessionError
@@ -145,7 +145,7 @@ def _reserve(redactor: Redactor, journal: Path) -> None:
 
 async def _require_sandbox(settings: Settings) -> None:
     with TemporaryDirectory(prefix="agent-tui-") as scratch:
-        found = await choose("require", walls_of(settings, settings.workspace, Path(scratch)))
+        found = await choose("require", sandbox_policy(settings, settings.workspace, Path(scratch)))
     if found.mechanism is None:
         raise SessionError(
             "A sandbox is required (--sandbox require), and none works here",

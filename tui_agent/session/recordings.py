@@ -73,7 +73,7 @@ def open_recording(path: Path, settings: Settings) -> Recording:
         from tui_agent.formats.importers.transcript import no_such_run
 
         raise no_such_run(str(path), settings.run, 1)
-    notices = tuple(_remarks(index))
+    notices = tuple(_notices(index))
     policy = _asked_policy(settings)
     if not policy:
         return Recording(path, index, notices=notices)
@@ -119,7 +119,7 @@ def _asked_policy(settings: Settings) -> str:
     return settings.policy if settings.sources["policy"].startswith("--") else ""
 
 
-def _remarks(index: JournalIndex) -> Iterator[str]:
+def _notices(index: JournalIndex) -> Iterator[str]:
     if index.damage is not None:
         yield _of_damage(index.damage)
     if index.dropped_bytes:

@@ -52,7 +52,7 @@ class SessionServers:
         self.servers: McpServers | None = None
         """None until the configuration has been read."""
         self._opening: asyncio.Task[None] | None = None
-        self._remarked: dict[str, tuple[str, ...]] = {}
+        self._noticed: dict[str, tuple[str, ...]] = {}
         """What the operator knows of each server's tools."""
 
     # --- life -----------------------------------------------------------------------------------------------
@@ -106,11 +106,11 @@ class SessionServers:
     async def ask_trust(self, entry: ServerEntry) -> bool:
         """Show the whole of what would be started; the answer is remembered unless it is put off."""
         lines = [f"{'Connect to' if entry.url else 'Run'}: {entry.shown}", *entry.details]
-        walls = (await self.sandbox(entry)).description
+        description = (await self.sandbox(entry)).description
         rights = (
-            "It runs with your rights, outside of the workspace's walls."
-            if walls == "off"
-            else f"It runs in the sandbox of commands ({walls})."
+            "It runs with your rights, outside of the sandbox."
+            if description == "off"
+            else f"It runs in the sandbox of commands ({description})."
         )
         message = (
             "\n".join(lines) + f"\n\n{entry.file.name} of this workspace names this MCP server. {rights}"
@@ -170,7 +170,7 @@ class SessionServers:
         return reply
 
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
-        """The walls that a server runs in; none for an address."""
+        """The sandbox that a server runs in; none for an address."""
         return Sandbox() if entry.url else await self._sandbox(entry)
 
     def starting(self, entry: ServerEntry) -> None:
@@ -202,10 +202,10 @@ class SessionServers:
                 why=one_line(row.why, 600),
             )
         )
-        new = row.status is Status.READY and self._remarked.get(row.name) != row.remarks
-        self._remarked[row.name] = row.remarks
-        for remark in row.remarks if new else ():
-            self.notice(f"MCP server {row.name}: {remark}.")
+        new = row.status is Status.READY and self._noticed.get(row.name) != row.notices
+        self._noticed[row.name] = row.notices
+        for notice in row.notices if new else ():
+            self.notice(f"MCP server {row.name}: {notice}.")
 
     def notice(self, text: str) -> None:
         """Something the operator should know."""

@@ -48,8 +48,8 @@ from tui_agent.sandbox.choose import choose, switched_off
 from tui_agent.sandbox.inside import in_words as taken_back_in_words
 from tui_agent.sandbox.left_behind import Record
 from tui_agent.sandbox.mechanisms import Sandbox
+from tui_agent.sandbox.policy import SandboxPolicy
 from tui_agent.sandbox.taken_back import TakenBack, Watch
-from tui_agent.sandbox.walls import Walls
 from tui_agent.session.checkpointer import SessionCheckpointer
 from tui_agent.session.fork_outputs import OUTPUT_FOLDER
 from tui_agent.session.rewind import (
@@ -227,7 +227,7 @@ class Session:
             await self._model.start()
 
     async def sandbox(self) -> Sandbox:
-        """The walls that commands run in, found out once."""
+        """The sandbox of commands, found out once."""
         return await asyncio.shield(self._start_sandbox())
 
     def _start_sandbox(self) -> asyncio.Task[Sandbox]:
@@ -238,17 +238,17 @@ class Session:
     async def _choose_sandbox(self) -> Sandbox:
         if self.settings.sandbox.mode == "off":
             return switched_off(self.settings.environment.passed)
-        walls = walls_of(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
+        policy = sandbox_policy(self.settings, self._workspace, self.folder / SCRATCH_FOLDER)
         record = Record.of(self.settings.state_dir, self._workspace)
-        watch = Watch(walls.places, self.folder / TAKEN_BACK_FOLDER, record)
+        watch = Watch(policy.places, self.folder / TAKEN_BACK_FOLDER, record)
         self._say_taken_back(await asyncio.to_thread(watch.recover), "The last run here was killed. ")
         passed = self.settings.environment.passed
-        chosen = await choose(self.settings.sandbox.mode, walls, passed, watch, self._say_taken_back)
+        chosen = await choose(self.settings.sandbox.mode, policy, passed, watch, self._say_taken_back)
         self.checkpoints.inside(chosen)
         return chosen
 
     async def sandbox_of_server(self, entry: ServerEntry) -> Sandbox:
-        """The walls that an MCP server runs in."""
+        """The sandbox that an MCP server runs in."""
         return for_server(self.settings, entry, await self.sandbox())
 
     def _say_taken_back(self, taken: Sequence[TakenBack], before: str = "") -> None:
@@ -581,7 +581,7 @@ class Session:
                     self._warming.cancel()
                 if self._sandbox is not None:
                     self._sandbox.cancel()
-                    await asyncio.wait([self._sandbox])  # a program that tries the walls ends with it
+                    await asyncio.wait([self._sandbox])  # a program that tries the sandbox ends with it
                     await asyncio.to_thread(shutil.rmtree, self.folder / SCRATCH_FOLDER, True)
 
     def _start(self, work: Coroutine[Any, Any, events.RunFinished | None]) -> None:
@@ -744,17 +744,17 @@ def _failed(task: asyncio.Task[Sandbox]) -> bool:
 
 
 def for_server(settings: Settings, entry: ServerEntry, sandbox: Sandbox) -> Sandbox:
-    """The walls of commands, with a network, for a server that the settings want in walls."""
+    """The sandbox of commands, with a network, for a server that the settings want in one."""
     wanted = settings.sandbox.servers
-    if wanted == "off" or (wanted == "workspace" and entry.scope == "user") or sandbox.walls is None:
-        return Sandbox(why="the settings want none for it" if sandbox.walls else sandbox.why)
-    return replace(sandbox, walls=replace(sandbox.walls, network=True))
+    if wanted == "off" or (wanted == "workspace" and entry.scope == "user") or sandbox.policy is None:
+        return Sandbox(why="the settings want none for it" if sandbox.policy else sandbox.why)
+    return replace(sandbox, policy=replace(sandbox.policy, network=True))
 
 
-def walls_of(settings: Settings, workspace: Path, scratch: Path) -> Walls:
-    """The walls that commands run in, as the settings have them."""
+def sandbox_policy(settings: Settings, workspace: Path, scratch: Path) -> SandboxPolicy:
+    """What commands may do, as the settings have it."""
     chosen = settings.sandbox
-    return Walls.around(
+    return SandboxPolicy.around(
         workspace,
         scratch,
         network=chosen.network,

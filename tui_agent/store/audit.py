@@ -164,8 +164,8 @@ def _said(effect: Effect) -> str:
             path = "a file" if effect["path"] == effect["tool"] else effect["path"]
             return f"{path} {hashes}({effect['tool']})"
         case "command":
-            walls = {"off": "no sandbox", "": "sandbox not known"}.get(effect["sandbox"], effect["sandbox"])
-            return f"{effect['command']} -> {_code(effect)}" + (f" ({walls})" if walls else "")
+            sandbox = {"off": "no sandbox", "": "sandbox not known"}.get(effect["sandbox"], effect["sandbox"])
+            return f"{effect['command']} -> {_code(effect)}" + (f" ({sandbox})" if sandbox else "")
         case "background":
             return f"{effect['id']}: {effect['command']} -> {_code(effect)}"
         case "model":

@@ -88,7 +88,7 @@ class Checkpoints:
         self._secrets = tuple(secrets)
 
     def inside(self, sandbox: Sandbox) -> None:
-        """From now on files of the workspace are read and written in these walls."""
+        """From now on files of the workspace are read and written in this sandbox."""
         self._git.sandbox = sandbox
 
     @property
@@ -141,7 +141,7 @@ class Checkpoints:
                 await self._add(in_the_way)
                 undo = await self._commit(await self._write_tree(), "before going back")
                 changes = await self._changes(undo.ref, ref)
-            await self._git.run("read-tree", "--reset", "-u", ref, walled=True)
+            await self._git.run("read-tree", "--reset", "-u", ref, sandboxed=True)
             await self._git.run("update-ref", "refs/heads/newest", ref)
             return Restored(undo.ref, tuple(changes))
 
@@ -230,7 +230,7 @@ class Checkpoints:
             )
         )
         paths = [entry[3:] for entry in out.split(b"\0") if entry and entry[1:2] != b" "]
-        wanted, left_out, remarks, total = await asyncio.to_thread(self._fitting, paths)
+        wanted, left_out, reasons, total = await asyncio.to_thread(self._fitting, paths)
         if len(wanted) > self._limits.files or total > self._limits.total:
             self._reason = (
                 f"it is too large: {len(wanted):,} new or changed files with {total // 2**20:,} MiB "
@@ -242,13 +242,13 @@ class Checkpoints:
         if left_out:
             # It may have been saved when it was smaller; that must not be restored as its content.
             await self._git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_listed(left_out))
-        return await self._write_tree(), remarks
+        return await self._write_tree(), reasons
 
     async def _add(self, paths: list[str]) -> None:
         await self._git.run(
             *("update-index", "--add", "--remove", "--replace", "-z", "--stdin"),
             stdin=_listed(paths),
-            walled=True,
+            sandboxed=True,
         )
 
     async def _write_tree(self) -> str:
@@ -295,15 +295,15 @@ class Checkpoints:
         return found
 
     def _fitting(self, paths: list[bytes]) -> tuple[list[str], list[str], tuple[str, ...], int]:
-        """Those of `paths` that can be saved, those that cannot, remarks on them, and the bytes to read."""
+        """Those of `paths` that can be saved, those that cannot, the reasons, and the bytes to read."""
         wanted: list[str] = []
         left_out: list[str] = []
-        remarks: list[str] = []
+        reasons: list[str] = []
         total = 0
         for raw in paths:
             path = os.fsdecode(raw)
             if path.endswith("/"):
-                remarks.append(f"{path}: a repository of its own")
+                reasons.append(f"{path}: a repository of its own")
                 continue
             full = self._git.workspace / path
             try:
@@ -318,11 +318,11 @@ class Checkpoints:
             why = self._left_out(full, found)
             if why:
                 left_out.append(path)
-                remarks.append(f"{path}: {why}")
+                reasons.append(f"{path}: {why}")
             else:
                 wanted.append(path)
                 total += found.st_size
-        return wanted, left_out, tuple(remarks), total
+        return wanted, left_out, tuple(reasons), total
 
     def _left_out(self, full: Path, found: os.stat_result) -> str:
         """Why one file is not saved; empty where it is."""

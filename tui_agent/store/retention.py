@@ -19,7 +19,7 @@ from tui_agent.store.session_store import SessionStore
 
 _DAY = 86_400.0
 _BEGAN = time.time() - time.monotonic()
-"""Where the wall's clock stood when the process began, by the clock that never jumps."""
+"""What the system's clock said when the process began, by the clock that never jumps."""
 
 
 async def put_away(state_dir: Path, session_id: str, retention_days: int | None, now: float) -> None:

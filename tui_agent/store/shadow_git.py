@@ -74,7 +74,7 @@ class ShadowGit:
         self.store = store
         self.workspace = workspace
         self.sandbox = Sandbox()
-        """The walls around what goes by names of the workspace, where a folder may become a link meanwhile."""
+        """Git runs in the sandbox, where a folder of the workspace may become a link meanwhile."""
         self._not_saved = (store, *not_saved)
 
     @staticmethod
@@ -82,12 +82,12 @@ class ShadowGit:
         """Whether there is a git to call."""
         return processes.own_program("git") is not None
 
-    async def run(self, *arguments: str, stdin: bytes | None = None, walled: bool = False) -> bytes:
+    async def run(self, *arguments: str, stdin: bytes | None = None, sandboxed: bool = False) -> bytes:
         """The command's standard output. Raises `CheckpointError`; when cancelled, git has ended too."""
         argv = [processes.own_program("git", self.workspace) or "/usr/bin/git", *arguments]
         try:
             child = await processes.start(
-                self._inside(argv) if walled else argv,
+                self._inside(argv) if sandboxed else argv,
                 cwd=self.workspace,
                 env=self._environment(),
                 stdin=processes.DEVNULL if stdin is None else processes.PIPE,
@@ -116,21 +116,21 @@ class ShadowGit:
 
     def _inside(self, argv: Sequence[str]) -> Sequence[str]:
         """The command line that reaches of the machine what commands reach, and writes the workspace and the store."""
-        walls = self.sandbox.walls
-        if walls is None:
+        policy = self.sandbox.policy
+        if policy is None:
             return argv
         ours = replace(
-            walls,
+            policy,
             network=False,
             hidden=tuple(
                 path
-                for path in walls.hidden
-                if not walls.within(path) and not self.store.is_relative_to(path)
+                for path in policy.hidden
+                if not policy.within(path) and not self.store.is_relative_to(path)
             ),
-            writable=(*walls.writable, self.store),
+            writable=(*policy.writable, self.store),
             places=Places(),
         )
-        return replace(self.sandbox, walls=ours).wrap(argv, ())
+        return replace(self.sandbox, policy=ours).wrap(argv, ())
 
     @contextlib.asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:

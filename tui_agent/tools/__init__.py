@@ -1,1 +1,1 @@
-"""Tools: what the agent can do to the world, inside the workspace's walls."""
+"""Tools: what the agent can do to the world, inside the workspace."""

@@ -60,7 +60,7 @@ def unified_diff(before: str, after: str, path: str, *, new: bool = False) -> st
 
 
 def bounded_diff(diff: str, limit: int = 100_000) -> str:
-    """A diff in at most about `limit` characters, cut at a line, with a remark on what is left out."""
+    """A diff in at most about `limit` characters, cut at a line, with a notice on what is left out."""
     if len(diff) <= limit:
         return diff
     kept = diff[: diff.rfind("\n", 0, limit) + 1] or diff[:limit] + "\n"

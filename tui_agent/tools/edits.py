@@ -51,13 +51,13 @@ class Edit:
 
     text: str
     lines: tuple[int, ...]
-    remark: str = ""
+    notice: str = ""
 
 
 def apply_edits(text: str, replacements: Sequence[Replacement]) -> Edit:
     """All replacements, each on what the ones before it made. Raises `EditError`, which names the one."""
     lines: list[int] = []
-    remarks: dict[str, None] = {}
+    notices: dict[str, None] = {}
     for number, replacement in enumerate(replacements, start=1):
         try:
             edit = apply_edit(text, replacement.old, replacement.new, replace_all=replacement.replace_all)
@@ -67,9 +67,9 @@ def apply_edits(text: str, replacements: Sequence[Replacement]) -> Edit:
             done = " (after the edits before it)" if number > 1 else ""
             raise EditError(f"edit {number} of {len(replacements)}{done}: {error}") from None
         lines += edit.lines
-        remarks |= {edit.remark: None} if edit.remark else {}
+        notices |= {edit.notice: None} if edit.notice else {}
         text = edit.text
-    return Edit(text, tuple(lines), " ".join(remarks))
+    return Edit(text, tuple(lines), " ".join(notices))
 
 
 def apply_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> Edit:
@@ -132,8 +132,8 @@ def _without_regard_to_space(text: str, old: str, new: str, *, replace_all: bool
         end = start + len(wanted)
     rest = "\n".join(lines[end:])
     differed = "its indentation, and 'new' was indented to fit" if reindented else "white space at line ends"
-    remark = f"'old' was not there exactly: it differed in {differed}."
-    return Edit("".join(made) + rest, tuple(start + 1 for start in found), remark)
+    notice = f"'old' was not there exactly: it differed in {differed}."
+    return Edit("".join(made) + rest, tuple(start + 1 for start in found), notice)
 
 
 def _alike(lines: list[str], wanted: list[str]) -> list[int]:

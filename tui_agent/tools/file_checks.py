@@ -1,6 +1,6 @@
 """Formatters and checkers that the operator's configuration runs on a file after the agent wrote it.
 
-What they say joins the result of the edit. They never fail it: one that is missing, hangs or breaks is a remark.
+What they say joins the result of the edit. They never fail it: one that is missing, hangs or breaks is a notice.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ class FileChecks:
 
     async def formatted(self, path: str, context: ToolContext) -> list[str]:
         """Run the formatters on a file. Remarks on those that did not work."""
-        remarks = []
+        notices = []
         for command in _meant(self.formatters, path):
             trouble, said = await _run(command, path, context)
             if trouble:
-                remarks.append(f"`{_label(command)}` did not format the file: {trouble}.{_quoted(said)}")
-        return remarks
+                notices.append(f"`{_label(command)}` did not format the file: {trouble}.{_quoted(said)}")
+        return notices
 
     async def checked(self, path: str, context: ToolContext) -> list[str]:
         """Run the checkers on a file. What they found, and what was not known of it before."""
-        remarks = []
+        notices = []
         for command in _meant(self.checkers, path):
             trouble, said = await _run(command, path, context)
             if trouble and not trouble.startswith("exit code"):
-                remarks.append(f"`{_label(command)}` did not check the file: {trouble}.{_quoted(said)}")
+                notices.append(f"`{_label(command)}` did not check the file: {trouble}.{_quoted(said)}")
                 continue
             key = (command, path)
             before = self._said.get(key, Counter())
@@ -72,23 +72,23 @@ class FileChecks:
             self._said[key] = Counter(_NUMBER.sub("#", line) for line in found)
             if not found:
                 if trouble:
-                    remarks.append(
+                    notices.append(
                         f"`{_label(command)}` found something wrong ({trouble}) and did not say what."
                     )
                 elif before:
-                    remarks.append(f"`{_label(command)}` finds nothing any more.")
+                    notices.append(f"`{_label(command)}` finds nothing any more.")
                 continue
             fresh, known = _new(found, before)
             older = f" {counted(known, 'more line')} as before." if known and fresh else ""
             if fresh:
-                remarks.append(
+                notices.append(
                     f"`{_label(command)}` reports ({trouble}):{_quoted(fresh)}{older and chr(10) + older.strip()}"
                 )
             else:
-                remarks.append(
+                notices.append(
                     f"`{_label(command)}` reports nothing new; {counted(known, 'line')} as before."
                 )
-        return remarks
+        return notices
 
 
 def _new(found: list[str], before: Counter[str]) -> tuple[str, int]:

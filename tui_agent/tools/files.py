@@ -67,7 +67,7 @@ class ReadFile:
         return f"read {arguments['path']}{lines}{f', {limit} lines' if limit else ''}"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises `ToolError`: walls, missing, a directory, binary, `offset` beyond the end."""
+        """Raises `ToolError`: outside, missing, a directory, binary, `offset` beyond the end."""
         return await asyncio.to_thread(self._read, arguments, context)
 
     def _read(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
@@ -113,7 +113,7 @@ class WriteFile:
         return _preview(lambda: _prepare_write(arguments, workspace))
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises `ToolError`: walls, a directory, changed since it was read, permissions, a full disk (transient)."""
+        """Raises `ToolError`: outside, a directory, changed since it was read, permissions, a full disk (transient)."""
         change, done = await asyncio.to_thread(self._prepare, arguments, context)
         return await _carried_out(change, done, context, self.checks)
 
@@ -178,7 +178,7 @@ class EditFile:
         return _preview(lambda: _prepare_edit(arguments, workspace)[0])
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises `ToolError`: walls, missing, binary, changed since it was read, `old` not found or ambiguous,
+        """Raises `ToolError`: outside, missing, binary, changed since it was read, `old` not found or ambiguous,
         permissions, a full disk.
         """
         change, said = await asyncio.to_thread(
@@ -252,18 +252,18 @@ async def _carried_out(change: _Change, done: str, context: ToolContext, checks:
         said = f"{change.shown} already holds exactly this. Nothing was changed."
         return ToolOutput(said, files={change.named: _digest(change.after)})
     output = await asyncio.to_thread(change.write, context.workspace)
-    remarks = [done]
+    notices = [done]
     if checks.formats(change.named):
-        remarks += await checks.formatted(change.named, context)
+        notices += await checks.formatted(change.named, context)
         now = await asyncio.to_thread(_bytes_now, change, context.workspace)
         if now is not None and now != change.after:
             by_formatter = replace(change, before=change.after, after=now)
             shown = bounded_diff(await asyncio.to_thread(by_formatter.diff), _FORMATTED)
-            remarks.append(f"Then it was formatted, which changed this:\n{shown}".rstrip("\n"))
+            notices.append(f"Then it was formatted, which changed this:\n{shown}".rstrip("\n"))
             change = replace(change, after=now)
             output = change.output("", await asyncio.to_thread(change.diff))
-    remarks += await checks.checked(change.named, context)
-    return replace(output, content="\n".join(remarks))
+    notices += await checks.checked(change.named, context)
+    return replace(output, content="\n".join(notices))
 
 
 def _bytes_now(change: _Change, workspace: Workspace) -> bytes | None:
@@ -372,7 +372,7 @@ def _prepare_edit(
         said = f"replaced {len(edit.lines)} occurrences, at lines {where}."
     else:
         said = f"replaced 1 occurrence, at line {where}."
-    return replace(unchanged, after=after), f"{said} {edit.remark}".rstrip()
+    return replace(unchanged, after=after), f"{said} {edit.notice}".rstrip()
 
 
 def _preview(prepare: Callable[[], _Change]) -> str:

@@ -79,8 +79,8 @@ class Glob:
             shown.append(line)
             size += len(line) + 1
         if not shown:
-            return ToolOutput(found.remark or await asyncio.to_thread(_no_files, workspace, pattern))
-        return ToolOutput(_with_rest(shown, left, "file", found.complete, found.remark))
+            return ToolOutput(found.notice or await asyncio.to_thread(_no_files, workspace, pattern))
+        return ToolOutput(_with_rest(shown, left, "file", found.complete, found.notice))
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Grep:
         return f"search for {arguments['pattern']} in {arguments.get('path', '.')}{only}"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises `ToolError`: not an expression or glob, walls, missing path, the search failed or took
+        """Raises `ToolError`: not an expression or glob, outside, missing path, the search failed or took
         too long.
         """
         workspace = context.workspace
@@ -137,13 +137,13 @@ class Grep:
                 continue
             shown.append(line)
             size += len(line) + 1
-        remark = found.remark
+        notice = found.notice
         if kept_back:
             files = "a file" if len(kept_back) == 1 else f"{len(kept_back)} files"
-            remark = f"{remark} Matches in {files} are left out: a permission rule keeps that from being read.".strip()
+            notice = f"{notice} Matches in {files} are left out: a permission rule keeps that from being read.".strip()
         if not shown:
-            return ToolOutput(remark or "No matches.")
-        return ToolOutput(_with_rest(shown, left, "match", found.complete, remark))
+            return ToolOutput(notice or "No matches.")
+        return ToolOutput(_with_rest(shown, left, "match", found.complete, notice))
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class ListDir:
         return f"list {arguments.get('path', '.')}"
 
     async def run(self, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """Raises `ToolError`: walls, missing, not a directory, permissions."""
+        """Raises `ToolError`: outside, missing, not a directory, permissions."""
         return ToolOutput(await asyncio.to_thread(self._list, str(arguments.get("path", ".")), context))
 
     def _list(self, name: str, context: ToolContext) -> str:
@@ -280,12 +280,12 @@ def _shown_line(match: Line) -> str:
     return f"{escaped_line(match.path)}:{match.number}: {before}{printable(cut)}{after}"
 
 
-def _with_rest(shown: list[str], left: int, noun: str, complete: bool, remark: str) -> str:
+def _with_rest(shown: list[str], left: int, noun: str, complete: bool, notice: str) -> str:
     if left or not complete:
         total = f"{len(shown) + left:,}"
         of = f"of {total}" if complete else f"of more than {total}"
         plural = "matches" if noun == "match" else "files"
         shown.append(f"[... the first {len(shown):,} {of} {plural}; narrow the search to see others ...]")
-    if remark:
-        shown.append(remark)
+    if notice:
+        shown.append(notice)
     return "\n".join(shown)

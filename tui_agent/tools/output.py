@@ -37,7 +37,7 @@ KEPT_BYTES = 50_000_000
 
 
 def join_cut(head: str, tail: str, total: int, whole: str = "") -> str:
-    """Both ends of a text of `total` characters, cut at lines where that is near, with a remark on what is left out
+    """Both ends of a text of `total` characters, cut at lines where that is near, with a notice on what is left out
     between them; `whole` names the file with all of it.
     """
     newline = head.rfind("\n")
@@ -47,8 +47,8 @@ def join_cut(head: str, tail: str, total: int, whole: str = "") -> str:
     if 0 <= newline < len(tail) // 4:
         tail = tail[newline + 1 :]
     where = f"; the whole is in {whole} (use read_file or grep on it)" if whole else ""
-    remark = f"[... {total - len(head) - len(tail):,} of {total:,} characters left out here{where} ...]"
-    return f"{head}{'' if head.endswith(chr(10)) or not head else chr(10)}{remark}\n{tail}"
+    notice = f"[... {total - len(head) - len(tail):,} of {total:,} characters left out here{where} ...]"
+    return f"{head}{'' if head.endswith(chr(10)) or not head else chr(10)}{notice}\n{tail}"
 
 
 def decode_output(data: bytes) -> str:
@@ -137,7 +137,7 @@ class Capture:
         half = self._limit // 2
         head = decode_output(bytes(self._head))[:half] if not complete else text[:half]
         tail = decode_output(bytes(self._tail))[-half:] if not complete else text[-half:]
-        # Of what was never in memory only bytes are known; for the remark that is near enough.
+        # Of what was never in memory only bytes are known; for the notice that is near enough.
         cut = join_cut(head, tail, len(text) if complete else self._total, whole)
         if self._trouble:
             cut += f"\n[{self._trouble}]"

@@ -65,7 +65,7 @@ class Found:
     items: list[Any] = field(default_factory=list)
     more: int = 0
     complete: bool = True
-    remark: str = ""
+    notice: str = ""
 
     def add(self, item: Any, keep: int) -> None:
         if len(self.items) < keep:
@@ -164,7 +164,7 @@ class Search:
                     "far. Narrow it to a directory or a kind of file, or use a simpler expression."
                 )
             found.complete = False
-            found.remark = f"(stopped after {self.timeout:g} s: not everything was searched)"
+            found.notice = f"(stopped after {self.timeout:g} s: not everything was searched)"
         elif ended.stopped:
             found.complete = False
         elif "memory allocation" in ended.stderr:
@@ -174,7 +174,7 @@ class Search:
                     ".gitignore is no plain file. Narrow the search to other files."
                 )
             found.complete = False
-            found.remark = f"(stopped at {_MEMORY >> 20:,} MB of memory: not everything was searched)"
+            found.notice = f"(stopped at {_MEMORY >> 20:,} MB of memory: not everything was searched)"
         elif ended.code not in (0, 1) and not found.items and ended.stderr.strip():
             raise ToolError(f"The search failed: {escaped_line(ended.stderr.strip()[:500])}")
         return found
@@ -233,7 +233,7 @@ def _left(found: Found, inside: list[Any]) -> Found:
     gone = len(found.items) - len(inside)
     if gone:
         said = f"({counted(gone, 'result')} left out: changed, or no longer in the workspace, when looked at again)"
-        found.items, found.remark = inside, f"{found.remark} {said}".strip()
+        found.items, found.notice = inside, f"{found.notice} {said}".strip()
     return found
 
 

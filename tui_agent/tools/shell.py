@@ -153,10 +153,10 @@ class Bash:
                 f"The command failed with exit code {ended.code}{_meaning(ended.code)}.\n"
                 f"{text or '(no output)'}"
             )
-            walls = context.sandbox.remark(text)
+            hint = context.sandbox.hint(text)
             found = nothing_found_by(str(arguments["command"]), message)
             if not found:
-                raise ToolError(f"{message}\n{walls}".rstrip(), output_file=whole, exit_code=ended.code)
+                raise ToolError(f"{message}\n{hint}".rstrip(), output_file=whole, exit_code=ended.code)
             text = f"exit code {ended.code}: {in_words(found)}\n{text}".rstrip()
         return ToolOutput(text or "(no output)", output_file=whole, exit_code=ended.code)
 

@@ -81,12 +81,12 @@ def find_skills(workspace: Path, config_folder: Path | None = None) -> Skills:
         roots.append((config_folder, PERSONAL_FOLDER, True))
     roots += [(workspace, name, False) for name in CHECKOUT_FOLDERS]
     for base, name, own in roots:
-        walls = Workspace(base)
+        within = Workspace(base)
         for folder in _folders(base / name):
             place = escaped_line(str(folder) if own else f"{name}/{folder.name}")
             try:
                 # The operator's own may be links to anywhere.
-                skill = _skill(Workspace(folder) if own else walls, folder, place, personal=own)
+                skill = _skill(Workspace(folder) if own else within, folder, place, personal=own)
             except (SkillError, ToolError) as wrong:
                 bad.append(BadSkill(place, str(wrong)))
             except OSError as fault:
@@ -115,8 +115,8 @@ def _has_skill_file(folder: Path) -> bool:
     return file.exists() or file.is_symlink()
 
 
-def _skill(walls: Workspace, folder: Path, place: str, *, personal: bool) -> Skill:
-    fields, _ = split_front_matter(_text_of(walls, folder))
+def _skill(workspace: Workspace, folder: Path, place: str, *, personal: bool) -> Skill:
+    fields, _ = split_front_matter(_text_of(workspace, folder))
     name, description = (
         fields.get("name", folder.name),
         escaped_line(" ".join(fields.get("description", "").split())),
@@ -128,9 +128,9 @@ def _skill(walls: Workspace, folder: Path, place: str, *, personal: bool) -> Ski
     return Skill(name, description[:_LONGEST_DESCRIPTION], folder.resolve(), place, personal)
 
 
-def _text_of(walls: Workspace, folder: Path) -> str:
-    """The whole SKILL.md. Raises `SkillError`, `ToolError` (outside of the walls), `OSError`."""
-    with walls.open(walls.resolve(os.path.realpath(folder) + f"/{SKILL_FILE}")) as stream:
+def _text_of(workspace: Workspace, folder: Path) -> str:
+    """The whole SKILL.md. Raises `SkillError`, `ToolError` (outside of the folder), `OSError`."""
+    with workspace.open(workspace.resolve(os.path.realpath(folder) + f"/{SKILL_FILE}")) as stream:
         data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise SkillError(f"its {SKILL_FILE} is longer than {_LARGEST:,} bytes")
@@ -229,9 +229,9 @@ class ReadSkill:
         return replace(output, files={})
 
     def _text(self, skill: Skill, context: ToolContext) -> ToolOutput:
-        walls = Workspace(skill.folder) if skill.personal else context.workspace
+        workspace = Workspace(skill.folder) if skill.personal else context.workspace
         try:
-            _, body = split_front_matter(_text_of(walls, skill.folder))
+            _, body = split_front_matter(_text_of(workspace, skill.folder))
         except SkillError as wrong:
             raise ToolError(f"The skill {skill.name} cannot be read: {wrong}.") from None
         except OSError as fault:

@@ -63,7 +63,7 @@ class ToolContext:
     known_files: Mapping[str, str] = field(default_factory=dict)
     """Workspace files as the model last read or wrote them: SHA-256 of their bytes, by path."""
     sandbox: Sandbox = field(default_factory=Sandbox)
-    """The walls that commands run in."""
+    """The sandbox of commands."""
     may_read: Callable[[str], bool] = lambda _: True
     """Whether no permission rule keeps a file of the workspace from being read, for tools that read many."""
 

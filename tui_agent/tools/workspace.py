@@ -1,6 +1,6 @@
-"""The walls: which file a path of the model's names, and whether it may be touched.
+"""Which file a path of the model's names, and whether it may be touched.
 
-Every file that a tool opens, replaces or lists goes through here. The walls keep the file tools inside the
+Every file that a tool opens, replaces or lists goes through here. That keeps the file tools inside the
 workspace; they are no sandbox for commands, which the operator approves. Nothing here decides what a tool
 says.
 """
@@ -31,7 +31,7 @@ _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class WallError(ToolError):
-    """A path that the walls do not let through; the message says why."""
+    """A path that is refused; the message says why."""
 
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")

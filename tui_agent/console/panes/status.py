@@ -70,7 +70,7 @@ class StatusLine(Rows):
         if approve in _MODES_SHOWN and not state.session.recorded:
             fields.append(_Field(8, *_MODES_SHOWN[approve]))
         if run.sandbox:
-            fields.append(_walls(run.sandbox))
+            fields.append(_sandbox_field(run.sandbox))
         if self.view in ("compact", "full"):
             fields.append(_Field(1, [f"{self.view} view"], "muted"))
         if state.background.running:
@@ -96,7 +96,7 @@ class StatusLine(Rows):
         return [_fitted(badge, [field for field in fields if field.forms], width)]
 
 
-def _walls(sandbox: str) -> _Field:
+def _sandbox_field(sandbox: str) -> _Field:
     """What commands run in."""
     if sandbox == "off":
         return _Field(3, ["no sandbox"], "warn")

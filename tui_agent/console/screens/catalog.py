@@ -99,7 +99,7 @@ class Catalog(FramedScreen[Result], Generic[Row, Result]):
         self.call_after_refresh(self.list.follow)
 
     def say(self, text: str) -> None:
-        """A remark on the lower edge."""
+        """A note on the lower edge."""
         self.frame.border_subtitle = Content(text)
 
     def on_input_changed(self, event: Input.Changed) -> None:

@@ -270,7 +270,7 @@ class DashboardScreen(Tab):
     # --- what commands and cards need -----------------------------------------------------------------------
 
     def say(self, text: str, severity: Literal["information", "warning", "error"] = "information") -> None:
-        """A short remark in the corner; from a tab that is not shown, with its title."""
+        """A short notification in the corner; from a tab that is not shown, with its title."""
         title = self.standing().title if self.hidden else ""
         from tui_agent.terminal_text import without_middle
 

@@ -165,7 +165,7 @@ class DiffScreen(FramedScreen[None]):
         yield KeyHints([])
 
     def on_mount(self) -> None:
-        """The arrows scroll; no remark covers it."""
+        """The arrows scroll; no notification covers it."""
         self.app.clear_notifications()
         self._list.redraw()
         self._pane.focus()

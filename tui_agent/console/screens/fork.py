@@ -169,7 +169,7 @@ class ForkScreen(FramedScreen[ForkChoice | None]):
             body.styles.max_height = max(3, room // len(bodies))
 
     def on_mount(self) -> None:
-        """Focus the first field; no remark covers it."""
+        """Focus the first field; no notification covers it."""
         self.app.clear_notifications()
         self._policy.focus()
         for body in self.query(CardBody):

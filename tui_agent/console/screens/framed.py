@@ -1,4 +1,4 @@
-"""The frame of screens that stand above another: a title on its upper edge, keys or a remark on its lower one."""
+"""The frame of screens that stand above another: a title on its upper edge, keys or a note on its lower one."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class LiveScreen(SettingsCommands):
             self.redraw()
 
     @property
-    def rows_for_remarks(self) -> int:
+    def rows_for_notifications(self) -> int:
         asking = self.card_host is not None and self.card_host.card is not None
         below = self.card_host if asking and self.card_host is not None else self.prompt
         return below.region.y
@@ -579,18 +579,18 @@ class LiveScreen(SettingsCommands):
 
     def _own_suggestions(self, typed: str) -> list[Suggestion]:
         """Commands of the operator's own and of the checkout; read anew in the background when a slash is typed."""
-        if typed == "/" or self.own_commands is None:
-            self._read_own_commands()
-        return [] if self.own_commands is None else self.own_commands.suggestions(typed)
+        if typed == "/" or self.custom_commands is None:
+            self._read_custom_commands()
+        return [] if self.custom_commands is None else self.custom_commands.suggestions(typed)
 
     @work(group="own-commands", exclusive=True)
-    async def _read_own_commands(self) -> None:
+    async def _read_custom_commands(self) -> None:
         from tui_agent.terminal_text import one_line
 
-        known = self.own_commands
+        known = self.custom_commands
         if self.session is None:
             return
-        found = await self.read_own_commands(self.session)
+        found = await self.read_custom_commands(self.session)
         # A list that was closed stays closed.
         offered = known is None or self._completions.choice is not None
         if found != known and offered and self.prompt.text.startswith("/"):

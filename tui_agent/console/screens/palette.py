@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from textual.fuzzy import Matcher
 
 
-class Entry(NamedTuple):
+class PaletteRow(NamedTuple):
     """One line of the palette. `complete`: it can be run as it is; otherwise the prompt gets its beginning."""
 
     label: str
@@ -28,30 +28,32 @@ class Entry(NamedTuple):
     complete: bool
 
 
-def entries(screen: DashboardScreen) -> Iterator[Entry]:
+def entries(screen: DashboardScreen) -> Iterator[PaletteRow]:
     """Every command that makes sense on `screen`, each followed by its values; then those from files."""
     for command in commands.COMMANDS:
         if screen.replays and not command.replay:
             continue
         key = f"  {commands.key_label(command.pressed)}" if command.pressed else ""
         label = command.usage.removeprefix("/") + key
-        yield Entry(label, command.help, command.name, "", not command.needs_argument)
+        yield PaletteRow(label, command.help, command.name, "", not command.needs_argument)
         # What the command does is said once, of the command alone.
         for value in screen.values_of(command):
-            yield Entry(f"{command.name} {value}", "", command.name, value, True)
+            yield PaletteRow(f"{command.name} {value}", "", command.name, value, True)
     for own in (
-        screen.own_commands.commands if isinstance(screen, SessionScreen) and screen.own_commands else ()
+        screen.custom_commands.commands
+        if isinstance(screen, SessionScreen) and screen.custom_commands
+        else ()
     ):
-        yield Entry(own.name, f"{own.description}  ({own.origin})", own.name, "", False)
+        yield PaletteRow(own.name, f"{own.description}  ({own.origin})", own.name, "", False)
 
 
 class CommandProvider(Provider):
     """Offers the registry's commands on the screens that have them."""
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[PaletteRow]:
         return entries(self.screen) if isinstance(self.screen, DashboardScreen) else iter(())
 
-    def _run(self, entry: Entry) -> None:
+    def _run(self, entry: PaletteRow) -> None:
         screen = self.screen
         if not isinstance(screen, DashboardScreen):
             return

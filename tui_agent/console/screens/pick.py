@@ -114,7 +114,7 @@ class PickScreen(FramedScreen[Any]):
         yield self._list
 
     def on_mount(self) -> None:
-        """Everything is offered at first; no remark covers it."""
+        """Everything is offered at first; no notification covers it."""
         self.app.clear_notifications()
         self._search("")
         self.query_one(Input).focus()

@@ -124,7 +124,7 @@ class RewindScreen(FramedScreen["RewindPlan | None"]):
         yield KeyHints(HINTS)
 
     def on_mount(self) -> None:
-        """Look at what the first choice would change; no remark covers it."""
+        """Look at what the first choice would change; no notification covers it."""
         self.app.clear_notifications()
         self.call_after_refresh(self._list.follow)
         self.watch(self._preview, "show_vertical_scrollbar", self._name_keys)

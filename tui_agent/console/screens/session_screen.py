@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tui_agent.core.events import Event
     from tui_agent.core.state import RunState
     from tui_agent.frontend.arguments import ConsoleArguments
-    from tui_agent.frontend.commands.own import OwnCommand, OwnCommands
+    from tui_agent.frontend.commands.custom import CustomCommand, CustomCommands
     from tui_agent.frontend.commands.registry import Command
     from tui_agent.frontend.commands.rewind_text import RewindChoice
     from tui_agent.frontend.operator import AnyQuestion, ConsoleOperator
@@ -99,7 +99,7 @@ class SessionScreen(DashboardScreen):
         """What was asked for before the session was open, in its order."""
         self._interrupted_in = ""
         """The mode that an interrupt of the operator's ended; empty: there was none since."""
-        self.own_commands: OwnCommands | None = None
+        self.custom_commands: CustomCommands | None = None
         """As they were last read; None: never."""
         self.own_run: OwnRun | None = None
         """The operator's own command that runs."""
@@ -270,7 +270,7 @@ class SessionScreen(DashboardScreen):
     @work(group="commands")
     async def send_own_command(self, session: Session, line: str, otherwise: str) -> None:
         """Send the text of a command of the operator's or the checkout's; `otherwise` is said where there is none."""
-        found = (await self.read_own_commands(session)).named(line)
+        found = (await self.read_custom_commands(session)).named(line)
         if found is None:
             self.say(otherwise, "warning")
             self.put_in_prompt(line)
@@ -282,8 +282,8 @@ class SessionScreen(DashboardScreen):
         if command.model:
             self.say(f"/{command.name} goes to {command.model}, for this run alone.")
         check = await command.check_model(session)
-        if check.remark:
-            self.say(check.remark, "warning")
+        if check.message:
+            self.say(check.message, "warning")
         if check.usable:
             # What a checkout wrote names no images.
             typed = None if command.personal else arguments
@@ -291,16 +291,18 @@ class SessionScreen(DashboardScreen):
         else:
             self.put_in_prompt(line)
 
-    async def read_own_commands(self, session: Session) -> OwnCommands:
+    async def read_custom_commands(self, session: Session) -> CustomCommands:
         """The commands that there are now."""
         from tui_agent.config.settings import user_config_file
-        from tui_agent.frontend.commands.own import find_own_commands
+        from tui_agent.frontend.commands.custom import find_custom_commands
 
         workspace = Path(session.state.session.workspace)
-        self.own_commands = await asyncio.to_thread(find_own_commands, workspace, user_config_file().parent)
-        return self.own_commands
+        self.custom_commands = await asyncio.to_thread(
+            find_custom_commands, workspace, user_config_file().parent
+        )
+        return self.custom_commands
 
-    async def _agreed(self, command: OwnCommand, session: Session) -> bool:
+    async def _agreed(self, command: CustomCommand, session: Session) -> bool:
         """Whether the operator has agreed to a command of the checkout as it stands now; asked once for each text."""
         from tui_agent.console.screens.ask import AskScreen
         from tui_agent.terminal_text import one_line, reveal
@@ -399,7 +401,7 @@ class SessionScreen(DashboardScreen):
         from tui_agent.core.events import Mode
 
         if self.interrupted and not self.hidden:
-            # The remark on how to go on has been followed.
+            # The notification on how to go on has been followed.
             self.app.clear_notifications()
         self._interrupted_in = ""
         session.set_mode(Mode(mode))

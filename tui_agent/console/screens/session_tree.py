@@ -16,7 +16,7 @@ DEEPEST = 6
 """Levels of forks that are drawn with an indent of their own."""
 
 
-class Entry(NamedTuple):
+class SessionBranch(NamedTuple):
     """A session in the list. `branch`: the lines that lead to it from its parent; `hit`: where the words stand."""
 
     row: SessionRow
@@ -24,7 +24,7 @@ class Entry(NamedTuple):
     hit: Hit | None = None
 
 
-def entries(rows: Sequence[SessionRow], words: str, hits: Iterable[Hit]) -> list[Entry]:
+def entries(rows: Sequence[SessionRow], words: str, hits: Iterable[Hit]) -> list[SessionBranch]:
     """The sessions (`rows`: the newest first) that hold all `words` in their title, id, workspace or model, and those
     with a hit. A tree of forks stands where the newest of them would.
     """
@@ -38,11 +38,11 @@ def entries(rows: Sequence[SessionRow], words: str, hits: Iterable[Hit]) -> list
     children: dict[str, list[SessionRow]] = {}
     for row in found.values():
         children.setdefault(row.parent, []).append(row)
-    listed: dict[str, Entry] = {}
+    listed: dict[str, SessionBranch] = {}
     for row in found.values():
         if row.id not in listed:
             for each, branch in _tree(_root(row, found), children):
-                listed.setdefault(each.id, Entry(each, branch, by_session.get(each.id)))
+                listed.setdefault(each.id, SessionBranch(each, branch, by_session.get(each.id)))
     return list(listed.values())
 
 

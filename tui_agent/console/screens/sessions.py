@@ -22,7 +22,7 @@ from tui_agent.console.looks.hints import Hint
 from tui_agent.console.panes.cursor_list import CursorList
 from tui_agent.console.screens.catalog import Catalog
 from tui_agent.console.screens.line import LineScreen
-from tui_agent.console.screens.session_tree import Entry, entries
+from tui_agent.console.screens.session_tree import SessionBranch, entries
 from tui_agent.frontend.lines.glyphs import OUTCOMES
 from tui_agent.frontend.lines.styled import Line, Span, clip, pad, pad_left, width_of
 from tui_agent.frontend.startup import yielding_threads
@@ -67,7 +67,7 @@ class Chosen(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-class SessionList(CursorList[Entry]):
+class SessionList(CursorList[SessionBranch]):
     """Sessions, the newest first, forks below their parents; while something is looked for, with the line found."""
 
     now = 0.0
@@ -78,7 +78,7 @@ class SessionList(CursorList[Entry]):
         super().__init__()
         self.here = here
 
-    def draw_row(self, row: Entry, width: int, *, current: bool) -> Line:
+    def draw_row(self, row: SessionBranch, width: int, *, current: bool) -> Line:
         session = row.row
         when = Span(pad_left(age(self.now - session.ended_at), 6) + " ", "muted")
         sign = OUTCOMES["error"] if session.problem else OUTCOMES.get(session.outcome)
@@ -101,7 +101,7 @@ class SessionList(CursorList[Entry]):
         title = clip(_title(row, self.words, "bold" if current else ""), max(4, room))
         return (*left, *title, Span(" " * (room - width_of(title))), *right)
 
-    def draw_second(self, row: Entry, width: int, *, current: bool) -> Line:
+    def draw_second(self, row: SessionBranch, width: int, *, current: bool) -> Line:
         who, text = "", row.row.workspace
         found: Sequence[tuple[int, int]] = _places(text, self.words)
         if row.hit is not None:
@@ -110,7 +110,7 @@ class SessionList(CursorList[Entry]):
         return clip((Span(pad_left(who, 7) + "  ", "muted"), *_marked(text, found, "muted")), width)
 
 
-def _title(entry: Entry, words: Sequence[str], weight: str) -> list[Span]:
+def _title(entry: SessionBranch, words: Sequence[str], weight: str) -> list[Span]:
     """The title with what was looked for marked; a fork after where it left its parent."""
     row = entry.row
     spans = [Span(entry.branch, "muted")] if entry.branch else []
@@ -173,7 +173,7 @@ def about(row: SessionRow, parent: str, lines: int) -> str:
     return "\n".join(filter(None, parts))
 
 
-class SessionsScreen(Catalog[Entry, "Chosen | None"]):
+class SessionsScreen(Catalog[SessionBranch, "Chosen | None"]):
     """Dismissed with a session, or None."""
 
     DEFAULT_CSS = """
@@ -252,7 +252,7 @@ class SessionsScreen(Catalog[Entry, "Chosen | None"]):
         same = (place for place, each in enumerate(found) if before and each.row.id == before.row.id)
         self.put(found, next(same, 0))
 
-    def about(self, row: Entry) -> Content:
+    def about(self, row: SessionBranch) -> Content:
         titles = (each.title for each in self._rows if each.id == row.row.parent)
         parent = next(titles, row.row.parent)
         return Content(about(row.row, parent, 1 if self.size.height < LOW else 2))

@@ -221,9 +221,9 @@ class SessionApp(ThemedApp):
     # --- remembering and copying ----------------------------------------------------------------------------
 
     def on_notify(self, event: Notify) -> None:
-        """A remark that is repeated stands there once, as the newest."""
+        """A notification that is repeated stands there once, as the newest."""
         said = event.notification.message
-        for shown in [remark for remark in self._notifications if remark.message == said]:
+        for shown in [notification for notification in self._notifications if notification.message == said]:
             self._unnotify(shown, refresh=False)
 
     def remember(self, **values: str) -> None:

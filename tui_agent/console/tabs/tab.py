@@ -69,8 +69,8 @@ class Tab(SparingScreen):
         return False
 
     @property
-    def rows_for_remarks(self) -> int:
-        """Rows at the top that remarks may cover."""
+    def rows_for_notifications(self) -> int:
+        """Rows at the top that notifications may cover."""
         return self.size.height // 2
 
     async def raise_prompt(self) -> None:

@@ -1,7 +1,7 @@
-"""Where remarks (Textual's toasts) stand: never on a card, the prompt or the keys of a screen above.
+"""Where notifications (Textual's toasts) stand: never on a card, the prompt or the keys of a screen above.
 
-They have the rows above those; where there are few, a remark takes the whole width and no padding, and is cut. Where
-several do not fit, the newest are shown, each whole.
+They have the rows above those; where there are few, a notification takes the whole width and no padding, and is cut.
+Where several do not fit, the newest are shown, each whole.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from textual.widget import Widget
 from tui_agent.console.tabs.tab import Tab
 
 FEW = 6
-"""Rows below which remarks go without padding."""
+"""Rows below which notifications go without padding."""
 
 CSS = """
 ToastRack { dock: top; align: right top; margin: 0; padding: 1 0 0 0; overflow: hidden auto; scrollbar-size: 0 0; }
@@ -26,12 +26,12 @@ ToastRack.-one Toast { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
 
 
 def place(screen: Screen[object]) -> None:
-    """Give the remarks on a screen the rows that are theirs now."""
+    """Give the notifications on a screen the rows that are theirs now."""
     rack = _rack(screen)
     if rack is None:
         return
     if not rack.has_class("-followed") and rack.is_running:
-        # A remark that comes, a card and a resize lay the screen out anew.
+        # A notification that comes, a card and a resize lay the screen out anew.
         rack.add_class("-followed")
         screen.screen_layout_refresh_signal.subscribe(rack, place)
     if not rack.display or not screen.size.height:
@@ -50,13 +50,13 @@ def place(screen: Screen[object]) -> None:
 
 
 def _height(toast: Widget, screen: Size) -> int:
-    """Rows that a remark takes, shown or not, with the empty one above it: as `Toast`'s own styles say."""
+    """Rows that a notification takes, shown or not, with the empty one above it: as `Toast`'s own styles say."""
     width = min(60, screen.width // 2)
     return toast.get_content_height(screen, screen, width - 3) + 3
 
 
 def hide(screens: Iterable[Screen[object]]) -> None:
-    """Show no remarks on these: the screen above them has them too."""
+    """Show no notifications on these: the screen above them has them too."""
     for rack in filter(None, map(_rack, screens)):
         rack.display = False
 
@@ -66,9 +66,9 @@ def _rack(screen: Screen[object]) -> Widget | None:
 
 
 def _rows(screen: Screen[object], rack: Widget) -> int:
-    """Rows at the top that remarks may cover: of a screen above, up to its upper edge."""
+    """Rows at the top that notifications may cover: of a screen above, up to its upper edge."""
     if isinstance(screen, Tab):
-        return max(1, screen.rows_for_remarks)
+        return max(1, screen.rows_for_notifications)
     if not isinstance(screen, ModalScreen):
         return screen.size.height
     tops = (

@@ -55,7 +55,7 @@ class RunStarted(Event):
     on_escalation: OnEscalation = "partial"
     """What happens where an operator would be asked and nobody is there; older journals do not say it."""
     sandbox: str = ""
-    """The walls that commands run in: the mechanism and whether there is a network; "off": none; empty: not known."""
+    """What commands run in: the mechanism and whether there is a network; "off": none; empty: not known."""
     images: tuple[Image, ...] = ()
     """They go with the task."""
 

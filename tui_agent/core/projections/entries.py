@@ -138,7 +138,7 @@ class FaultEntry(Entry):
 
 @dataclass(frozen=True)
 class NoticeEntry(Entry):
-    """A remark of the console itself."""
+    """A notice of the console itself."""
 
     severity: str
     text: str

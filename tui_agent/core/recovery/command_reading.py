@@ -83,10 +83,10 @@ def read(command: str) -> CommandReading:
     parsed = read_command(command)
     if parsed is None:
         return UNREADABLE
-    return _Reader(command, parsed[0]).read()
+    return _ScriptVisitor(command, parsed[0]).read()
 
 
-class _Reader:
+class _ScriptVisitor:
     """One pass over the structure; the last program that checks counts."""
 
     def __init__(self, command: str, script: Script) -> None:

@@ -25,7 +25,7 @@ _FORMS = tuple(
         r"\[?(?:the command completed with |command finished with )?exit code:? (\d{1,5})\.?\]?\s*\Z",
     )
 )
-"""How recordings and our own shell tool say an exit code: before the output, or in a remark behind it."""
+"""How recordings and our own shell tool say an exit code: before the output, or in a line behind it."""
 _FRAME = re.compile(
     r"^[^\S\n]*(?:</?(?:output|stdout|stderr|result)>|\(no output\)|output:|stdout:|stderr:|wall time: .*"
     r"|command failed: .*|return ?code: \d+)[^\S\n]*$",

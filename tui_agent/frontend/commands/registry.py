@@ -239,13 +239,13 @@ _in_force: dict[str, str] = {}
 
 def use_keys(chosen: Mapping[str, str]) -> list[str]:
     """Let commands have these keys, "" for none; a default key that was given away is free. What is wrong, in words."""
-    remarks = []
+    notices = []
     taken: dict[str, str] = {}
     for name, key in chosen.items():
         if name not in {command.name for command in BINDABLE}:
-            remarks.append(_no_action(name))
+            notices.append(_no_action(name))
         elif key in taken:
-            remarks.append(
+            notices.append(
                 f"[keys] gives {key_label(key)} to {taken[key]} and to {name}; {taken[key]} has it."
             )
         elif key:
@@ -256,7 +256,7 @@ def use_keys(chosen: Mapping[str, str]) -> list[str]:
         mine = next((key for key, name in taken.items() if name == command.name), "")
         free = "" if command.key in taken else command.key
         _in_force[command.name] = mine if given else free
-    return remarks
+    return notices
 
 
 def _no_action(name: str) -> str:

@@ -87,9 +87,9 @@ async def model(session: Session, name: str) -> str:
     """Call another model from the next call on, once its name was looked up."""
     check = await session.check_model(name)
     if not check.usable:
-        raise ValueError(check.remark)
+        raise ValueError(check.message)
     session.set_model(name)
-    return check.remark or f"The next call goes to {name}."
+    return check.message or f"The next call goes to {name}."
 
 
 async def background(session: Session, argument: str) -> str:

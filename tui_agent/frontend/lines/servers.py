@@ -68,7 +68,7 @@ def paragraph(row: Row, width: int) -> list[Line]:
     if offers:
         names = ", ".join(tool.name for tool in row.tools)
         facts.append((" · ".join(offers) + (f": {names}" if names else ""), ""))
-    facts += [(reveal(remark), "warn") for remark in row.remarks]
+    facts += [(reveal(notice), "warn") for notice in row.notices]
     lines: list[Line] = [title]
     for text, style in facts:
         lines += [(Span("  " + line, style),) for line in wrap(text, width - 2)]

@@ -90,7 +90,7 @@ class Surroundings(Protocol):
     workspace_uri: str
 
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
-        """The walls that the server runs in."""
+        """The sandbox that the server runs in."""
 
     def changed(self, connection: Connection) -> None:
         """Its status or lists are others now."""

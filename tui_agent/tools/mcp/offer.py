@@ -79,7 +79,7 @@ def _hash(text: str) -> str:
 def offer(server: str, slug: str, described: Sequence[Described]) -> tuple[list[Offered], list[str]]:
     """The tools that the model gets, sorted by name, and what was left out and why. Slow: for a thread."""
     offered: dict[str, Offered] = {}
-    remarks: list[str] = []
+    notices: list[str] = []
     room = MOST_OF_A_SERVER
     unique = {tool.name: tool for tool in described}
     # Names that stay as they are come first, so that a made-up neighbour never takes the name of another.
@@ -87,24 +87,24 @@ def offer(server: str, slug: str, described: Sequence[Described]) -> tuple[list[
         unique.values(), key=lambda tool: (_named(slug, tool.name) != _plain(slug, tool.name), tool.name)
     )
     if len(ordered) > MOST_TOOLS:
-        remarks.append(f"{len(ordered)} tools; the first {MOST_TOOLS} are used")
+        notices.append(f"{len(ordered)} tools; the first {MOST_TOOLS} are used")
     for tool in ordered[:MOST_TOOLS]:
         name = _named(slug, tool.name)
         if name in offered:
             name = f"{name[: LONGEST_NAME - 7]}_{_hash(tool.name)}"
-        schema, remark = offered_schema(tool.schema)
+        schema, notice = offered_schema(tool.schema)
         if schema is None:
-            remarks.append(f"{one_line(tool.name, 80)} is left out: {remark}")
+            notices.append(f"{one_line(tool.name, 80)} is left out: {notice}")
             continue
-        description = described_by(server, tool.description, remark)
+        description = described_by(server, tool.description, notice)
         room -= len(json.dumps(schema)) + len(description)
         if room < 0:
-            remarks.append(f"{one_line(tool.name, 80)} is left out: the descriptions are too long in all")
+            notices.append(f"{one_line(tool.name, 80)} is left out: the descriptions are too long in all")
             continue
         offered[name] = Offered(
             name, tool.name, description, schema, checked_part(schema), tool.read_only, tool.destructive
         )
-    return [offered[name] for name in sorted(offered)], remarks
+    return [offered[name] for name in sorted(offered)], notices
 
 
 def _plain(slug: str, raw: str) -> str:
@@ -118,13 +118,13 @@ def _named(slug: str, raw: str) -> str:
     return cleaned
 
 
-def described_by(server: str, text: str, remark: str = "") -> str:
+def described_by(server: str, text: str, notice: str = "") -> str:
     """A description that says whose it is."""
     said = sanitize(text[: LONGEST_DESCRIPTION * 2]).strip()
     if len(said) > LONGEST_DESCRIPTION:
         said = said[:LONGEST_DESCRIPTION].rstrip() + " […]"
     return f"[MCP server {one_line(server, 64)}] {said or '(no description)'}" + (
-        f" ({remark})" if remark else ""
+        f" ({notice})" if notice else ""
     )
 
 

@@ -49,7 +49,7 @@ class ServerHost(Protocol):
         """Put a server's question to the operator."""
 
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
-        """The walls that the server runs in."""
+        """The sandbox that the server runs in."""
 
     def starting(self, entry: ServerEntry) -> None:
         """The server is about to be started: its secrets are to be masked from now on."""
@@ -73,7 +73,7 @@ class Row:
     prompts: tuple[Prompt, ...] = ()
     server: str = ""
     retry_in: float | None = None
-    remarks: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -134,7 +134,7 @@ class McpServers:
         self._tasks[f"{name} offer"] = asyncio.get_running_loop().create_task(self._offer(connection))
 
     async def sandbox(self, entry: ServerEntry) -> Sandbox:
-        """The walls that a server runs in."""
+        """The sandbox that a server runs in."""
         return await self._host.sandbox(entry)
 
     # --- life -----------------------------------------------------------------------------------------------
@@ -241,12 +241,12 @@ class McpServers:
         entry = connection.entry
         tools = connection.tools
         try:
-            offered, remarks = await asyncio.to_thread(offer, entry.name, self._slugs[entry.name], tools)
+            offered, notices = await asyncio.to_thread(offer, entry.name, self._slugs[entry.name], tools)
         except Exception as error:  # noqa: BLE001 - what a server says of its tools costs its tools and no more
-            offered, remarks = [], [f"its tools cannot be offered ({type(error).__name__})"]
+            offered, notices = [], [f"its tools cannot be offered ({type(error).__name__})"]
         if connection.tools is not tools:
             return  # a newer list is on its way
-        self._offered[entry.name] = (tuple(offered), tuple(remarks))
+        self._offered[entry.name] = (tuple(offered), tuple(notices))
         # Also of a server that is away: the request begins as before, and calls are refused with the reason.
         self._registry.put(entry.name, [ServerTool(each, connection, **self._limits) for each in offered])
         row = self._row(entry)
@@ -269,13 +269,13 @@ class McpServers:
         if connection is None:
             status, why = self._refused.get(entry.name, (Status.CONNECTING, ""))
             return Row(entry, status, why)
-        offered, remarks = self._offered.get(entry.name, ((), ()))
+        offered, notices = self._offered.get(entry.name, ((), ()))
         retry = None
         if connection.status in {Status.OPEN, Status.RETRYING}:
             retry = max(0.0, connection.retry_at - asyncio.get_running_loop().time())
         return Row(
             entry, connection.status, connection.why, offered, connection.resources, connection.prompts,
-            connection.server, retry, remarks,
+            connection.server, retry, notices,
         )  # fmt: skip
 
     def reconnect(self, name: str) -> bool:

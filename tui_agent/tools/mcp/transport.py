@@ -152,7 +152,7 @@ async def _start(
     _find(entry, environment)
     argv = [entry.command, *entry.args]
     if sandbox.mechanism is not None:
-        # The walls begin in the workspace.
+        # The sandbox begins in the workspace.
         argv = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', os.fspath(entry.cwd or Path.cwd()), *argv]
         argv = await asyncio.to_thread(inside.wrap, argv)
         environment |= sandbox.environment()

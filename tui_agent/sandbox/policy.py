@@ -18,7 +18,7 @@ PRIVATE_HOME = ".home"
 
 
 @dataclass(frozen=True)
-class Walls:
+class SandboxPolicy:
     """The paths are absolute and real (without links)."""
 
     workspace: Path
@@ -54,8 +54,8 @@ class Walls:
         state_dir: Path | None = None,
         config_dir: Path | None = None,
         run_outside: tuple[str, ...] = (),
-    ) -> Walls:
-        """The walls for a workspace; `hide`, `show` and `writable` come from the configuration (`~` stands for the
+    ) -> SandboxPolicy:
+        """The policy for a workspace; `hide`, `show` and `writable` come from the configuration (`~` stands for the
         home). Of the folder of one's own configuration commands read skills and instructions alone. `run_outside`: what
         hooks run, relative to the workspace.
         """

@@ -10,7 +10,7 @@ import pytest
 from tests.console.real_session import real_live
 from tui_agent.console.screens.ask import AskScreen
 from tui_agent.console.screens.palette import entries
-from tui_agent.frontend.commands.own import CHECKOUT_FOLDER, OwnCommand, find_own_commands
+from tui_agent.frontend.commands.custom import CHECKOUT_FOLDER, CustomCommand, find_custom_commands
 from tui_agent.models.choose import NameCheck
 
 FINISH = {"calls": [{"tool": "finish", "args": {"answer": "done"}}]}
@@ -38,7 +38,7 @@ def write(root: Path, **texts: str | bytes) -> None:
     ],
 )
 def test_arguments_take_their_places_once(body: str, arguments: str, sent: str) -> None:
-    assert OwnCommand("x", body, "x.md", personal=True).expanded(arguments) == sent
+    assert CustomCommand("x", body, "x.md", personal=True).expanded(arguments) == sent
 
 
 def test_what_is_found_and_what_is_left_out(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_what_is_found_and_what_is_left_out(tmp_path: Path) -> None:
     )
     (checkout / CHECKOUT_FOLDER / "leak.md").symlink_to(outside / "secret.md")
     (checkout / CHECKOUT_FOLDER / "away").symlink_to(outside)
-    found = find_own_commands(checkout, mine)
+    found = find_custom_commands(checkout, mine)
     assert [(one.name, one.description, one.personal) for one in found.commands] == [
         ("docs:check", "Check the docs", False),
         ("other", "x", False),

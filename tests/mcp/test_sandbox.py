@@ -1,4 +1,4 @@
-"""Servers of a workspace run in the walls of commands; one's own run with one's rights."""
+"""Servers of a workspace run in the sandbox of commands; one's own run with one's rights."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def said():
 
 @pytest.mark.parametrize("mechanism", ["bubblewrap", "landlock"])
 @pytest.mark.parametrize("servers", ["workspace", "off"])
-async def test_a_server_of_the_workspace_is_within_the_walls(
+async def test_a_server_of_the_workspace_is_in_the_sandbox(
     mechanism: choose.Mechanism, servers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needed(mechanism)
@@ -81,10 +81,10 @@ def test_one_s_own_server_runs_with_one_s_rights(tmp_path: Path) -> None:
     from tui_agent.config.mcp_servers import ServerEntry
     from tui_agent.config.settings import Settings
     from tui_agent.sandbox.mechanisms import Sandbox
-    from tui_agent.sandbox.walls import Walls
+    from tui_agent.sandbox.policy import SandboxPolicy
     from tui_agent.session.session import for_server
 
-    inside = Sandbox("bubblewrap", Walls.around(tmp_path, tmp_path / "s"))
+    inside = Sandbox("bubblewrap", SandboxPolicy.around(tmp_path, tmp_path / "s"))
     for scope, servers, walled in (
         ("user", "workspace", False),
         ("user", "all", True),
@@ -95,4 +95,4 @@ def test_one_s_own_server_runs_with_one_s_rights(tmp_path: Path) -> None:
         entry = ServerEntry("x", scope, tmp_path / ".mcp.json", {}, command="x")  # type: ignore[arg-type]
         found = for_server(settings, entry, inside)
         assert (found.mechanism is not None) is walled
-        assert not walled or (found.walls is not None and found.walls.network)
+        assert not walled or (found.policy is not None and found.policy.network)

@@ -44,7 +44,7 @@ _LARGEST = 100_000
 
 
 @dataclass(frozen=True)
-class OwnCommand:
+class CustomCommand:
     """One file. `name` has its folders before it, with colons: `docs:check`."""
 
     name: str
@@ -75,12 +75,12 @@ class OwnCommand:
         return "yours" if self.personal else "of this checkout"
 
     async def check_model(self, session: Session) -> NameCheck:
-        """Whether its model can be called; a remark says what is odd, in words for the operator."""
+        """Whether its model can be called; `message` says what is odd, in words for the operator."""
         check = await session.check_model(self.model) if self.model else NameCheck()
-        if not check.remark:
+        if not check.message:
             return check
         ending = "" if check.usable else " Nothing was sent."
-        return check._replace(remark=f"The model of /{self.name}: {one_line(check.remark, 400)}{ending}")
+        return check._replace(message=f"The model of /{self.name}: {one_line(check.message, 400)}{ending}")
 
     async def agreed_to(self, session: Session) -> bool:
         """Whether it is the operator's own, or its text as it stands now was agreed to."""
@@ -118,13 +118,13 @@ def _answers(session: Session) -> TrustFile:
 
 
 @dataclass(frozen=True)
-class OwnCommands:
+class CustomCommands:
     """What was found, by name; and files that hold no command, with the reason."""
 
-    commands: tuple[OwnCommand, ...] = ()
+    commands: tuple[CustomCommand, ...] = ()
     bad: tuple[tuple[str, str], ...] = ()
 
-    def named(self, line: str) -> tuple[OwnCommand, str] | None:
+    def named(self, line: str) -> tuple[CustomCommand, str] | None:
         """The command that a line `/NAME ARGUMENTS` asks for, and the arguments."""
         name, _, rest = line.removeprefix("/").lstrip().partition(" ")
         name, _, more = name.partition("\n")
@@ -146,11 +146,11 @@ class OwnCommands:
         ]
 
 
-def find_own_commands(workspace: Path, config_folder: Path) -> OwnCommands:
+def find_custom_commands(workspace: Path, config_folder: Path) -> CustomCommands:
     """All commands; of two with one name the operator's counts. Reads the disk; raises nothing."""
-    found: dict[str, OwnCommand] = {}
+    found: dict[str, CustomCommand] = {}
     bad: list[tuple[str, str]] = []
-    walls = Workspace(workspace)
+    checkout = Workspace(workspace)
     roots = ((config_folder / PERSONAL_FOLDER, True), (workspace / CHECKOUT_FOLDER, False))
     for root, personal in roots:
         for file in _files(root):
@@ -160,7 +160,7 @@ def find_own_commands(workspace: Path, config_folder: Path) -> OwnCommands:
                 # The operator's own may be links to anywhere.
                 real = file.resolve() if personal else file
                 command = _command(
-                    Workspace(real.parent) if personal else walls, real, inner, place, personal
+                    Workspace(real.parent) if personal else checkout, real, inner, place, personal
                 )
             except (SkillError, ToolError) as wrong:
                 bad.append((place, str(wrong)))
@@ -170,7 +170,7 @@ def find_own_commands(workspace: Path, config_folder: Path) -> OwnCommands:
                 other = found.setdefault(command.name.lower(), command)
                 if other is not command:
                     bad.append((place, f"/{command.name} is already the command in {other.place}"))
-    return OwnCommands(tuple(sorted(found.values(), key=lambda command: command.name)), tuple(bad))
+    return CustomCommands(tuple(sorted(found.values(), key=lambda command: command.name)), tuple(bad))
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -192,14 +192,16 @@ def _files(root: Path) -> Iterator[Path]:
                 yield folder / entry.name
 
 
-def _command(walls: Workspace, file: Path, inner: Sequence[str], place: str, personal: bool) -> OwnCommand:
-    """Raises `SkillError` (no good as a command), `ToolError` (outside of the walls), `OSError`."""
+def _command(
+    workspace: Workspace, file: Path, inner: Sequence[str], place: str, personal: bool
+) -> CustomCommand:
+    """Raises `SkillError` (no good as a command), `ToolError` (outside of the folder), `OSError`."""
     name = ":".join(inner)
     if not all(_PART.fullmatch(part) for part in inner):
         raise SkillError(f"the name {name[:80]!r} is not made of letters, digits, '.', '_' and '-'")
     if name.lower() in BY_NAME:
         raise SkillError(f"/{name} is a command of the console; give the file another name")
-    with walls.open(walls.resolve(str(file))) as stream:
+    with workspace.open(workspace.resolve(str(file))) as stream:
         data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise SkillError(f"it is longer than {_LARGEST:,} bytes")
@@ -216,7 +218,7 @@ def _command(walls: Workspace, file: Path, inner: Sequence[str], place: str, per
         raise SkillError(f"its model {one_line(model, 80)!r} cannot be the name of one")
     if not personal and (why := unsafe_value("model", model)):
         raise SkillError(f"a checkout may not choose the model {one_line(model, 80)}: {why}")
-    return OwnCommand(
+    return CustomCommand(
         name,
         body,
         place,
