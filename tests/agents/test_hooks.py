@@ -139,6 +139,26 @@ def test_nobody_is_asked_where_nobody_is_and_nothing_is_refused_where_only_notes
     assert run({**gave_up, "stop_hook_active": True}) == {}
 
 
+def test_the_opencode_plugin_is_given_notes_and_refusals(home: Path) -> None:
+    def told(event: str, number: int, **fields: Any) -> dict[str, Any]:
+        call = {"tool_name": "bash", "tool_input": {"command": "make"}, "tool_use_id": f"c{number}"}
+        common = {"hook_event_name": event, "session_id": "s", "agent_id": "", "cwd": str(Path.cwd())}
+        return run({**common, **call, **fields}, "opencode")
+
+    ended = {"tool_output": "no rule", "tool_metadata": {"exit": 2, "output": "no rule"}}
+    for number in range(3):
+        assert told("tool.execute.before", number) == {}
+        assert told("tool.execute.after", number, **ended)["note"].startswith("<recovery_note>")
+    assert "failed 3 times" in told("tool.execute.before", 4)["refuse"]
+    assert "note" in told("tool.execute.error", 5, tool_name="read", error="File not found: x.txt")
+    unknown = {"tool_name": "invalid", "tool_output": "unavailable tool 'x'", "tool_metadata": {}}
+    assert "note" in told("tool.execute.after", 6, **unknown)
+    assert told("tool.execute.after", 7, tool_name="grep", tool_output="No files found") == {}
+    (journal,) = journals(home)
+    failed = [event.failure.kind for event in journal if isinstance(event, events.ToolFailed)]
+    assert failed == [*["tool_execution"] * 4, "unknown_tool"]
+
+
 def test_what_a_person_changed_lets_a_refused_call_run(home: Path) -> None:
     for number in range(1, 4):
         run(batch("make", number, "Exit code 2\nmake: *** No rule to make target 'all'.  Stop."))

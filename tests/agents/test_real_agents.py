@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,12 @@ CALL = "python3 nope.py"
 TRIES = 5
 
 
+def completion(number: int, tool: str, given: dict[str, Any]) -> Answer:
+    function = {"name": tool, "arguments": json.dumps(given)}
+    call = {"index": 0, "id": f"c{number}", "type": "function", "function": function}
+    return stream(chunk({"role": "assistant", "tool_calls": [call]}), chunk(finish="tool_calls"), DONE)
+
+
 class Model(OpenAIServer):
     """Calls one failing command again and again, then gives up, in either provider's protocol."""
 
@@ -35,6 +43,8 @@ class Model(OpenAIServer):
             self.requests.append(request)
             return self._contents(len(self.requests))
         if request.path.endswith("/chat/completions"):
+            if not tools:
+                return text("A title")
             self.requests.append(request)
             return self._completion(len(self.requests))
         if "messages" not in request.path or "count_tokens" in request.path:
@@ -72,9 +82,7 @@ class Model(OpenAIServer):
     def _completion(number: int) -> Answer:
         if number > TRIES:
             return text("I gave up.")
-        function = {"name": "bash", "arguments": json.dumps({"command": CALL})}
-        call = {"index": 0, "id": f"c{number}", "type": "function", "function": function}
-        return stream(chunk({"role": "assistant", "tool_calls": [call]}), chunk(finish="tool_calls"), DONE)
+        return completion(number, "bash", {"command": CALL})
 
     @staticmethod
     def _contents(number: int) -> Answer:
@@ -117,68 +125,122 @@ PROGRAMS = (
         "contents",
         "run_shell_command",
     ),
+    Program("opencode", ("opencode", "run", "fix it"), "messages", "bash"),
 )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.agent)
-async def test_its_model_reads_the_notes_and_the_refusal(program: Program) -> None:
-    if shutil.which(program.command[0]) is None:
-        pytest.skip(f"{program.command[0]} is not on the PATH")
+OURS = [sys.executable, "-m", "tui_agent"]
+
+
+@asynccontextmanager
+async def home_of(agent: str, program: str, model: Model) -> AsyncIterator[dict[str, Any]]:
+    """Where the agent runs, with hooks of ours, and `model` for its model: arguments of a process. Skips without it."""
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not on the PATH")
     with tempfile.TemporaryDirectory(prefix="hooks") as name:
         folder = Path(name)
-        (folder / "work").mkdir()
-        (folder / ".codex").mkdir()
-        (folder / ".gemini").mkdir()
-        (folder / ".vibe").mkdir()
-        (folder / ".gemini" / "settings.json").write_text(
-            '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'
-        )
+        for place in ("work", ".codex", ".gemini", ".vibe", ".config/opencode"):
+            (folder / place).mkdir(parents=True)
+        address = model.url.removesuffix("/v1")
         environment = {
-            **os.environ,
+            **{key: value for key, value in os.environ.items() if not key.startswith("XDG_")},
             "HOME": name,
+            "PWD": f"{name}/work",
             "CODEX_HOME": f"{name}/.codex",
             "VIBE_HOME": f"{name}/.vibe",
             "XDG_RUNTIME_DIR": name,
             "AGENT_TUI_STATE_DIR": f"{name}/state",
             "ANTHROPIC_API_KEY": "sk-ant-none",
+            "ANTHROPIC_BASE_URL": address,
             "LOOPBACK_KEY": "none",
             "GEMINI_API_KEY": "none",
+            "GOOGLE_GEMINI_BASE_URL": address,
             "GEMINI_CLI_TRUST_WORKSPACE": "true",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             "IS_SANDBOX": "1",
         }
-        place: dict[str, Any] = {"cwd": folder / "work", "env": environment}
-        subprocess.run(["git", "init", "-q"], check=True, **place)
-        ours = [sys.executable, "-m", "tui_agent", "hooks"]
-        subprocess.run([*ours, "install", program.agent, "--yes"], check=True, capture_output=True, **place)
-        async with Model() as model:
-            address = model.url.removesuffix("/v1")
-            environment |= {"ANTHROPIC_BASE_URL": address, "GOOGLE_GEMINI_BASE_URL": address}
-            (folder / ".vibe" / "config.toml").write_text(
-                f'active_model = "m"\nenable_telemetry = false\nenable_update_checks = false\n[[providers]]\n'
-                f'name = "here"\napi_base = "{model.url}"\napi_key_env_var = "LOOPBACK_KEY"\napi_style = "openai"\n'
-                'backend = "generic"\n[[models]]\nname = "m"\nprovider = "here"\nalias = "m"\n'
-            )
-            (folder / ".codex" / "config.toml").write_text(
-                f'model = "m"\nmodel_provider = "here"\n[model_providers.here]\nname = "here"\n'
-                f'base_url = "{model.url}"\nwire_api = "responses"\nenv_key = "LOOPBACK_KEY"\n'
-            )
-            process = await asyncio.create_subprocess_exec(
-                *program.command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, **place
-            )
-            said, _ = await asyncio.wait_for(process.communicate(), 120)
-        assert (process.returncode, said.strip()[-10:]) == (0, b"I gave up.")
-        sent = [json.dumps(request.body[program.history]) for request in model.requests]
-        assert "reach the goal in another way" in sent[1]
-        assert f"The second failure of this call of {program.tool}" in sent[2]
-        assert f"This call of {program.tool} was not executed: it failed 3 times" in sent[4]
-        # Where it takes that answer it gave up, was told to go on, and gave up again.
-        assert len(sent) == TRIES + 1 + (DIALECTS[program.agent].answers.go_on is not None)
+        (folder / ".gemini" / "settings.json").write_text(
+            '{"security": {"auth": {"selectedType": "gemini-api-key"}}}'
+        )
+        (folder / ".vibe" / "config.toml").write_text(
+            f'active_model = "m"\nenable_telemetry = false\nenable_update_checks = false\n[[providers]]\n'
+            f'name = "here"\napi_base = "{model.url}"\napi_key_env_var = "LOOPBACK_KEY"\napi_style = "openai"\n'
+            'backend = "generic"\n[[models]]\nname = "m"\nprovider = "here"\nalias = "m"\n'
+        )
+        provider = {
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": model.url, "apiKey": "none"},
+            "models": {"m": {}},
+        }
+        (folder / ".config" / "opencode" / "opencode.json").write_text(
+            json.dumps({"model": "here/m", "autoupdate": False, "provider": {"here": provider}})
+        )
+        (folder / ".codex" / "config.toml").write_text(
+            f'model = "m"\nmodel_provider = "here"\n[model_providers.here]\nname = "here"\n'
+            f'base_url = "{model.url}"\nwire_api = "responses"\nenv_key = "LOOPBACK_KEY"\n'
+        )
+        where: dict[str, Any] = {"cwd": folder / "work", "env": environment}
+        subprocess.run(["git", "init", "-q"], check=True, **where)
+        install = [*OURS, "hooks", "install", agent, "--yes"]
+        subprocess.run(install, check=True, capture_output=True, **where)
+        yield where
         told = subprocess.run(
-            [*ours, "status", program.agent], check=True, capture_output=True, text=True, **place
+            [*OURS, "hooks", "status", agent], check=True, capture_output=True, text=True, **where
         )
         assert "errors 0" in told.stdout
         for socket in (folder / "agent-tui").glob("hooks-*"):
             socket.unlink()
+
+
+async def run(command: tuple[str, ...], where: dict[str, Any]) -> tuple[int | None, str]:
+    """Its exit code, and what it wrote."""
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, **where
+    )
+    said, _ = await asyncio.wait_for(process.communicate(), 120)
+    return process.returncode, said.decode().strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.agent)
+async def test_its_model_reads_the_notes_and_the_refusal(program: Program) -> None:
+    async with Model() as model, home_of(program.agent, program.command[0], model) as where:
+        code, said = await run(program.command, where)
+    assert (code, said[-10:]) == (0, "I gave up.")
+    sent = [json.dumps(request.body[program.history]) for request in model.requests]
+    assert "reach the goal in another way" in sent[1]
+    assert f"The second failure of this call of {program.tool}" in sent[2]
+    assert f"This call of {program.tool} was not executed: it failed 3 times" in sent[4]
+    # Where it takes that answer it gave up, was told to go on, and gave up again.
+    assert len(sent) == TRIES + 1 + (DIALECTS[program.agent].answers.go_on is not None)
+
+
+class Delegating(Model):
+    """Leaves the task to a sub-agent, which reads a file that is not there, again and again."""
+
+    def respond(self, request: Recorded) -> Answer:
+        if not request.body.get("tools"):
+            return text("A title")
+        self.requests.append(request)
+        asked = next(message for message in request.body["messages"] if message["role"] == "user")
+        if "look into it" not in json.dumps(asked):
+            given = {"description": "look", "prompt": "look into it", "subagent_type": "general"}
+            return text("I gave up.") if len(self.requests) > 1 else completion(1, "task", given)
+        number = len(self.requests)
+        return text("nothing") if number > TRIES else completion(number, "read", {"filePath": "nope.py"})
+
+
+@pytest.mark.slow
+async def test_errors_of_an_opencode_sub_agent_are_noted_in_its_own_session() -> None:
+    async with Delegating() as model, home_of("opencode", "opencode", model) as where:
+        code, said = await run(("opencode", "run", "fix it"), where)
+        told = subprocess.run(
+            [*OURS, "sessions", "list"], check=True, capture_output=True, text=True, **where
+        ).stdout
+    assert (code, said) == (0, "I gave up.")
+    sent = [json.dumps(request.body["messages"]) for request in model.requests]
+    assert "The second failure of this call of read" in sent[3]
+    assert "This call of read was not executed: it failed 3 times" in sent[5]
+    assert "recovery_note" not in sent[-1]
+    assert "OpenCode: sub-agent" in told

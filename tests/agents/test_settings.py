@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.agents.dialect import TomlRegistry
+from tui_agent.agents.dialects import DIALECTS
 from tui_agent.agents.json_text import JsonTextError, add, remove
 from tui_agent.cli import main
 
@@ -67,7 +68,7 @@ TOML = '# mine\n[[hooks]]\nname = "other"\ntype = "post_tool"\ncommand = "say do
 @pytest.mark.parametrize("text", ["", TOML, TOML.rstrip()])
 def test_tables_of_ours_are_added_at_the_end_and_go_again(text: str) -> None:
     registry = TomlRegistry()
-    added = registry.add(registry.add(text, "pre_tool", "ours 1"), "post_tool", 'ours "2"')
+    added = registry.add(registry.add(text, ["pre_tool"], "ours 1"), ["post_tool"], 'ours "2"')
     hooks = tomllib.loads(added)["hooks"]
     assert [(hook["type"], hook["command"]) for hook in hooks[-2:]] == [
         ("pre_tool", "ours 1"),
@@ -103,3 +104,30 @@ def test_installing_twice_and_taking_out_gives_the_file_back(
     file.write_text(file.read_text().replace("opus", "haiku"))
     hooks("uninstall", "claude-code", "--yes")
     assert file.read_text() == WRITTEN.replace("opus", "haiku")
+
+
+@pytest.mark.parametrize("agent", DIALECTS)
+@pytest.mark.parametrize("scope", ["--user", "--project"])
+def test_any_agent_is_given_our_command_and_left_without_a_trace(
+    agent: str,
+    scope: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    settings = DIALECTS[agent].settings
+    for variable in (settings.home_variable, "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(variable or "NONE", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AGENT_TUI_STATE_DIR", str(tmp_path / "state"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    file = (
+        tmp_path / settings.home / settings.file if scope == "--user" else Path(settings.project).absolute()
+    )
+    assert main(["hooks", "install", agent, scope, "--yes", "--advise", "note"]) == 0
+    assert f"{agent} note" in file.read_text()
+    main(["hooks", "status", agent])
+    assert f"installed   {file}" in capsys.readouterr().out
+    main(["hooks", "uninstall", agent, scope, "--yes"])
+    assert not file.exists()

@@ -96,8 +96,8 @@ class Answers:
 class Registry(Protocol):
     """How hooks are written into a settings file. Both raise `ValueError` for a text that cannot be changed."""
 
-    def add(self, text: str, event: str, command: str) -> str:
-        """The text with one more hook."""
+    def add(self, text: str, events: Iterable[str], command: str) -> str:
+        """The text with a hook at each of the events."""
 
     def remove(self, text: str, events: Iterable[str], mark: str) -> str:
         """The text without the hooks whose command holds `mark`."""
@@ -110,10 +110,12 @@ class JsonRegistry:
     timeout: int = 10
     """Ten seconds, in whatever the agent counts."""
 
-    def add(self, text: str, event: str, command: str) -> str:
-        """The text with one more hook. Raises `JsonTextError`."""
+    def add(self, text: str, events: Iterable[str], command: str) -> str:
+        """The text with a hook at each of the events. Raises `JsonTextError`."""
         hook = {"type": "command", "command": command, "timeout": self.timeout}
-        return json_text.add(text, ("hooks", event), {"hooks": [hook]})
+        for event in events:
+            text = json_text.add(text, ("hooks", event), {"hooks": [hook]})
+        return text
 
     def remove(self, text: str, events: Iterable[str], mark: str) -> str:
         """The text without the hooks whose command holds `mark`. Raises `JsonTextError`."""
@@ -126,12 +128,14 @@ class JsonRegistry:
 class TomlRegistry:
     """A table `[[hooks]]` for each hook."""
 
-    def add(self, text: str, event: str, command: str) -> str:
-        """The text with one more table at its end."""
-        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        rows = {"name": f"agent-tui-{event}", "type": event, "command": command}
-        table = "".join(f"{key} = {json.dumps(value)}\n" for key, value in rows.items())
-        return f"{text}{gap}[[hooks]]\n{table}timeout = 10\n"
+    def add(self, text: str, events: Iterable[str], command: str) -> str:
+        """The text with a table for each of the events at its end."""
+        for event in events:
+            gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+            rows = {"name": f"agent-tui-{event}", "type": event, "command": command}
+            table = "".join(f"{key} = {json.dumps(value)}\n" for key, value in rows.items())
+            text += f"{gap}[[hooks]]\n{table}timeout = 10\n"
+        return text
 
     def remove(self, text: str, events: Iterable[str], mark: str) -> str:
         """The text without the tables that hold `mark`."""
@@ -145,12 +149,14 @@ _HOOK_TABLE = re.compile(r"^\n?\[\[hooks\]\]\n(?:(?!\n?\[).*\n?)*", re.MULTILINE
 class SettingsFile:
     """The file in which the agent's hooks are registered."""
 
-    user: str
-    """In the home folder."""
+    home: str
+    """The agent's folder in the home folder."""
+    file: str
+    """In that folder."""
     project: str
     """In the workspace: where what holds for one person on one machine is kept."""
     home_variable: str
-    """The variable that names another folder than the one of `user`."""
+    """The variable that names another folder than `home`; "" where there is none."""
     registry: Registry
     then: str = ""
     """What the person has to do in the agent before the hooks run."""

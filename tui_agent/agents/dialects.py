@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tui_agent.agents import claude_code, codex, gemini_cli, mistral_vibe
+from tui_agent.agents import claude_code, codex, gemini_cli, mistral_vibe, opencode
 from tui_agent.agents.dialect import Dialect, Record
 
 DIALECTS: dict[str, Dialect] = {
-    one.DIALECT.name: one.DIALECT for one in (claude_code, codex, gemini_cli, mistral_vibe)
+    one.DIALECT.name: one.DIALECT for one in (claude_code, codex, gemini_cli, mistral_vibe, opencode)
 }
 
 

@@ -48,7 +48,8 @@ DIALECT = Dialect(
     title="Gemini CLI",
     program="gemini",
     settings=SettingsFile(
-        user=".gemini/settings.json",
+        home=".gemini",
+        file="settings.json",
         project=".gemini/settings.json",
         home_variable="",
         registry=JsonRegistry(timeout=10_000),

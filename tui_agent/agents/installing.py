@@ -40,9 +40,8 @@ def settings_path(dialect: Dialect, scope: Scope, workspace: Path, environment: 
     settings = dialect.settings
     if scope == "project":
         return workspace / settings.project
-    folder, _, name = settings.user.rpartition("/")
-    elsewhere = environment.get(settings.home_variable, "") if settings.home_variable else ""
-    return Path(elsewhere) / name if elsewhere else Path.home() / folder / name
+    elsewhere = environment.get(settings.home_variable, "")
+    return (Path(elsewhere) if elsewhere else Path.home() / settings.home) / settings.file
 
 
 def command_line(dialect: Dialect, advise: str, policy: str) -> str:
@@ -62,9 +61,7 @@ def to_install(dialect: Dialect, path: Path, command: str) -> Change:
     Raises `OSError`, `UnicodeError`, and `ValueError` for a file that cannot be changed.
     """
     before = _text(path)
-    after = _without_ours(dialect, before)
-    for event in dialect.events:
-        after = dialect.settings.registry.add(after, event, command)
+    after = dialect.settings.registry.add(_without_ours(dialect, before), dialect.events, command)
     return Change(path, before, before if _same(before, after) else after)
 
 

@@ -33,7 +33,7 @@ COMMANDS = {
     "sessions": "list, show, search, export, import, fork, rename and delete sessions",
     "analyze": "recorded runs, ours or others', judged by any policy",
     "bench": "recovery policies on equal faults: what each brings, and what it costs",
-    "hooks": "recovery for another agent (Claude Code, Codex, Gemini CLI, vibe), through its own hooks",
+    "hooks": "recovery for another agent (Claude Code, Codex, OpenCode, …), through its own hooks",
     "hook": "one event of another agent's hooks, and the answer to it",
     "explain": "a rule of the rule book: what it does, why, its keys, its source",
     "permissions": "what may run unasked, what asks, what never runs, and why",
