@@ -124,6 +124,7 @@ async def take(picture: Picture, out: Path, theme: str) -> Path:
         options = {
             "state_dir": Path(state_dir),
             "theme": theme or picture.theme or "agent-dark",
+            "captions": False,
             **picture.options,
         }
         app = ConsoleApp(ConsoleArguments(overrides=options, demo=picture.demo))

@@ -90,9 +90,8 @@ def _content(frame: str) -> str:
 async def film() -> Film:
     """The demo: it fails, tries, asks; the operator looks why and answers; it recovers."""
     with tempfile.TemporaryDirectory() as state_dir:
-        app = ConsoleApp(
-            ConsoleArguments(overrides={"state_dir": Path(state_dir), "theme": "agent-dark"}, demo="recovery")
-        )
+        options = {"state_dir": Path(state_dir), "theme": "agent-dark", "captions": False}
+        app = ConsoleApp(ConsoleArguments(overrides=options, demo="recovery"))
         async with app.run_test(size=SIZE) as pilot:
             screen = app.screen_stack[0]
             assert isinstance(screen, LiveScreen)

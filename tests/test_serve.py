@@ -97,10 +97,20 @@ async def test_other_names_and_other_pages_are_refused_even_with_the_cookie(addr
 async def test_a_tab_is_a_console_that_ends_with_the_server(tmp_path: Path) -> None:
     state = tmp_path / "state"
     server = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tui_agent", "serve", "--demo", "approvals", "--state-dir", str(state)),
+        *(
+            sys.executable,
+            "-m",
+            "tui_agent",
+            "serve",
+            "--demo",
+            "approvals",
+            "--state-dir",
+            str(state),
+            "--no-captions",
+        ),
         stdout=asyncio.subprocess.PIPE,
         cwd=ROOT,
-        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
+        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "AGENT_TUI_CAPTIONS": "false"},
     )
     assert server.stdout is not None
     url = (await server.stdout.readline()).decode().rpartition(" ")[2].strip()

@@ -110,6 +110,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "step": ("true", "true"),
     "plain": ("true", "true"),
     "vim": ("true", "true"),
+    "captions": ("false", "false"),
     "glyphs": ('"ascii"', "ascii"),
     "motion": ('"reduced"', "reduced"),
     "output": ('"jsonl"', "jsonl"),

@@ -104,6 +104,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
     def make(*arguments: str, size: tuple[int, int] = (100, 30), **env: str) -> Terminal:
         folders = {
             "AGENT_TUI_STATE_DIR": str(tmp_path / "state"),
+            "AGENT_TUI_CAPTIONS": "false",
             "XDG_CONFIG_HOME": str(tmp_path / "config"),
         }
         console = Terminal(list(arguments), {**folders, **env}, size)

@@ -312,6 +312,8 @@ def test_at_least_three_demos_come_with_the_product_each_with_title_task_and_fil
         ("[[turns]]\nrepeat = 1.5", "It has to be a whole number"),
         ("[[turns]]\nanywhere = 'yes'", "It has to be true or false"),
         ("[pace]\nchars = [8, 3]\n[[turns]]", "two whole numbers"),
+        ("[[captions]]\nmoment = 'ended'\n[[turns]]", "It is one of: begun, failed"),
+        ("[[captions]]\nmoment = 'done'\n[[turns]]", "f.toml.captions[0] needs `moment` and `text`"),
         ("[files]\n'../x' = ''\n[[turns]]", "leads out of the workspace"),
         ("[files]\n'/x' = ''\n[[turns]]", "leads out of the workspace"),
         ("[files]\n'x' = 3\n[[turns]]", "f.toml.files.x is a number"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,11 @@ def parser() -> Parser:
     )
     made.add_argument("name", nargs="?", metavar="NAME", help="which demo (--list names them)")
     made.add_argument("--list", action="store_true", help="name the demos and leave")
+    made.add_argument(
+        "--captions",
+        action=argparse.BooleanOptionalAction,
+        help="explain the screen on the way (default; --no-captions for recordings)",
+    )
     add_run_options(made)
     add_console_options(made)
     return made

@@ -29,7 +29,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "run": ("policy", "approve", "step", "max_iterations", "command_timeout", "workspace"),
     "budgets": (*BUDGET_KEYS, "budget_warning"),
-    "console": ("theme", "notify", "vim", "glyphs", "motion", "plain"),
+    "console": ("theme", "notify", "vim", "glyphs", "motion", "captions", "plain"),
     "sessions": ("state_dir", "retention_days", "mcp"),
     "agent-tui run": ("output", "on_escalation", "timeout"),
     "replay": ("speed",),

@@ -137,6 +137,8 @@ class Settings(BaseModel):
     """The console in lines: for screen readers and terminals that cannot be drawn on."""
     vim: bool = False
     """Vim keys in the prompt."""
+    captions: bool = True
+    """Captions in a demo of the console: what is on the screen, at the moments that matter."""
     keys: dict[Annotated[str, Field(pattern="^[a-z][a-z-]*$")], str] = {}
     """Keys of the console by the name of their command (`diff = "f11"`); empty: no key. `/keys` lists them all."""
     step: bool = False

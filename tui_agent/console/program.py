@@ -248,6 +248,7 @@ class ConsoleApp(SessionApp):
         if screen.arguments.demo is None:
             opened.session.connect_servers()
         await screen.attach(opened.session)
+        await screen.explain_with(opened.captions)
         if opened.task:
             await screen.submit(opened.task)
         notifications = notifications_on(opened.session.state, shown_key("auto"), shown_key("step"))

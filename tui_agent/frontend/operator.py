@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -79,6 +79,8 @@ class ConsoleOperator:
         self.questions: list[AnyQuestion] = []
         self._changed = changed
         self._auto = auto
+        self.before_request: Callable[[], Awaitable[object]] | None = None
+        """Awaited before each request: a demo waits while its caption is read."""
 
     @property
     def present(self) -> bool:
@@ -115,6 +117,8 @@ class ConsoleOperator:
 
     async def gate(self, outline: RequestOutline) -> GateReply:
         """Answer at once in AUTO; otherwise show the outline and wait for a key."""
+        if self.before_request is not None:
+            await self.before_request()
         if self._auto():
             from tui_agent.runtime.operator import GateReply
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tui_agent.config.settings import Settings
     from tui_agent.core.state import RunState
     from tui_agent.models.protocol import Model
+    from tui_agent.models.scenario import Caption
     from tui_agent.runtime.operator import Operator
     from tui_agent.session.recordings import Recording
     from tui_agent.session.replay import Replay
@@ -78,6 +79,8 @@ class Opened:
     settings: Settings
     task: str | None = None
     scratch: Path | None = None
+    captions: tuple[Caption, ...] = ()
+    """What a demo says of the screen."""
 
     def clean_up(self) -> None:
         """Remove the throwaway workspace."""
@@ -145,7 +148,7 @@ async def _open_demo(
     chosen = {key: value for key, value in wanted.items() if value is not None and key not in overrides}
     adapted = settings.replaced(**chosen, model=f"scripted:{name}", workspace=scratch)
     session = await open_session(adapted, operator, hosted=hosted)
-    return Opened(session, adapted, scenario.task, scratch)
+    return Opened(session, adapted, scenario.task, scratch, scenario.captions if adapted.captions else ())
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -171,6 +172,28 @@ class Turn:
         return {} if self.when is None else self.when.match(request)
 
 
+class Moment(StrEnum):
+    """When a caption is shown: once, as soon as it holds of the run's state."""
+
+    BEGUN = "begun"
+    FAILED = "failed"
+    ANOTHER_WAY = "another way"
+    RECOVERED = "recovered"
+    MODEL_FAULT = "model fault"
+    SUMMARISED = "summarised"
+    APPROVAL = "approval"
+    QUESTION = "question"
+    DONE = "done"
+
+
+@dataclass(frozen=True)
+class Caption:
+    """What a newcomer is told of the screen at a moment."""
+
+    moment: Moment
+    text: str
+
+
 @dataclass(frozen=True)
 class Scenario:
     """A script, its workspace and what to run it with."""
@@ -186,6 +209,7 @@ class Scenario:
     max_iterations: int | None = None
     context_tokens: int | None = None
     pace: Pace = Pace()
+    captions: tuple[Caption, ...] = ()
 
     @property
     def labels(self) -> dict[str, int]:

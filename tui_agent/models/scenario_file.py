@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.core.names import APPROVALS, POLICIES, FaultKind
 from tui_agent.disk import user_path
 from tui_agent.models.scenario import (
+    Caption,
     Condition,
+    Moment,
     Pace,
     Scenario,
     ScriptedCall,
@@ -86,6 +88,7 @@ _SCENARIO_KEYS = (
     "context_tokens",
     "pace",
     "files",
+    "captions",
     "turns",
 )
 
@@ -112,7 +115,19 @@ def scenario_from(data: Mapping[str, Any], *, name: str = "scenario", origin: st
         max_iterations=whole_number(table, "max_iterations"),
         context_tokens=whole_number(table, "context_tokens"),
         pace=pace,
+        captions=tuple(_caption(each) for each in table.tables("captions")),
     )
+
+
+def _caption(table: Table) -> Caption:
+    known_keys(table, ("moment", "text"))
+    moment = allowed_values(table, "moment", tuple(Moment))
+    words = " ".join(text(table, "text").split())
+    if not (moment and words):
+        raise ScenarioError(
+            f"{table.where} needs `moment` and `text`. A moment is one of: {', '.join(Moment)}."
+        )
+    return Caption(Moment(moment), words)
 
 
 def read_turns(tables: Iterable[Table], pace: Pace) -> tuple[Turn, ...]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tui_agent.console.cards.card_host import CardHost
     from tui_agent.console.cards.escalation import EscalationCard
     from tui_agent.console.cards.gate import GateCard
+    from tui_agent.console.looks.captions import Captions
     from tui_agent.console.panes import ConversationPane
     from tui_agent.console.prompt.own_run import OwnOutput
     from tui_agent.console.prompt.prompt import Prompt
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from tui_agent.frontend.arguments import ConsoleArguments
     from tui_agent.frontend.file_index import FileIndex
     from tui_agent.frontend.operator import AnyQuestion
+    from tui_agent.models.scenario import Caption
     from tui_agent.session.session import Session
 
 
@@ -81,6 +83,7 @@ class LiveScreen(SettingsCommands):
         self.card_host: CardHost | None = None
         self._queued: QueuedMessages | None = None
         self._own_output: OwnOutput | None = None
+        self._captions: Captions | None = None
         self._files: FileIndex | None = None
         self._reading_files = False
         self._hinted: object = None
@@ -126,6 +129,18 @@ class LiveScreen(SettingsCommands):
         self._own_output = OwnOutput()
         await self.raise_dashboard(self.card_host)
         await self.mount(self._own_output, self._queued, self._completions, before=self.prompt)
+
+    async def explain_with(self, captions: Sequence[Caption]) -> None:
+        """Show these captions of a demo, and hold its requests while one is read."""
+        if not captions:
+            return
+        from tui_agent.console.looks.captions import Captions
+
+        self._captions = Captions(captions)
+        await self.mount(self._captions, before=self.prompt)
+        self.operator.before_request = self._captions.wait_until_read
+        if self.session is not None:
+            self.session.subscribe(self._captions.take)
 
     def load_history(self, path: Path) -> None:
         """Load earlier prompts from their file."""
@@ -378,6 +393,10 @@ class LiveScreen(SettingsCommands):
             self.dashboard.show_conversation()
             self.prompt.focus()
             return True
+        if self._captions is not None and self._captions.shown is not None:
+            self._captions.skip()
+            self.say("No more captions. `agent-tui demo --no-captions` begins without them.")
+            return True
         return False
 
     def action_card(self) -> None:
@@ -545,9 +564,11 @@ class LiveScreen(SettingsCommands):
             self.card_host.leave()
 
     def on_prompt_empty(self, event: Prompt.Empty) -> None:
-        """Enter without a text goes to the card, where one waits."""
+        """Enter without a text goes to the card, where one waits; else on from a demo's caption."""
         if self.card_host is not None and self.card_host.card is not None:
             self._enter_card(at_once=False)
+        elif self._captions is not None:
+            self._captions.go_on()
 
     def on_card_host_emptied(self, event: CardHost.Emptied) -> None:
         self.prompt.focus()
