@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tui_agent.core.events import FaultKind, Level
+from tui_agent.core.events import Contradiction, FaultKind, Level
 from tui_agent.core.recovery.policy import PRESETS
 
 FOLDER = Path(__file__).parent
@@ -59,6 +59,17 @@ class Call(Form):
     """Files of the workspace that the call changed."""
     hint: str = ""
     """What the tool says would help with its failure."""
+    held: str | None = None
+    """The line that the call's file holds afterwards, whatever its result says."""
+
+    @property
+    def contradiction(self) -> Contradiction | None:
+        """What the file that `held` is a line of says against the result."""
+        if self.held is None:
+            return None
+        path, wrote = str(self.input.get("path") or self.text.partition(":")[0]), self.tool in WRITERS
+        said = str(self.input.get("new", self.input.get("content"))) if wrote else self.text.split(":")[-1]
+        return Contradiction(path=path, shown=said, wrote=wrote, line=1, found=self.held if wrote else "")
 
     @property
     def files(self) -> dict[str, str]:
@@ -347,7 +358,7 @@ _OUTCOMES = {"gives": "succeeds", "fails": "fails", "times_out": "times_out", "d
 """Keys of a call that hold a text, and the outcome that they stand for."""
 
 _FLAGS = frozenset({"cancelled", "malformed", "unknown"})
-_FACTS = frozenset({"exits", "long", "transient", "changed", "hint"})
+_FACTS = frozenset({"exits", "long", "transient", "changed", "hint", "held"})
 
 
 def _call(table: dict[str, Any], where: str) -> Call:
@@ -369,7 +380,7 @@ def _call(table: dict[str, Any], where: str) -> Call:
         fields["input"] = _input(tool, argument, where)
     if "long" in table:
         fields["text"] = "word " * (table["long"] // 5)
-    fields |= {fact: table[fact] for fact in ("transient", "hint") if fact in table}
+    fields |= {fact: table[fact] for fact in ("transient", "hint", "held") if fact in table}
     changes = tool in WRITERS and fields.get("outcome", "succeeds") == "succeeds"
     fields["changed"] = table.get("changed", [fields["input"]["path"]] if changes else [])
     return _made(Call, fields, where)

@@ -153,7 +153,18 @@ class CaseTool:
         if call.outcome in {"fails", "times_out"}:
             unknown = call.outcome == "times_out"
             raise ToolError(call.text, transient=call.transient, unknown_effect=unknown)
+        self._write(call, context.workspace)
         return ToolOutput(call.text, changed=call.changed, files=call.files)
+
+    @staticmethod
+    def _write(call: Call, workspace: Workspace) -> None:
+        """What the call writes is there, unless the case says that something else is."""
+        against = call.contradiction
+        path = against.path if against else call.input.get("path") if call.files and call.changed else None
+        if path is not None:
+            text = call.held if against else str(call.input.get("new", call.input.get("content", "")))
+            (workspace.root / path).parent.mkdir(parents=True, exist_ok=True)
+            (workspace.root / path).write_text(f"{text}\n", encoding="utf-8")
 
 
 @dataclass

@@ -298,6 +298,7 @@ class Player:
         failure = self._failure(call)
         if failure is None:
             done = {**place, "content": call.text, "changed": call.changed, "files": call.files}
+            done["contradiction"] = call.contradiction
             return [started, events.ToolSucceeded.model_validate(done)]
         failed = {**place, "content": as_error(failure.message), "failure": failure}
         result: list[events.Event] = [started, events.ToolFailed.model_validate(failed)]

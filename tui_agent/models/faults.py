@@ -105,6 +105,8 @@ _PROMPT = tuple(
     )
 )
 
+_CODE_ALONE = re.compile(r"Error code: \d{3}\.?\s*$")
+
 _UNEXPECTED = "Got unexpected response from"
 _ERROR_IN_LINE = re.compile(_UNEXPECTED + r" \w+: \{['\"]error['\"]")
 
@@ -157,7 +159,9 @@ def fault_from(error: BaseException, facts: CallFacts, *, now: datetime | None =
     fault = made(kind, message, facts, status=status, retry_after=retry_after)
     if kind is not FaultKind.CONTEXT_OVERFLOW:
         return fault
-    figures = {"window": _figure(_WINDOW, seen.text), "prompt_tokens": _figure(_PROMPT, seen.text)}
+    # Newer clients leave the body out of the error's words, and llama.cpp has its figures there.
+    text = "\n".join([seen.text, *(str(body) for each in chain if (body := getattr(each, "body", None)))])
+    figures = {"window": _figure(_WINDOW, text), "prompt_tokens": _figure(_PROMPT, text)}
     return fault.model_copy(update=figures)
 
 
@@ -378,7 +382,8 @@ def _plainest(chain: list[BaseException]) -> str:
         outer = readable(str(chain[0])).rstrip(".")
         inner = str(deepest)
         return inner if inner in outer or not outer else f"{outer}: {inner}"
-    for each in chain:
-        if readable(str(each)):
-            return str(each)
-    return type(chain[0]).__name__
+    texts = [str(each) for each in chain]
+    if _CODE_ALONE.search(texts[0]):
+        # Newer clients say no more than the code and leave what the server wrote in the body.
+        texts = [body for each in chain if isinstance(body := getattr(each, "body", None), str)] + texts
+    return next((text for text in texts if readable(text)), type(chain[0]).__name__)

@@ -82,6 +82,9 @@ class _Habits:
     """Parameters that the model does not take."""
 
 
+_ENDED_EARLY = "Stream ended before a finish_reason"
+
+
 class LitellmClient:
     """Makes calls with the litellm that it is given (`litellm_setup.load`)."""
 
@@ -326,7 +329,7 @@ class _Call:
         self.raw = RawChunks.watch(response)
         self._chunks = response.__aiter__()
         with suppress(StopAsyncIteration):
-            self._first = [await anext(self._chunks)]
+            self._first = [await self._next(self._chunks)]
 
     def request_has(self, names: frozenset[str]) -> bool:
         """Whether the request sets one of these parameters."""
@@ -359,7 +362,7 @@ class _Call:
         while True:
             try:
                 async with self._watch.until_content():
-                    chunk = self._first.pop() if self._first else await anext(self._chunks)
+                    chunk = self._first.pop() if self._first else await self._next(self._chunks)
             except StopAsyncIteration:
                 return
             choices = getattr(chunk, "choices", None)
@@ -368,6 +371,18 @@ class _Call:
                 piece = self._take(delta)
                 if piece.text or piece.reasoning:
                     yield piece
+
+    @staticmethod
+    async def _next(chunks: AsyncIterator[Any]) -> Any:
+        """The next chunk. Newer releases raise an error where a stream ends without a finish; here it just ends."""
+        try:
+            return await anext(chunks)
+        except StopAsyncIteration:
+            raise
+        except Exception as error:
+            if _ENDED_EARLY in str(error):
+                raise StopAsyncIteration from error
+            raise
 
     def take_whole(self, response: Any) -> None:
         """A reply that was not streamed."""

@@ -31,6 +31,7 @@ from tui_agent.runtime.coalesce import ProgressStream
 from tui_agent.runtime.hooks import HookRunner
 from tui_agent.runtime.instructions import Instructions
 from tui_agent.runtime.operator import Operator
+from tui_agent.runtime.read_back import contradiction
 from tui_agent.runtime.recorder import MaskedSecretError, Recorder, RecordingFailed
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.tools.errors import ToolError, in_words
@@ -295,7 +296,8 @@ class Executor:
             if self._reports_error_in_text(output):
                 await self._fail(issued, ToolError(output.content, output_file=output.output_file))
             else:
-                self._succeed(issued, self._with_instructions(output, found))
+                against = await self._read_back(issued.call.name, arguments, output)
+                self._succeed(issued, self._with_instructions(output, found), against)
                 await self._run_hooks(
                     "PostToolUse",
                     issued.call.name,
@@ -305,6 +307,17 @@ class Executor:
                 )
         finally:
             progress.drop()
+
+    async def _read_back(
+        self, tool: str, arguments: dict[str, Any], output: ToolOutput
+    ) -> events.Contradiction | None:
+        if not self._recorder.state.recovery.policy.implicit:
+            return None
+        try:
+            return await asyncio.to_thread(contradiction, self._workspace.root, tool, arguments, output)
+        except Exception:
+            logger.debug("a result could not be compared with the workspace", exc_info=True)
+            return None
 
     async def _prepared_sandbox(self) -> Sandbox:
         """What commands run in. Raises `ToolError` where it could not be prepared; the next call tries it anew."""
@@ -393,7 +406,9 @@ class Executor:
             )
         )
 
-    def _succeed(self, issued: _Issued, output: ToolOutput) -> None:
+    def _succeed(
+        self, issued: _Issued, output: ToolOutput, against: events.Contradiction | None = None
+    ) -> None:
         self._recorder.record(
             events.ToolSucceeded(
                 **issued.facts,
@@ -405,6 +420,7 @@ class Executor:
                 files=dict(output.files),
                 before=dict(output.before),
                 exit_code=output.exit_code,
+                contradiction=against,
             )
         )
         issued.ended = True

@@ -78,6 +78,7 @@ from tui_agent.core.events.tools import (
 from tui_agent.core.events.types import (
     CallProblem,
     Carried,
+    Contradiction,
     Failure,
     Fault,
     Image,
@@ -109,6 +110,7 @@ __all__ = [
     "CompactionFailed",
     "CompactionRequested",
     "CompactionStarted",
+    "Contradiction",
     "EscalationAnswered",
     "EscalationRaised",
     "Event",

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from tui_agent.core.events.base import Event
-from tui_agent.core.events.types import Failure
+from tui_agent.core.events.types import Contradiction, Failure
 
 
 class ToolStarted(Event):
@@ -60,6 +60,8 @@ class ToolSucceeded(ToolResult):
     """Of those that it wrote, the ones that had been there: SHA-256 of their bytes before."""
     exit_code: int | None = None
     """Of a command; None: no command, or nobody saw it."""
+    contradiction: Contradiction | None = None
+    """What the workspace holds against it, where recovery looks."""
 
 
 class ToolFailed(ToolResult):

@@ -74,6 +74,20 @@ class Failure(Value):
     """What would help with an error of this kind in this workspace; joins the note."""
 
 
+class Contradiction(Value):
+    """What a file of the workspace holds straight after a call, against the call's result."""
+
+    path: str
+    shown: str
+    """A line that the call reported to have written, or showed as the file's; no such line is in the file."""
+    wrote: bool = False
+    """The call reported it as written."""
+    line: int = 0
+    """From 1; 0: not known."""
+    found: str = ""
+    """Of a write: what stands at `line` instead. Of what was only shown nothing is told: it may be private."""
+
+
 class Image(Value):
     """A picture that goes with a message of the operator's: where its copy is, and what it is; never its bytes."""
 

@@ -2,7 +2,8 @@
 
 | counts | an error in the output of a command that ended with exit code 0 · an exit code that another command hides
 |        | · a test run without a test · an edit of comments or space alone that is said to fix · a summary that is cut
-|        | off · a failing line that comes back · an answer that claims what no result shows
+|        | off · a failing line that comes back · a write that its file does not hold · lines shown of a file that are
+|        | not in it · an answer that claims what no result shows
 | resets | nothing: each cause is remarked upon once a run
 | levels | guide, never more
 """
@@ -31,6 +32,7 @@ from tui_agent.quantities import ordinal_word
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tui_agent.core import events
     from tui_agent.core.recovery.command_reading import CommandReading
     from tui_agent.core.recovery.iteration import CallResult, Iteration
     from tui_agent.core.recovery.output_signs import RanTests
@@ -165,6 +167,8 @@ class ImplicitFailures:
     def _with_result(
         self, result: CallResult, number: int, said: str, seen: list[Remark]
     ) -> ImplicitFailures:
+        if result.contradiction is not None:
+            seen.append(_contradicted(result.tool, result.contradiction))
         command = command_of(result.input)
         if command is None or result.input.get("background"):
             return self._with_tool(result, said, seen)
@@ -369,6 +373,17 @@ def _remarks_on(
         yield Remark(
             Rule.IMPLICIT_ERROR, f"{reason}: {hidden}", f"{reason}: {hidden}", f"error {label} {hidden}"
         )
+
+
+def _contradicted(tool: str, against: events.Contradiction) -> Remark:
+    if against.wrote:
+        place = f"line {against.line} reads: {against.found}" if against.found else "it is empty or not there"
+        reason = f"{tool} reported a write, and {against.path} does not hold it"
+        text = f"{reason}; {place}\nWrite it again, and read it back."
+        return Remark(Rule.IMPLICIT_LOST_WRITE, reason, text, f"lost_write {against.path}")
+    reason = f"{tool} showed lines of {against.path} that are not in the file"
+    text = f"{reason}: {against.shown}\nWhat it shows is older than the file. Read {against.path} itself."
+    return Remark(Rule.IMPLICIT_STALE, reason, text, f"stale {against.path}")
 
 
 _SEE_CODE = {

@@ -91,6 +91,8 @@ class CallResult:
     (`failure.findings`); it is in `failure` too once it repeats with nothing changed in between."""
     changed_files: tuple[str, ...] = ()
     """The files that an edit tool names as changed."""
+    contradiction: events.Contradiction | None = None
+    """What the workspace holds against its success."""
 
     @property
     def worked(self) -> bool:
@@ -153,9 +155,10 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
     status, failure, did_nothing = Status.SUCCEEDED, None, False
     changed: tuple[str, ...] = ()
     finding: events.Failure | None = None
+    contradiction: events.Contradiction | None = None
     match event:
         case events.ToolSucceeded():
-            changed = event.changed
+            changed, contradiction = event.changed, event.contradiction
             did_nothing = event.tool == UPDATE_PLAN or (policy.work_only and not did_work(event))
         case events.ToolFailed() if event.failure.kind is events.FailureKind.CANCELLED:
             status = Status.CANCELLED
@@ -184,6 +187,7 @@ def result_of_call(event: events.ToolResult, policy: RecoveryPolicy) -> CallResu
         event.duration,
         finding,
         changed,
+        contradiction,
     )
 
 

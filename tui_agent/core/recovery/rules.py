@@ -85,6 +85,8 @@ class Rule(StrEnum):
     IMPLICIT_NO_CHANGE = "implicit.no_change"
     IMPLICIT_CUT = "implicit.cut"
     IMPLICIT_RETURNS = "implicit.returns"
+    IMPLICIT_LOST_WRITE = "implicit.lost_write"
+    IMPLICIT_STALE = "implicit.stale"
     IMPLICIT_CLAIM = "implicit.claim"
 
     # Failed model calls
