@@ -159,6 +159,90 @@ def test_the_opencode_plugin_is_given_notes_and_refusals(home: Path) -> None:
     assert failed == [*["tool_execution"] * 4, "unknown_tool"]
 
 
+COPILOT = {"session_id": "s", "timestamp": "2026-11-24T12:43:17.303Z"}
+CURSOR = {"conversation_id": "s", "generation_id": "g", "cursor_version": "2026.09.02", "model": "m"}
+
+
+def copilot(event: str, **fields: Any) -> dict[str, Any]:
+    """As version 1.0.102 sent them."""
+    return {"hook_event_name": event, **COPILOT, "cwd": str(Path.cwd()), **fields}
+
+
+def cursor(event: str, **fields: Any) -> dict[str, Any]:
+    """As its documentation has them."""
+    return {"hook_event_name": event, **CURSOR, "workspace_roots": [str(Path.cwd())], **fields}
+
+
+MAKE = {"command": "make"}
+
+
+def test_copilot_is_answered_once_also_where_it_runs_the_hooks_of_claude_code(home: Path) -> None:
+    transcript = home / "events.jsonl"
+    transcript.write_text(
+        '{"type": "assistant.message", "data": {"content": "I gave up."}}\n{"type": "assistant.turn_end", "data": {}}\n'
+    )
+    trailer = "no rule\n<shellId: 0 completed with exit code 2>"
+    result = {"tool_result": {"result_type": "success", "text_result_for_llm": trailer}}
+    told = []
+    for agent in ("claude-code", "copilot"):
+        run(copilot("UserPromptSubmit", prompt="fix it"), agent)
+        sent = [
+            copilot("PostToolUse", tool_name=name, tool_input=MAKE, **result)
+            for name in ("bash", "Bash", "Bash")
+        ]
+        sent += [copilot("PreToolUse", tool_name=name, tool_input=MAKE) for name in ("Bash", "bash")]
+        told += [run(record, agent) for record in sent]
+    assert told[:5] == [{}] * 5
+    assert all(answer["additionalContext"].startswith("<recovery_note>") for answer in told[5:8])
+    assert [answer["permissionDecision"] for answer in told[8:]] == ["ask", "deny"]
+    stop = copilot("Stop", transcript_path=str(transcript), stop_reason="end_turn", stop_hook_active=False)
+    run(stop, "copilot")
+    (journal,) = journals(home)
+    assert journal[-1].answer == "I gave up." if isinstance(journal[-1], events.RunFinished) else False
+    failed = [event for event in journal if isinstance(event, events.ToolFailed)]
+    assert [(event.tool, event.content) for event in failed] == [("Bash", "no rule")] * 3
+
+
+def test_cursor_is_answered_in_its_own_form(home: Path) -> None:
+    output = json.dumps({"exitCode": 2, "stdout": "", "stderr": "no rule"})
+    shell = {"tool_name": "Shell", "tool_input": MAKE, "tool_use_id": "c"}
+    run(cursor("beforeSubmitPrompt", prompt="fix it"), "cursor")
+    for _ in range(3):
+        assert run(cursor("preToolUse", **shell), "cursor") == {}
+        answer = run(cursor("postToolUse", **shell, tool_output=output), "cursor")
+        assert list(answer) == ["additional_context"]
+    refused = run(cursor("preToolUse", **shell), "cursor")
+    assert (refused["permission"], "failed 3 times" in refused["agent_message"]) == ("deny", True)
+    denied = cursor("postToolUseFailure", **shell, failure_type="permission_denied", error_message="denied")
+    assert run(denied, "cursor") == {}
+    read = {"tool_name": "Read", "tool_input": {"path": "x"}, "tool_use_id": "r"}
+    failure = cursor("postToolUseFailure", **read, failure_type="error", error_message="no such file")
+    assert list(run(failure, "cursor")) == ["additional_context"]
+    assert run(cursor("PostToolUseFailure", **read, error="no such file"), "claude-code") == {}
+    transcript = home / "transcript.jsonl"
+    transcript.write_text(
+        '{"role": "assistant", "message": {"content": [{"type": "text", "text": "I gave up."}]}}'
+    )
+    stop = cursor("stop", loop_count=0, transcript_path=str(transcript))
+    assert "followup_message" in run({**stop, "status": "completed"}, "cursor")
+    assert run({**stop, "status": "completed", "loop_count": 1}, "cursor") == {}
+    (journal,) = journals(home)
+    assert sum(isinstance(event, events.ToolFailed) for event in journal) == 4
+    assert [event.refusal for event in journal if isinstance(event, events.ToolRefused)] == ["blocked"]
+    assert isinstance(journal[-1], events.RunFinished)
+
+
+def test_an_event_without_a_name_is_told_by_its_form(home: Path) -> None:
+    for record in (
+        claude("UserPromptSubmit", prompt="x"),
+        copilot("UserPromptSubmit", prompt="x"),
+        cursor("beforeSubmitPrompt", prompt="x"),
+    ):
+        assert run(record, "") == {}
+    heard = {path.stem for path in (home / "state" / "hooks").glob("*.heard")}
+    assert heard == {"claude-code", "copilot", "cursor"}
+
+
 def test_what_a_person_changed_lets_a_refused_call_run(home: Path) -> None:
     for number in range(1, 4):
         run(batch("make", number, "Exit code 2\nmake: *** No rule to make target 'all'.  Stop."))

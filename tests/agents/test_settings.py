@@ -106,6 +106,14 @@ def test_installing_twice_and_taking_out_gives_the_file_back(
     assert file.read_text() == WRITTEN.replace("opus", "haiku")
 
 
+def test_a_form_that_has_a_version_names_it_once() -> None:
+    registry = DIALECTS["cursor"].settings.registry
+    written = registry.add("", ["stop"], "ours")
+    assert json.loads(written) == {"version": 1, "hooks": {"stop": [{"command": "ours", "timeout": 10}]}}
+    theirs = '{"version": 1, "hooks": {"stop": [{"command": "say done"}]}}'
+    assert registry.remove(registry.add(theirs, ["stop"], "ours"), ["stop"], "ours") == theirs
+
+
 @pytest.mark.parametrize("agent", DIALECTS)
 @pytest.mark.parametrize("scope", ["--user", "--project"])
 def test_any_agent_is_given_our_command_and_left_without_a_trace(

@@ -84,10 +84,12 @@ class Lane:
         self._unwritten = bytearray()
         self._note = ""
         self._rejected = ""
+        self._told = ""
+        """With what the model was told to go on."""
         self._failed: dict[str, Result] = {}
         """Calls of the open reply that are known to have failed, by id."""
         self._refused: dict[str, Result] = {}
-        """Calls that were refused here, by id."""
+        """Calls that were refused here, by id, until the agent tells their end."""
         self._asked: set[str] = set()
         """Keys of calls about which the person was asked since they failed last."""
         self._failed_at: dict[str, float] = {}
@@ -130,7 +132,7 @@ class Lane:
         """Record an event, and say what the agent is told. `at`: seconds since the epoch."""
         self._note = self._rejected = ""
         match heard.moment:
-            case Moment.PROMPT:
+            case Moment.PROMPT if heard.text != self._told or not heard.text:
                 self._transcript.operator_present = heard.attended and self._dialect.answers.ask is not None
                 self._builder.take(Said(_cut(heard.text), at), None)
             case Moment.BEFORE_CALL if advise == "refuse":
@@ -151,7 +153,10 @@ class Lane:
             return Advice()
         framed = self._dialect.answers.frames_notes or not self._note
         note = self._note if framed else tagged(self._note)
-        return Advice(go_on=note or self._rejected) if self._rejected else Advice(note=note)
+        if not self._rejected:
+            return Advice(note=note)
+        self._told = note or self._rejected
+        return Advice(go_on=self._told)
 
     def _may_go_on(self, heard: Heard, advise: Advise) -> bool:
         return advise == "refuse" and not heard.goes_on and self._dialect.answers.go_on is not None
@@ -175,17 +180,22 @@ class Lane:
         if permit.earlier_result:
             reason = f"{reason}\nIts result was:\n{_cut(permit.earlier_result, 4_000)}"
         refused = Result("denied", reason, at, reason, refusal=permit.refusal or "blocked")
-        if self._dialect.fields.batch:
+        if call.id:
             self._refused[call.id] = refused
-        else:
+        if not self._dialect.fields.batch:
             self._builder.take(Turn(at, calls=[call], results={call.id: refused}), _MORE)
         return Advice(refuse=reason)
 
     def _ended(self, heard: Heard, at: float) -> None:
         recovery = self._judge.state.recovery
         results: dict[str, Result] = {}
+        calls: list[Call] = []
         for call, told in heard.calls:
-            result = self._refused.get(call.id) or self._failed.get(call.id) or told
+            refused = self._refused.pop(call.id, None)
+            if refused is not None and not self._dialect.fields.batch:
+                continue  # recorded as it was refused
+            calls.append(call)
+            result = refused or self._failed.get(call.id) or told
             if result is None:
                 continue
             content, message, hint = _cut(result.content), _cut(result.message), ""
@@ -196,16 +206,17 @@ class Lane:
                 hint = _hint(call, message, heard.workspace)
             results[call.id] = replace(result, content=content, message=message, hint=hint, at=at)
         self._failed.clear()
-        self._refused.clear()
-        self._builder.take(Turn(at, calls=[call for call, _ in heard.calls], results=results), _MORE)
+        if calls:
+            self._builder.take(Turn(at, calls=calls, results=results), _MORE)
 
     def _answered(self, text: str, at: float, *, may_go_on: bool) -> None:
         """The model is done; it goes on where the engine would not take its answer, and only once."""
-        rejected = may_go_on and self._judge.state.recovery.rejects_text(text)
-        self._builder.take(Turn(at, text=text, rejected=NO_CALL if rejected else ""), _MORE)
+        if text:
+            rejected = may_go_on and self._judge.state.recovery.rejects_text(text)
+            self._builder.take(Turn(at, text=text, rejected=NO_CALL if rejected else ""), _MORE)
         if not may_go_on:
             self._rejected = ""
-        if not self._rejected:
+        if self._builder.running and not self._rejected:
             self._builder.finish(events.Outcome.ANSWERED, answer=text)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tui_agent.agents import copilot, cursor
 from tui_agent.agents.dialect import (
     Answers,
     Dialect,
@@ -17,6 +18,7 @@ from tui_agent.agents.dialect import (
     Moment,
     Record,
     SettingsFile,
+    in_group,
 )
 from tui_agent.formats.importers.claude_code import marked_as_failure, result_of_text
 from tui_agent.formats.importers.transcript import Call, Result
@@ -53,7 +55,7 @@ DIALECT = Dialect(
         file="settings.json",
         project=".claude/settings.local.json",
         home_variable="CLAUDE_CONFIG_DIR",
-        registry=JsonRegistry(),
+        registry=JsonRegistry(in_group(10)),
     ),
     events={
         "UserPromptSubmit": Moment.PROMPT,
@@ -74,7 +76,6 @@ DIALECT = Dialect(
             Moment.MODEL_FAILED: "error",
             Moment.NOTICE: "message",
         },
-        goes_on="stop_hook_active",
     ),
     answers=Answers(
         note=_context,
@@ -83,5 +84,7 @@ DIALECT = Dialect(
         go_on=lambda _, reason: {"decision": "block", "reason": reason},
     ),
     result=_result,
+    # Copilot CLI and Cursor run these hooks too. They have hooks of their own, and nothing is noted twice.
+    sends=lambda record: not copilot.sends(record) and not cursor.sends(record),
     unattended=lambda record: record.get("permission_mode") in {"bypassPermissions", "dontAsk"},
 )

@@ -6,10 +6,13 @@ A file beside this one fills it in for each agent. What is done with an event is
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum, auto
+from pathlib import Path
 from typing import Any, Protocol
 
 from tui_agent.agents import json_text
@@ -55,7 +58,7 @@ class Heard:
     text: str = ""
     """What the person, the model, the fault or the notice says."""
     goes_on: bool = False
-    """The model goes on already because a hook told it to."""
+    """The model goes on already because a hook told it to, or it was stopped."""
     attended: bool = True
     """Somebody may be there to ask."""
 
@@ -71,10 +74,14 @@ class Fields:
     tool: str = "tool_name"
     input: str = "tool_input"
     call: str = "tool_use_id"
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Names of tools that are not the same in all events, and the ones by which they go here."""
     batch: str = ""
     """The list of a reply's calls, where one event has them all."""
     texts: Mapping[Moment, str] = field(default_factory=dict)
-    goes_on: str = ""
+    goes_on: str = "stop_hook_active"
+    transcript: str = "transcript_path"
+    """The path of the session's file, in which the last words of the model stand where an event has none."""
 
 
 @dataclass(frozen=True)
@@ -107,14 +114,17 @@ class Registry(Protocol):
 class JsonRegistry:
     """A list of hooks for each event, under `hooks`."""
 
-    timeout: int = 10
-    """Ten seconds, in whatever the agent counts."""
+    hook: Callable[[str], dict[str, Any]]
+    """What is written for a command."""
+    version: int | None = None
+    """Of the file's form, where it says one."""
 
     def add(self, text: str, events: Iterable[str], command: str) -> str:
         """The text with a hook at each of the events. Raises `JsonTextError`."""
-        hook = {"type": "command", "command": command, "timeout": self.timeout}
+        if self.version is not None:
+            text = json_text.put(text, "version", self.version)
         for event in events:
-            text = json_text.add(text, ("hooks", event), {"hooks": [hook]})
+            text = json_text.add(text, ("hooks", event), self.hook(command))
         return text
 
     def remove(self, text: str, events: Iterable[str], mark: str) -> str:
@@ -122,6 +132,15 @@ class JsonRegistry:
         for event in events:
             text = json_text.remove(text, ("hooks", event), lambda item: mark in item)
         return text
+
+
+def in_group(timeout: int) -> Callable[[str], dict[str, Any]]:
+    """A hook as Claude Code and those after it write it: in a group for all tools. `timeout`: in the agent's unit."""
+
+    def form(command: str) -> dict[str, Any]:
+        return {"hooks": [{"type": "command", "command": command, "timeout": timeout}]}
+
+    return form
 
 
 @dataclass(frozen=True)
@@ -177,13 +196,19 @@ class Dialect:
     """How a call has ended, from the record that tells its end."""
     unattended: Callable[[Record], bool] = lambda _: False
     """Whether nobody is asked for anything."""
+    stopped: Callable[[Record], bool] = lambda _: False
+    """Whether the model did not end by itself."""
+    sends: Callable[[Record], bool] = lambda _: True
+    """Whether a record is this agent's: others run its hooks too."""
+    said: Callable[[Record], str] | None = None
+    """What the model says in a record of the session's file."""
 
     def read(self, record: Record) -> Heard | None:
         """What an event says; None for one that is of no use. Raises `ValueError` where it names no session."""
         fields = self.fields
         event = text_at(record, fields.event)
         moment = self.events.get(event)
-        if moment is None:
+        if moment is None or not self.sends(record):
             return None
         session = text_at(record, fields.session)
         if not session:
@@ -195,15 +220,20 @@ class Dialect:
             whole = fields.batch and moment is Moment.CALLS_ENDED
             ended = objects_at(record, fields.batch) if whole else [record]
             calls = tuple((call, self.result(call, one)) for one in ended if (call := self._call(one)).name)
+        text = content_text(value_at(record, fields.texts.get(moment, "")))
+        if moment is Moment.ANSWERED and not text and self.said is not None:
+            spoken = map(self.said, latest_records(text_at(record, fields.transcript)))
+            text = next(filter(None, spoken), "")
+        workspace = value_at(record, fields.workspace)
         return Heard(
             event,
             moment,
             session,
             lane=text_at(record, fields.lane),
-            workspace=text_at(record, fields.workspace),
+            workspace=content_text(workspace[:1] if isinstance(workspace, list) else workspace),
             calls=calls,
-            text=content_text(value_at(record, fields.texts.get(moment, ""))),
-            goes_on=value_at(record, fields.goes_on) is True,
+            text=text,
+            goes_on=bool(value_at(record, fields.goes_on)) or self.stopped(record),
             attended=not self.unattended(record),
         )
 
@@ -211,4 +241,21 @@ class Dialect:
         given = value_at(record, self.fields.input)
         values = plain(given) if isinstance(given, dict) else None
         name = text_at(record, self.fields.tool)
+        name = self.fields.names.get(name, name)
         return Call(text_at(record, self.fields.call), name, as_json(given), values)
+
+
+_TAIL = 1 << 18
+"""Bytes of a session's file, from its end, in which what has just happened stands."""
+
+
+def latest_records(path: str, holding: str = "") -> Iterator[Record]:
+    """The records at the end of a session's file, the newest first; with `holding`, those whose line has this text."""
+    with suppress(OSError, ValueError), Path(path).open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+        for line in reversed(file.read(_TAIL).split(b"\n")):
+            if holding.encode() in line:
+                with suppress(ValueError, RecursionError):
+                    record = json.loads(line)
+                    if isinstance(record, dict):
+                        yield record

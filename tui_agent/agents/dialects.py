@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tui_agent.agents import claude_code, codex, gemini_cli, mistral_vibe, opencode
+from tui_agent.agents import claude_code, codex, copilot, cursor, gemini_cli, mistral_vibe, opencode
 from tui_agent.agents.dialect import Dialect, Record
 
 DIALECTS: dict[str, Dialect] = {
-    one.DIALECT.name: one.DIALECT for one in (claude_code, codex, gemini_cli, mistral_vibe, opencode)
+    one.DIALECT.name: one.DIALECT
+    for one in (claude_code, copilot, codex, gemini_cli, cursor, mistral_vibe, opencode)
 }
 
 
@@ -20,6 +21,6 @@ def named(name: str) -> Dialect:
 def of(record: Record) -> Dialect:
     """The agent that sends such an event: the first that has one of this name. Raises `ValueError` where none has."""
     for dialect in DIALECTS.values():
-        if record.get(dialect.fields.event) in dialect.events:
+        if record.get(dialect.fields.event) in dialect.events and dialect.sends(record):
             return dialect
     raise ValueError("the event is of no known agent")

@@ -9,7 +9,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tui_agent.agents.dialect import Answers, Dialect, Fields, JsonRegistry, Moment, Record, SettingsFile
+from tui_agent.agents.dialect import (
+    Answers,
+    Dialect,
+    Fields,
+    JsonRegistry,
+    Moment,
+    Record,
+    SettingsFile,
+    in_group,
+)
 from tui_agent.core.events import FailureKind
 from tui_agent.formats.importers.changes import changed_files
 from tui_agent.formats.importers.transcript import Call, Result
@@ -52,7 +61,7 @@ DIALECT = Dialect(
         file="settings.json",
         project=".gemini/settings.json",
         home_variable="",
-        registry=JsonRegistry(timeout=10_000),
+        registry=JsonRegistry(in_group(10_000)),
     ),
     events={
         "BeforeAgent": Moment.PROMPT,
@@ -61,9 +70,7 @@ DIALECT = Dialect(
         "AfterAgent": Moment.ANSWERED,
         "SessionEnd": Moment.ENDED,
     },
-    fields=Fields(
-        texts={Moment.PROMPT: "prompt", Moment.ANSWERED: "prompt_response"}, goes_on="stop_hook_active"
-    ),
+    fields=Fields(texts={Moment.PROMPT: "prompt", Moment.ANSWERED: "prompt_response"}),
     # It knows `ask`, and waits for ever for the answer where nobody is there (`-p`): what would be asked is refused.
     answers=Answers(note=_context, refuse=_deny, go_on=_deny, frames_notes=True),
     result=_result,

@@ -52,6 +52,17 @@ def add(text: str, keys: Sequence[str], item: Any) -> str:
     return _with_part(text, value, "", item, len(keys))
 
 
+def put(text: str, key: str, value: Any) -> str:
+    """`text` with the value at `key` of its object, unless it has one. Raises `JsonTextError`."""
+    text = text if text.strip() else "{}\n"
+    whole = _read(text)
+    if whole.kind != "{":
+        raise JsonTextError("the whole is no object")
+    if any(name == key for name, _, _ in whole.parts):
+        return text
+    return _with_part(text, whole, f"{json.dumps(key)}: ", value, 0)
+
+
 def remove(text: str, keys: Sequence[str], unwanted: Callable[[str], bool]) -> str:
     """`text` without the items of the array at `keys` whose text is unwanted; what is empty then goes with them.
 

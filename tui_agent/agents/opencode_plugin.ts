@@ -71,9 +71,7 @@ export const AgentTui: Plugin = async ({ client, directory }) => {
     "tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
       const fields = { tool_name: tool, tool_input: args, tool_use_id: callID }
       const { refuse } = await tell("tool.execute.before", sessionID, fields)
-      if (!refuse) return
-      failed.set(callID, Promise.resolve({}))
-      throw new Error(refuse)
+      if (refuse) throw new Error(refuse)
     },
     "tool.execute.after": async ({ tool, sessionID, callID, args }, result) => {
       const fields = { tool_name: tool, tool_input: args, tool_use_id: callID }

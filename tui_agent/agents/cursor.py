@@ -1,0 +1,107 @@
+"""Cursor CLI: not run here; its events are those of its documentation, as others recorded them with version 2026.09.
+
+A command that fails is a success to it, with the exit code in the output. It also runs the hooks of Claude Code's
+settings.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+from tui_agent.agents.dialect import (
+    Answers,
+    Dialect,
+    Fields,
+    Form,
+    JsonRegistry,
+    Moment,
+    Record,
+    SettingsFile,
+)
+from tui_agent.formats.importers.changes import changed_files
+from tui_agent.formats.importers.transcript import Call, Result
+from tui_agent.formats.importers.values import (
+    content_text,
+    count_at,
+    exit_message,
+    joined,
+    says_timed_out,
+    text_at,
+    value_at,
+)
+
+
+def sends(record: Record) -> bool:
+    """Whether a record in Claude Code's form is of this agent, which names its version in all of them."""
+    return "cursor_version" in record or "conversation_id" in record
+
+
+def _result(call: Call, record: Record) -> Result:
+    error = text_at(record, "error_message")
+    if record.get("is_interrupt") is True:
+        return Result("cancelled", error, message="interrupted by the operator")
+    if text_at(record, "failure_type") == "permission_denied":
+        return Result("denied", error, message=error)
+    if error:
+        unknown = text_at(record, "failure_type") == "timeout" or says_timed_out(error)
+        return Result("failed", error, message=error, unknown_effect=unknown)
+    output: Any = record.get("tool_output")
+    with suppress(ValueError, TypeError, RecursionError):
+        output = json.loads(output)
+    code = count_at(output, "exitCode")
+    if code is None:
+        return Result("ok", content_text(output), changed=changed_files(call.name, call.input))
+    said = joined(text_at(output, "stdout").rstrip(), text_at(output, "stderr").rstrip())
+    return Result("failed", said, message=exit_message(code, said)) if code else Result("ok", said)
+
+
+def _said(record: Record) -> str:
+    return content_text(value_at(record, "message", "content")) if record.get("role") == "assistant" else ""
+
+
+def _permission(permission: str) -> Form:
+    return lambda _, why: {"permission": permission, "agent_message": why, "user_message": why}
+
+
+def _hook(command: str) -> dict[str, Any]:
+    return {"command": command, "timeout": 10}
+
+
+DIALECT = Dialect(
+    name="cursor",
+    title="Cursor CLI",
+    program="cursor-agent",
+    settings=SettingsFile(
+        home=".cursor",
+        file="hooks.json",
+        project=".cursor/hooks.json",
+        home_variable="CURSOR_CONFIG_DIR",
+        registry=JsonRegistry(_hook, version=1),
+    ),
+    events={
+        "beforeSubmitPrompt": Moment.PROMPT,
+        "preToolUse": Moment.BEFORE_CALL,
+        "postToolUse": Moment.CALLS_ENDED,
+        "postToolUseFailure": Moment.CALLS_ENDED,
+        "stop": Moment.ANSWERED,
+        "sessionEnd": Moment.ENDED,
+    },
+    fields=Fields(
+        session="conversation_id",
+        lane="",
+        workspace="workspace_roots",
+        texts={Moment.PROMPT: "prompt"},
+        goes_on="loop_count",
+    ),
+    # Its documentation takes `ask` for a call, and says that nothing comes of it: what would be asked is refused.
+    answers=Answers(
+        note=lambda _, text: {"additional_context": text},
+        refuse=_permission("deny"),
+        go_on=lambda _, reason: {"followup_message": reason},
+    ),
+    result=_result,
+    stopped=lambda record: text_at(record, "status") in {"aborted", "error"},
+    said=_said,
+)
