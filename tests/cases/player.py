@@ -32,7 +32,7 @@ from tui_agent.core.decision.decide import decide
 from tui_agent.core.decision.model_calls import model_faulted
 from tui_agent.core.decision.tool_calls import as_error
 from tui_agent.core.fold import apply
-from tui_agent.core.names import ASK_OPERATOR, FINISH
+from tui_agent.core.names import ASK_OPERATOR, FINISH, Phase
 from tui_agent.core.recovery.echo import echo_in
 from tui_agent.core.recovery.policy import preset
 from tui_agent.core.recovery.repetition import repetition_in
@@ -41,7 +41,7 @@ from tui_agent.core.recovery.signature import raw_call_key
 from tui_agent.core.request import compaction, text_calls
 from tui_agent.core.request.coherence import validate
 from tui_agent.core.request.written_calls import written_calls
-from tui_agent.core.state import Phase, RunState
+from tui_agent.core.state import RunState
 
 EFFECTS = {
     "read_file": "read",

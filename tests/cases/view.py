@@ -8,8 +8,8 @@ from typing import Any
 
 from tests.cases import Expect
 from tui_agent.core import events
-from tui_agent.core.names import ASK_OPERATOR
-from tui_agent.core.state import Phase, RunState
+from tui_agent.core.names import ASK_OPERATOR, Phase
+from tui_agent.core.state import RunState
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from textual.strip import Strip
 from tests.console.real_session import RealConsole, real_live
 from tui_agent.console.panes.conversation import ConversationPane
 from tui_agent.console.panes.dashboard import RecoveryColumn
-from tui_agent.console.terminal import compositor
 
 
 def differences(console: RealConsole, crop: Region) -> list[tuple[int, int]]:
@@ -106,14 +106,13 @@ async def test_no_line_that_was_drawn_keeps_itself_alive(
 ) -> None:
     async with real_live(tmp_path, []) as console:
         drawn: list[Strip] = []
-        rendered = compositor._rendered
 
-        def noted(*given: Any) -> Iterator[tuple[int, Strip]]:
-            for y, strip in rendered(*given):
-                drawn.append(strip)
-                yield y, strip
+        def noted(render: Callable[[Region], list[Strip]], crop: Region) -> list[Strip]:
+            drawn.extend(strips := render(crop))
+            return strips
 
-        monkeypatch.setattr(compositor, "_rendered", noted)
+        for widget in (console.screen, *console.screen.walk_children()):
+            monkeypatch.setattr(widget, "render_lines", partial(noted, widget.render_lines))
         console.screen._compositor.render_strips()
         assert drawn
         kept = [

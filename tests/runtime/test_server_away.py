@@ -17,7 +17,7 @@ from tests.servers import ModelServer, Said
 from tests.servers.chat import LlamaCpp
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
-from tui_agent.core.state import Phase
+from tui_agent.core.names import Phase
 from tui_agent.models.choose import ModelByName
 from tui_agent.runtime.operator import EscalationReply
 from tui_agent.session.opening import open_session

@@ -21,9 +21,9 @@ from tui_agent.analysis.runs import analyze_file
 from tui_agent.config.settings import Settings
 from tui_agent.core import events
 from tui_agent.core.fold import fold
-from tui_agent.core.names import Outcome
+from tui_agent.core.names import CallState, Outcome
 from tui_agent.core.projections.entries import CallEntry
-from tui_agent.core.projections.lane import CallState, Lane
+from tui_agent.core.projections.lane import Lane
 from tui_agent.core.result import result_of
 from tui_agent.core.state import RunState
 from tui_agent.event_lines import WORDS, event_line

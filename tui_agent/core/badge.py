@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from tui_agent.core.events import Level, Outcome
-from tui_agent.core.state import Phase
+from tui_agent.core.names import Phase
 
 if TYPE_CHECKING:
     from tui_agent.core.recovery.engine import RecoveryState

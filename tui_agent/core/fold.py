@@ -11,7 +11,7 @@ from typing import Any
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
-from tui_agent.core.names import ABOUT_BUDGET, FINISH, Decision
+from tui_agent.core.names import ABOUT_BUDGET, FINISH, Decision, Phase
 from tui_agent.core.projections.conversation import Surroundings
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.projections.metrics import Metrics
@@ -19,7 +19,7 @@ from tui_agent.core.recovery.engine import was_cut
 from tui_agent.core.recovery.model_faults import AWAY
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request.tokens import counted
-from tui_agent.core.state import SUMMARY_TRIES, Phase, RunFacts, RunState, SessionFacts
+from tui_agent.core.state import SUMMARY_TRIES, RunFacts, RunState, SessionFacts
 from tui_agent.terminal_text import clipped
 
 Changes = dict[str, Any]

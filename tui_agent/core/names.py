@@ -157,6 +157,40 @@ class Mode(StrEnum):
     PAUSED = "PAUSED"
 
 
+class Phase(StrEnum):
+    """What the run is doing now."""
+
+    IDLE = "idle"
+    READY = "ready"
+    """Between iterations, or held by STEP or PAUSED."""
+    MODEL = "model"
+    BACKOFF = "backoff"
+    COMPACTING = "compacting"
+    """A model writes a summary of the conversation."""
+    TOOLS = "tools"
+    APPROVAL = "approval"
+    ESCALATION = "escalation"
+    DONE = "done"
+
+
+class CallState(StrEnum):
+    """How far a call is. The last six are final."""
+
+    REQUESTED = "requested"
+    WAITING = "waiting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FOUND = "found"
+    FAILED = "failed"
+    DENIED = "denied"
+    BLOCKED = "blocked"
+    CANCELLED = "cancelled"
+
+
+UNDONE = frozenset({CallState.FAILED, CallState.DENIED, CallState.BLOCKED})
+"""States of calls that have not done what was asked of them."""
+
+
 class Approval(StrEnum):
     """`--approve`: what asks the operator first, from the most careful mode to the freest."""
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui_agent.core.names import CallState
 from tui_agent.core.projections.entries import CallEntry
-from tui_agent.core.projections.lane import CallState
 from tui_agent.core.recovery.cognition import tool_failed_line
 from tui_agent.core.recovery.streak import exceeded_message
 from tui_agent.core.recovery.verdict import STREAK

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
-from tui_agent.core.names import Decision, ToolCallForm
+from tui_agent.core.names import Decision, Phase, ToolCallForm
 from tui_agent.core.projections.background import BackgroundFacts
 from tui_agent.core.projections.conversation import Conversation
 from tui_agent.core.projections.history import History
@@ -20,22 +19,6 @@ from tui_agent.core.recovery.engine import RecoveryState
 
 SUMMARY_TRIES = 3
 """An iteration each; a failure that does not pass by itself counts as all of them."""
-
-
-class Phase(StrEnum):
-    """What the run is doing now."""
-
-    IDLE = "idle"
-    READY = "ready"
-    """Between iterations, or held by STEP or PAUSED."""
-    MODEL = "model"
-    BACKOFF = "backoff"
-    COMPACTING = "compacting"
-    """A model writes a summary of the conversation."""
-    TOOLS = "tools"
-    APPROVAL = "approval"
-    ESCALATION = "escalation"
-    DONE = "done"
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from tui_agent.core.decision import steps
 from tui_agent.core.decision.answers import escalation_answered
 from tui_agent.core.decision.decide import decide
 from tui_agent.core.decision.endings import warning_before
+from tui_agent.core.names import Phase
 from tui_agent.core.recovery.engine import RecoveryState
 from tui_agent.core.recovery.rules import Rule
 from tui_agent.core.request import compaction
-from tui_agent.core.state import Phase, RunState
+from tui_agent.core.state import RunState
 from tui_agent.runtime.checkpointer import Checkpointer
 from tui_agent.runtime.executor import Executor
 from tui_agent.runtime.model_call import ModelCaller

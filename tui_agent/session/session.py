@@ -23,10 +23,10 @@ from tui_agent.config.mcp_servers import ServerEntry
 from tui_agent.config.settings import Settings, user_config_file
 from tui_agent.config.user_file import UserFile
 from tui_agent.core import events
-from tui_agent.core.names import ASK_OPERATOR, BUDGET_KEYS, Decision, unanswered
+from tui_agent.core.names import ASK_OPERATOR, BUDGET_KEYS, Decision, Phase, unanswered
 from tui_agent.core.projections.history import estimate_tokens
 from tui_agent.core.recovery.policy import preset
-from tui_agent.core.state import Phase, RunState
+from tui_agent.core.state import RunState
 from tui_agent.models import keychain
 from tui_agent.models.choose import ModelByName, NameCheck
 from tui_agent.models.keychain import key_variable

@@ -9,27 +9,27 @@ from textual.selection import Selection
 
 from tests.console.panes.stage import Stage, rows_of, text_of_pane
 from tests.console.panes.stories import ANSWER, PYTEST, Story, answered, backing_off, streaming, troubled
-from tui_agent.console.panes import ConversationPane, TimelinePane
+from tui_agent.console.panes import ConversationPane, TimelinePane, transcript
 from tui_agent.console.panes.block_context import BlockContext
+from tui_agent.console.panes.blocks import draw_block
 from tui_agent.console.panes.density import LONGEST_RUN, Density
-from tui_agent.console.panes.transcript import Transcript
 from tui_agent.core import events
 from tui_agent.core.decision.endings import close_what_is_open
-from tui_agent.core.projections.entries import Entry
-from tui_agent.frontend.lines.styled import text_of
+from tui_agent.core.projections.entries import AnyEntry, Entry
+from tui_agent.frontend.lines.styled import Line, text_of
 
 
 @pytest.fixture
 def drawings(monkeypatch: pytest.MonkeyPatch) -> list[Entry]:
     """The closed entries that were drawn, each as often as it was."""
     drawn: list[Entry] = []
-    context = Transcript._context
 
-    def counted(transcript: Transcript, index: int, entry: Entry) -> BlockContext:
-        drawn.append(entry)
-        return context(transcript, index, entry)
+    def counted(entry: AnyEntry, width: int, context: BlockContext) -> list[Line]:
+        if not context.open:
+            drawn.append(entry)
+        return draw_block(entry, width, context)
 
-    monkeypatch.setattr(Transcript, "_context", counted)
+    monkeypatch.setattr(transcript, "draw_block", counted)
     return drawn
 
 

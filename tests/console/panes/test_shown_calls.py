@@ -8,8 +8,8 @@ from tests.console.panes.stage import Stage
 from tests.console.panes.stories import Story
 from tui_agent.console.panes.attempts import AttemptsPane
 from tui_agent.console.panes.pane import Asked
+from tui_agent.core.names import CallState
 from tui_agent.core.projections.entries import CallEntry
-from tui_agent.core.projections.lane import CallState
 from tui_agent.session.replay import Replay, Stop
 
 

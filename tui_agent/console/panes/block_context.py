@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tui_agent.console.panes.density import Density
 
 if TYPE_CHECKING:
-    from tui_agent.core.projections.entries import Entry
+    from tui_agent.core.projections.entries import AnyEntry
     from tui_agent.frontend.lines.styled import Line
 
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class BlockContext:
     """The surroundings of one block."""
 
-    previous: Entry | None = None
+    previous: AnyEntry | None = None
     """The entry before it."""
     expanded: bool = False
     """The operator opened it."""

@@ -6,7 +6,7 @@ of a closed entry can be kept for as long as the width and its `BlockContext` st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.call_names import short_input
 from tui_agent.console.panes.call_block import (
@@ -21,7 +21,7 @@ from tui_agent.console.panes.call_block import (
 )
 from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.prose import Prose
-from tui_agent.core.names import UPDATE_PLAN
+from tui_agent.core.names import UNDONE, UPDATE_PLAN
 from tui_agent.frontend.lines.account import account
 from tui_agent.frontend.lines.glyphs import LEVELS, OUTCOMES, TIMELINE
 from tui_agent.frontend.lines.styled import (
@@ -53,14 +53,9 @@ _WAIT_CELLS = 5
 """Characters of reasoning that are looked at to count its words."""
 
 
-def draw_block(entry: entries.Entry, width: int, context: BlockContext) -> list[Line]:
+def draw_block(entry: entries.AnyEntry, width: int, context: BlockContext) -> list[Line]:
     """The entry's lines, at most `width` cells each."""
-    return _DRAWERS.get(kind_of(entry), _plain)(entry, max(4, width), context)
-
-
-def kind_of(entry: entries.Entry | entries.OpenReply) -> str:
-    """The entry's class by name; the classes themselves are imported after the first paint."""
-    return type(entry).__name__
+    return _DRAWERS[entry.kind](entry, max(4, width), context)
 
 
 class RoughSize(NamedTuple):
@@ -77,24 +72,22 @@ def rough_heights(sizes: Iterable[RoughSize], width: int) -> list[int]:
     return [lines + characters // room for lines, characters in sizes]
 
 
-def rough_size(entry: entries.Entry, density: Density) -> RoughSize:
+def rough_size(entry: entries.AnyEntry, density: Density) -> RoughSize:
     """The size of an entry, in a time that does not depend on wrapping."""
-    if _is_call(entry) and in_a_line(entry, density):
-        return RoughSize(1, 0)
-    text = _TEXTS.get(kind_of(entry), "")
-    if not text:
-        return RoughSize(3, 0)
-    body: str = getattr(entry, text)
-    if text == "content":
-        body = getattr(entry, "diff", "") or body
+    text = ""
+    if entry.kind == "call":
+        if in_a_line(entry, density):
+            return RoughSize(1, 0)
+        body = entry.diff or entry.content
         return RoughSize(2 + min(6, body.count("\n") + 1 if body else 0), 0)
-    return RoughSize(3 + body.count("\n"), len(body))
+    if entry.kind == "reply" or entry.kind == "operator":
+        text = entry.text
+    elif entry.kind == "outcome":
+        text = entry.answer
+    return RoughSize(3 + text.count("\n"), len(text))
 
 
-_TEXTS = {"ReplyEntry": "text", "OperatorEntry": "text", "OutcomeEntry": "answer", "CallEntry": "content"}
-
-
-def head_of(entry: entries.Entry, context: BlockContext, width: int) -> list[Line]:
+def head_of(entry: entries.AnyEntry, context: BlockContext, width: int) -> list[Line]:
     """What separates an entry from the one before: the iteration's rule, a blank line, or nothing."""
     previous = context.previous
     if previous is None:
@@ -102,42 +95,30 @@ def head_of(entry: entries.Entry, context: BlockContext, width: int) -> list[Lin
     if follows_closely(entry, previous, context.density):
         return []
     fresh = entry.iteration and entry.iteration != previous.iteration
-    if fresh and kind_of(entry) != "OutcomeEntry" and context.density is not Density.COMPACT:
+    if fresh and entry.kind != "outcome" and context.density is not Density.COMPACT:
         return [(), iteration_rule(entry.iteration, width)]
     return [()]
 
 
 def follows_closely(
-    entry: entries.Entry | entries.OpenReply, previous: entries.Entry, density: Density
+    entry: entries.AnyEntry | entries.OpenReply, previous: entries.AnyEntry, density: Density
 ) -> bool:
     """Whether nothing stands between the two: calls of one step (compact: after what was said in it, too); unless
     the density is full, all that goes on without a word or a failure.
     """
-    same_step = getattr(entry, "iteration", 0) == previous.iteration
-    if _is_call(entry) and same_step and (_is_call(previous) or density is Density.COMPACT):
+    joins = previous.kind == "call" or density is Density.COMPACT
+    if entry.kind == "call" and entry.iteration == previous.iteration and joins:
         return True
-    if density is Density.FULL or not _is_work(previous):
+    if density is Density.FULL or not (previous.kind == "call" or is_silent(previous)):
         return False
-    return _is_work(entry) and not (_is_call(entry) and str(entry.state) in _STOPPED)
+    return entry.state not in UNDONE if entry.kind == "call" else is_silent(entry)
 
 
-def _is_call(entry: entries.Entry | entries.OpenReply) -> TypeGuard[entries.CallEntry]:
-    return getattr(entry, "kind", "") == "call"
-
-
-_STOPPED = frozenset({"failed", "blocked", "denied"})
-
-
-def _is_work(entry: entries.Entry | entries.OpenReply) -> bool:
-    """A call, or a reply that says nothing."""
-    return _is_call(entry) or is_silent(entry)
-
-
-def is_silent(entry: entries.Entry | entries.OpenReply) -> bool:
+def is_silent(entry: entries.AnyEntry | entries.OpenReply) -> bool:
     """A reply without a text: it waits, it only thinks, or it only thought."""
-    return kind_of(entry) in ("ReplyEntry", "OpenReply") and not (
-        getattr(entry, "text", "") or getattr(entry, "partial", False)
-    )
+    if entry.kind == "reply":
+        return not (entry.text or entry.partial)
+    return entry.kind == "open_reply" and not entry.text
 
 
 def draw_run(run: Run, width: int) -> Line:
@@ -486,25 +467,19 @@ def _outcome(entry: entries.OutcomeEntry, width: int, context: BlockContext) -> 
     return lines
 
 
-def _said_already(answer: str, previous: entries.Entry | None) -> bool:
-    if previous is None:
-        return False
-    return kind_of(previous) == "ReplyEntry" and getattr(previous, "text", "").strip() == answer.strip()
-
-
-def _plain(entry: entries.Entry, width: int, context: BlockContext) -> list[Line]:
-    return [clip((Span(f"{TIMELINE['notice'].glyph} {type(entry).__name__}", "muted"),), width)]
+def _said_already(answer: str, previous: entries.AnyEntry | None) -> bool:
+    return previous is not None and previous.kind == "reply" and previous.text.strip() == answer.strip()
 
 
 _DRAWERS: dict[str, Callable[[Any, int, BlockContext], list[Line]]] = {
-    "OperatorEntry": _operator,
-    "OwnCommandEntry": _own_command,
-    "ReplyEntry": _reply,
-    "CallEntry": draw_call,
-    "FaultEntry": _fault,
-    "NoteEntry": _note,
-    "NoticeEntry": _notice,
-    "EscalationEntry": _escalation,
-    "SummaryEntry": _summary,
-    "OutcomeEntry": _outcome,
+    "operator": _operator,
+    "own_command": _own_command,
+    "reply": _reply,
+    "call": draw_call,
+    "fault": _fault,
+    "note": _note,
+    "notice": _notice,
+    "escalation": _escalation,
+    "summary": _summary,
+    "outcome": _outcome,
 }

@@ -16,7 +16,7 @@ from tui_agent.call_names import main_argument, short_input, shortened
 from tui_agent.console.panes.density import Density, looks_by
 from tui_agent.console.panes.lane_block import draw_lane
 from tui_agent.console.panes.wrappings import unwrapped
-from tui_agent.core.names import EDITS, UPDATE_PLAN
+from tui_agent.core.names import ASK_OPERATOR, EDITS, FINISH, UPDATE_PLAN, CallState, FailureKind
 from tui_agent.frontend.lines.diff import diff_counts, draw_diff
 from tui_agent.frontend.lines.glyphs import CALL_STATES
 from tui_agent.frontend.lines.styled import (
@@ -59,17 +59,15 @@ FOLD = "(Enter or click)"
 BEYOND = "(c copies all of it)"
 IN_FILE = "(all of it is in the file above)"
 """How the lines that are not shown are reached: of a folded block, of an opened one, of a result that was cut."""
-_ASKS = "ask_operator"
-"""The tool that waits for the operator while it runs."""
 
-_QUIET_TOOLS = frozenset({"finish", _ASKS, UPDATE_PLAN})
+_QUIET_TOOLS = frozenset({FINISH, ASK_OPERATOR, UPDATE_PLAN})
 """Tools whose content stands elsewhere on the screen."""
 
 
-def shown_state(entry: CallEntry) -> str:
+def shown_state(entry: CallEntry) -> CallState:
     """The call's state; a question to the operator waits while it runs."""
-    state = str(entry.state)
-    return "waiting" if entry.tool == _ASKS and state == "running" else state
+    asks = entry.tool == ASK_OPERATOR and entry.state is CallState.RUNNING
+    return CallState.WAITING if asks else entry.state
 
 
 def draw_call(entry: CallEntry, width: int, context: BlockContext) -> list[Line]:
@@ -83,7 +81,7 @@ def draw_call(entry: CallEntry, width: int, context: BlockContext) -> list[Line]
     body_width = max(4, width - 4)
     body = [] if entry.lane is None else draw_lane(entry.lane, body_width, context)
     body += _body(entry, body_width, context, state)
-    bar = Span("  │ ", "error" if state == "failed" and _loud(entry, context) else "faint")
+    bar = Span("  │ ", "error" if state is CallState.FAILED and _loud(entry, context) else "faint")
     lines.extend((bar, *line) for line in body)
     return lines
 
@@ -91,21 +89,21 @@ def draw_call(entry: CallEntry, width: int, context: BlockContext) -> list[Line]
 def in_a_line(entry: CallEntry, density: Density) -> bool:
     """Whether a call that nobody opened is its headline alone."""
     match shown_state(entry):
-        case "succeeded":
+        case CallState.SUCCEEDED:
             return density is Density.COMPACT or (
                 density is Density.NORMAL and not entry.diff and entry.lane is None
             )
-        case "running":
+        case CallState.RUNNING:
             return density is Density.COMPACT and entry.lane is None
         case _:
             return False
 
 
-def _outcome(entry: CallEntry, state: str) -> str:
+def _outcome(entry: CallEntry, state: CallState) -> str:
     """What came of a call, in a few words: the last line that a command wrote, or how much there was to see."""
     if entry.diff or entry.tool in _QUIET_TOOLS:
         return ""
-    text = unwrapped(entry.progress if state == "running" else entry.content).strip("\n")
+    text = unwrapped(entry.progress if state is CallState.RUNNING else entry.content).strip("\n")
     if looks_by(entry) and "\n" in text:
         return counted(text.count("\n") + 1, "line")
     return last_line(text)
@@ -118,13 +116,15 @@ def _loud(entry: CallEntry, context: BlockContext) -> bool:
     return context.final or bool(counted and entry.attempt >= context.limit)
 
 
-def _headline(entry: CallEntry, width: int, context: BlockContext, state: str, outcome: str = "") -> Line:
+def _headline(
+    entry: CallEntry, width: int, context: BlockContext, state: CallState, outcome: str = ""
+) -> Line:
     """State, tool, what it is about, what came of it (`outcome`), and its end: attempt, recovery and time."""
-    sign = CALL_STATES.get(state, CALL_STATES["requested"])
-    glyph = context.frame if state == "running" else sign.glyph
+    sign = CALL_STATES[state]
+    glyph = context.frame if state is CallState.RUNNING else sign.glyph
     role = sign.role
     back = ""
-    if state == "failed":
+    if state is CallState.FAILED:
         loud = _loud(entry, context)
         role = "error" if loud else "warn"
         back = " on:error-background" if loud else ""
@@ -175,7 +175,7 @@ def _named(entry: CallEntry) -> str:
 def _meta(
     entry: CallEntry,
     context: BlockContext,
-    state: str,
+    state: CallState,
     role: str,
     back: str,
     *,
@@ -187,28 +187,29 @@ def _meta(
     `timed`: how long the call took too.
     """
     parts: list[tuple[str, str]] = []
-    sign = CALL_STATES.get(state, CALL_STATES["requested"])
+    sign = CALL_STATES[state]
     word = _word(entry, state) or sign.word
     counted = ""
-    if context.limit and state in ("failed", "running", "waiting"):
-        times = "" if state == "running" else " times"
+    if context.limit and state in (CallState.FAILED, CallState.RUNNING, CallState.WAITING):
+        times = "" if state is CallState.RUNNING else " times"
         counted = f" {entry.attempt}{times if entry.attempt > context.limit else f'/{context.limit}'}"
-    if state == "failed":
+    if state is CallState.FAILED:
         wrong = _wrong_call(entry)
         parts.append((wrong or f"failed{counted}", f"{role} bold"))
         if context.recovered:
             parts.append(("recovered later", "ok"))
-    elif state == "running":
+    elif state is CallState.RUNNING:
         parts.append((f"try{counted}" if entry.attempt > 1 and counted else "running", role))
     elif entry.recovered:
         parts.append((" · ".join(recovered_words(entry.recovered, brief=brief)[:details]), "ok bold"))
     elif word:
-        parts.append((word, f"{role} bold" if state in ("waiting", "blocked", "denied") else role))
+        bold = state in (CallState.WAITING, CallState.BLOCKED, CallState.DENIED)
+        parts.append((word, f"{role} bold" if bold else role))
     if entry.diff:
         added, removed = diff_counts(entry.diff)
         parts.append((f"+{added} −{removed}", "muted"))
     passed = entry.duration
-    if state == "running" and entry.started is not None:
+    if state is CallState.RUNNING and entry.started is not None:
         passed = max(0.0, context.now - entry.started)
     if passed and timed:
         parts.append((seconds(passed), "muted"))
@@ -220,11 +221,11 @@ def _meta(
     return tuple(spans)
 
 
-def _word(entry: CallEntry, state: str) -> str:
+def _word(entry: CallEntry, state: CallState) -> str:
     """Why a call was not executed, or what it found, in a word."""
-    if state == "succeeded" and entry.failure is not None:
+    if state is CallState.SUCCEEDED and entry.failure is not None:
         return "no match"
-    return entry.refusal if state == "blocked" else ""
+    return entry.refusal if state is CallState.BLOCKED else ""
 
 
 def recovered_words(incidents: Sequence[Incident], *, brief: bool) -> list[str]:
@@ -239,10 +240,13 @@ def recovered_words(incidents: Sequence[Incident], *, brief: bool) -> list[str]:
     return ["RECOVERED", how, *help_]
 
 
+_NEVER_MADE = (FailureKind.INVALID_TOOL_CALL, FailureKind.UNKNOWN_TOOL)
+
+
 def _wrong_call(entry: CallEntry) -> str:
     """What was wrong with a call that was never executed (it has no count of attempts); empty for others."""
     failure = entry.failure
-    return failure.kind.in_words if failure and failure.kind in ("invalid_tool_call", "unknown_tool") else ""
+    return failure.kind.in_words if failure and failure.kind in _NEVER_MADE else ""
 
 
 def _input(entry: CallEntry, width: int) -> list[Line]:
@@ -260,28 +264,26 @@ def _input(entry: CallEntry, width: int) -> list[Line]:
     return lines
 
 
-def _body(entry: CallEntry, width: int, context: BlockContext, state: str) -> list[Line]:
+def _body(entry: CallEntry, width: int, context: BlockContext, state: CallState) -> list[Line]:
     tool = entry.tool
     beyond = IN_FILE if entry.output_file else BEYOND
-    if state in ("requested", "waiting"):
+    if state in (CallState.REQUESTED, CallState.WAITING):
         return []
-    if state in ("running", "denied", "blocked", "cancelled"):
-        from tui_agent.core.projections.conversation import PROGRESS_TAIL
-
+    if state in (CallState.RUNNING, CallState.DENIED, CallState.BLOCKED, CallState.CANCELLED):
         written = draw_text(
             entry.progress,
             width,
             _FOLDED_PROGRESS,
             context.expanded,
             at_end=True,
-            whole=len(entry.progress) < PROGRESS_TAIL,
+            whole=entry.all_progress,
             style="muted",
         )
-        if state == "running":
+        if state is CallState.RUNNING:
             return written
         lines = draw_text(entry.reason or unwrapped(entry.content), width, 3, context.expanded, style="muted")
         return [*written, *with_rule(lines, entry.rule, width)]
-    if state in ("failed", "found"):
+    if state in (CallState.FAILED, CallState.FOUND):
         message = unwrapped(entry.content) or (entry.failure.message if entry.failure else "")
         style = "" if _loud(entry, context) else "muted"
         at_end = tool == "bash"

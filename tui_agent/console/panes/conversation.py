@@ -22,6 +22,7 @@ from tui_agent.console.panes.density import Density
 from tui_agent.console.panes.pane import Asked, LinePane, highlighted
 from tui_agent.console.panes.strips import Palette, to_strip
 from tui_agent.console.panes.transcript import Transcript
+from tui_agent.core.names import Phase
 from tui_agent.frontend.lines.glyphs import SPINNER
 from tui_agent.frontend.lines.styled import Line, Span, clip, text_of
 
@@ -99,7 +100,8 @@ class ConversationPane(LinePane):
         """An open question stands here: no card puts it."""
         self._lacks_beginning = False
         """`show` brings the beginning next."""
-        self._phase = ""
+        self._stands = (Phase.IDLE, False)
+        """The phase, and whether nobody is at work."""
         self._now = 0.0
         self._following = True
         self._settling = False
@@ -120,10 +122,10 @@ class ConversationPane(LinePane):
     def show(self, state: RunState, now: float) -> None:
         """Show the conversation of `state`; waits and running calls count to `now` (seconds since the epoch)."""
         conversation = state.conversation
-        phase = f"{state.phase}{' still' if self.still else ''}"
+        stands = state.phase, self.still
         if (
             conversation is self._conversation
-            and phase == self._phase
+            and stands == self._stands
             and (now == self._now or not self._transcript.moving)
         ):
             self._now = now
@@ -132,14 +134,19 @@ class ConversationPane(LinePane):
         limit = 0 if policy.attempts == "off" else policy.attempts_limit
         first = self._conversation is None
         begins_with = self._transcript.entry(0) if self._lacks_beginning else None
-        self._conversation, self._phase, self._now = conversation, phase, now
+        self._conversation, self._stands, self._now = conversation, stands, now
         question = conversation.question if self.puts_questions else None
-        closed = self._transcript.update(conversation, limit, phase == "backoff", question)
+        closed = self._transcript.update(conversation, limit, self._waits, question)
         if begins_with is not None:
             closed -= self._make_room(begins_with.seq)
         if not self._following and closed > 0 and not first:
             self._unseen += closed
         self._advance()
+
+    @property
+    def _waits(self) -> bool:
+        """A failed call of the model waits for its next try."""
+        return self._stands == (Phase.BACKOFF, False)
 
     def show_end(self, state: RunState) -> None:
         """Show a conversation whose beginning comes with the next `show`, and in which nobody is at work."""
@@ -471,16 +478,16 @@ class ConversationPane(LinePane):
     def action_copy_block(self) -> None:
         """The whole text of the block under the cursor to the clipboard, made safe; a try that waits is cancelled."""
         entry = self._transcript.entry(self._cursor) if self._cursor is not None else None
-        if self._phase == "backoff" and (entry is None or self._cursor == len(self._transcript) - 1):
+        if self._waits and (entry is None or self._cursor == len(self._transcript) - 1):
             self.post_message(self.WaitEnded(skip=False))
-        if entry is None or self._phase == "backoff":
+        if entry is None or self._waits:
             return
         hidden = self._transcript.hidden_by(self._cursor or 0)
         self.post_message(self.Copied("\n\n".join(map(_copied, hidden or [entry]))))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A wait can be skipped while there is one."""
-        return self._phase == "backoff" if action == "skip_wait" else super().check_action(action, parameters)
+        return self._waits if action == "skip_wait" else super().check_action(action, parameters)
 
     def action_skip_wait(self) -> None:
         """Make the model's next try now."""
@@ -489,7 +496,7 @@ class ConversationPane(LinePane):
     def subject(self) -> Asked | None:
         """The block under the cursor."""
         entry = self._transcript.entry(self._cursor) if self._cursor is not None else None
-        return None if entry is None else Asked(entry.seq, getattr(entry, "call_id", ""))
+        return None if entry is None else Asked(entry.seq, entry.call_id if entry.kind == "call" else "")
 
     def action_back(self) -> None:
         """Go back to where a jump to this place came from."""

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from tui_agent.call_names import short_input
+from tui_agent.core.names import CallState
 from tui_agent.quantities import counted
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ _KINDS = {
 
 def looks_by(entry: CallEntry) -> str:
     """How a call only looks ("read", "searched", "listed"); "" for any other, and for one that ended a failure."""
-    if str(entry.state) != "succeeded" or entry.recovered or entry.diff:
+    if entry.state is not CallState.SUCCEEDED or entry.recovered or entry.diff:
         return ""
     return _KINDS.get(entry.tool.lower(), "")
 

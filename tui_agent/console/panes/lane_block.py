@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_agent.call_names import short_input
+from tui_agent.core.names import UNDONE, CallState
 from tui_agent.frontend.lines.glyphs import CALL_STATES
 from tui_agent.frontend.lines.styled import Line, Span, clip
 from tui_agent.headline import headline
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 SHOWN = 4
 """Calls that a folded lane shows while it works: the newest."""
-
-_FAILED = frozenset({"failed", "denied", "blocked"})
 
 
 def draw_lane(lane: Lane, width: int, context: BlockContext) -> list[Line]:
@@ -34,7 +33,7 @@ def draw_lane(lane: Lane, width: int, context: BlockContext) -> list[Line]:
 
 
 def _course(lane: Lane) -> Line:
-    failed = sum(call.state in _FAILED for call in lane.calls)
+    failed = sum(call.state in UNDONE for call in lane.calls)
     steps = f"step {lane.steps} of {lane.most_steps}"
     if lane.outcome is not None:
         steps = f"{lane.outcome.in_words} after {counted(lane.steps, 'step')}"
@@ -45,9 +44,9 @@ def _course(lane: Lane) -> Line:
 
 
 def _call(call: LaneCall, context: BlockContext) -> Line:
-    sign = CALL_STATES.get(call.state, CALL_STATES["requested"])
-    running = call.state == "running"
-    role = "warn" if call.state == "failed" else sign.role
+    sign = CALL_STATES[call.state]
+    running = call.state is CallState.RUNNING
+    role = "warn" if call.state is CallState.FAILED else sign.role
     cause = (Span(f"  {headline(call.said)}", "muted"),) if call.said else ()
     return (
         Span(f"{context.frame if running else sign.glyph} ", role),

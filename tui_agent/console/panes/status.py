@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.console.panes.rows import Rows
-from tui_agent.core.names import Approval
+from tui_agent.core.names import Approval, Phase
 from tui_agent.frontend.lines.glyphs import MODES, spinner
 from tui_agent.frontend.lines.mode import elapsed, mode_of, server_asks
 from tui_agent.frontend.lines.styled import Line, Span, clip, fit, fit_middle, width_of
@@ -84,14 +84,14 @@ class StatusLine(Rows):
             questions = counted(self.elsewhere, "question")
             fields.insert(0, _Field(8, [f"● {questions} in other tabs", f"● {self.elsewhere}"], "operator"))
         turning = None if self.app.animation_level == "none" else now
-        stands = self.still or (self.held and state.phase == "ready")
+        stands = self.still or (self.held and state.phase is Phase.READY)
         activity = () if stands else _activity(state, now, turning)
         if activity:
             text, style = activity[0]
             # Nothing else on the screen says that the model is being started, or that it has paused.
             starting = text.removesuffix(" the model")
             alone = starting != text or "," in text
-            urgent = state.phase == "backoff" or style == "operator" or alone
+            urgent = state.phase is Phase.BACKOFF or style == "operator" or alone
             fields.insert(0, _Field(10 if urgent else 3, list(dict.fromkeys((text, starting))), style))
         return [_fitted(badge, [field for field in fields if field.forms], width)]
 
@@ -194,24 +194,24 @@ def _activity(state: RunState, now: float, turning: float | None) -> tuple[Span,
     if state.compacting is not None:
         return (Span(f"{spinner(turning)} summary", "model"),)
     match state.phase:
-        case "model":
+        case Phase.MODEL:
             attempt = f" (try {state.run.attempt})" if state.run.attempt > 1 else ""
             reply = state.conversation.reply
             silent = now - (reply.heard or reply.at) if reply is not None else 0.0
             what = "no text" if reply is not None and reply.heard else "no word yet"
             pause = f", {what} for {whole_seconds(silent)}" if silent >= SILENT else ""
             return (Span(f"{spinner(turning)} model{attempt}{pause}", "model"),)
-        case "backoff":
+        case Phase.BACKOFF:
             return (Span(f"≈ retry in {seconds(state.run.retry_at - now)}", "warn"),)
-        case "ready":
+        case Phase.READY:
             what = "next" if state.metrics.model_calls else "starting the model"
             return (Span(f"{spinner(turning)} {what}", "muted"),)
-        case "tools" if server_asks(state):
+        case Phase.TOOLS if server_asks(state):
             return (Span("? server", "operator"),)
         case _ if state.asked is not None:
             answer = state.asked.type == "escalation_raised"
             return (Span("▲ your answer" if answer else "? approval", "operator"),)
-        case "tools":
+        case Phase.TOOLS:
             return (Span(f"{spinner(turning)} tools", "accent"),)
         case _:
             return ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from tui_agent.console.panes.block_context import BlockContext
 from tui_agent.console.panes.blocks import (
@@ -21,7 +21,6 @@ from tui_agent.console.panes.blocks import (
     head_of,
     is_silent,
     iteration_rule,
-    kind_of,
     rough_heights,
     rough_size,
 )
@@ -29,6 +28,7 @@ from tui_agent.console.panes.call_block import shown_state
 from tui_agent.console.panes.density import LONGEST_RUN, Density, Run, looks_by
 from tui_agent.console.panes.heights import HeightIndex
 from tui_agent.console.panes.prose import Prose
+from tui_agent.core.names import UNDONE, CallState, Outcome
 from tui_agent.frontend.lines.styled import Line, Span, clip
 from tui_agent.quantities import counted, seconds
 
@@ -38,14 +38,10 @@ if TYPE_CHECKING:
     from textual.strip import Strip
 
     from tui_agent.core.projections.conversation import Conversation
-    from tui_agent.core.projections.entries import CallEntry, Entry, EscalationEntry, OpenReply
+    from tui_agent.core.projections.entries import AnyEntry, CallEntry, EscalationEntry, OpenReply
 
-_OPENING = frozenset(
-    {
-        *("CallEntry", "EscalationEntry", "FaultEntry", "NoteEntry"),
-        *("OperatorEntry", "OwnCommandEntry", "SummaryEntry"),
-    }
-)
+_OPENING = frozenset({"call", "escalation", "fault", "note", "operator", "own_command", "summary"})
+"""Kinds of blocks that can be opened."""
 
 KEPT = 300
 """Drawn blocks that are kept in memory; the others are drawn again when they are looked at."""
@@ -87,7 +83,7 @@ class Transcript:
     def __init__(self) -> None:
         self.width = 0
         self.heights = HeightIndex()
-        self._log: Sequence[Entry] = ()
+        self._log: Sequence[AnyEntry] = ()
         self._limits: list[int] = []
         self._sizes: list[RoughSize] = []
         self._exact: set[int] = set()
@@ -103,10 +99,10 @@ class Transcript:
         self._marks: dict[int, tuple[str, int]] = {}
         self._prose: Prose | None = None
         self._prose_seq = -1
-        self._before_reply: tuple[Entry, ...] = ()
-        self._after_reply: tuple[Entry, ...] = ()
+        self._before_reply: tuple[AnyEntry, ...] = ()
+        self._after_reply: tuple[AnyEntry, ...] = ()
         self._reply: OpenReply | None = None
-        self._open: tuple[Entry | OpenReply, ...] = ()
+        self._open: tuple[AnyEntry | OpenReply, ...] = ()
         """What the tail shows."""
         self._iteration = 0
         self._tail: list[Drawn | OpenReplyBlock] = []
@@ -203,7 +199,7 @@ class Transcript:
         for drawn in self._cache.values():
             drawn.strips.clear()
 
-    def _common(self, log: Sequence[Entry]) -> int:
+    def _common(self, log: Sequence[AnyEntry]) -> int:
         """How many entries are shown already; a replay may have gone back."""
         old = self._log
         size = min(len(old), len(log))
@@ -227,30 +223,26 @@ class Transcript:
         self._log = self._log[:size]
         self._cut_runs(size)
 
-    def _append(self, index: int, entry: Entry) -> None:
+    def _append(self, index: int, entry: AnyEntry) -> None:
         self._limits.append(self._limit)
         size = rough_size(entry, self.density)
         self._sizes.append(size)
         self.heights.append(*rough_heights((size,), self.width))
         if self._join(index, entry):
             self._fold(self._runs[-1])
-        kind = kind_of(entry)
-        if kind == "CallEntry":
-            self._note_call(index, cast("CallEntry", entry))
-        elif kind == "OutcomeEntry" and str(getattr(entry, "outcome", "")) != "answered":
+        if entry.kind == "call":
+            self._note_call(index, entry)
+        elif entry.kind == "outcome" and entry.outcome is not Outcome.ANSWERED:
             self._note_end(index, entry)
-        elif kind == "OperatorEntry" and not entry.iteration:
+        elif entry.kind == "operator" and not entry.iteration:
             self._failed = {}
 
     # --- runs of calls that only look ------------------------------------------------------------------------
 
-    def _join(self, index: int, entry: Entry) -> bool:
+    def _join(self, index: int, entry: AnyEntry) -> bool:
         """Let a call that only looks begin a run, or lengthen the newest; returns whether it did the latter."""
-        if kind_of(entry) != "CallEntry" or self.density is Density.FULL:
-            return False
-        call = cast("CallEntry", entry)
-        how = looks_by(call)
-        if not how:
+        how = looks_by(entry) if entry.kind == "call" and self.density is not Density.FULL else ""
+        if entry.kind != "call" or not how:
             return False
         run = self._runs[-1] if self._runs else None
         longer = run is not None and run.calls < LONGEST_RUN and self._adjoins(run.last, index)
@@ -258,7 +250,7 @@ class Transcript:
             run = Run(index, index, unfolded=_key(entry) in self._unfolded)
             self._runs.append(run)
         self._run_at.update(dict.fromkeys(range(run.last, index + 1), run))
-        run.add(index, call, how)
+        run.add(index, entry, how)
         return longer
 
     def _adjoins(self, last: int, index: int) -> bool:
@@ -314,15 +306,14 @@ class Transcript:
         return run.last + 1 if run is not None and run.folded else index + 1
 
     def _note_call(self, index: int, entry: CallEntry) -> None:
-        state = str(entry.state)
-        if state == "failed":
+        if entry.state is CallState.FAILED:
             self._failed.setdefault(_call_hash(entry), []).append((index, entry.iteration))
-        elif state == "succeeded" and self._failed:
+        elif entry.state is CallState.SUCCEEDED and self._failed:
             for failed, _ in self._failed.pop(_call_hash(entry), ()):
                 self._marks[failed] = ("recovered", index)
                 self._forget(failed)
 
-    def _note_end(self, index: int, outcome: Entry) -> None:
+    def _note_end(self, index: int, outcome: AnyEntry) -> None:
         """The run ended without an answer: the failures of its last iteration stand."""
         for failures in self._failed.values():
             for number, iteration in failures:
@@ -361,11 +352,11 @@ class Transcript:
             self._cache.move_to_end(index)
         return drawn
 
-    def _draw(self, entry: Entry, context: BlockContext) -> Drawn:
+    def _draw(self, entry: AnyEntry, context: BlockContext) -> Drawn:
         head = head_of(entry, context, self.width)
         return Drawn([*head, *draw_block(entry, self.width, context)], len(head))
 
-    def _draw_closed(self, index: int, entry: Entry, context: BlockContext) -> Drawn:
+    def _draw_closed(self, index: int, entry: AnyEntry, context: BlockContext) -> Drawn:
         run = self._run_at.get(index)
         if run is None or run.calls < 2 or index != run.first:
             return Drawn([]) if self._hides(index) else self._draw(entry, context)
@@ -373,13 +364,11 @@ class Transcript:
         calls = [] if run.folded else draw_block(entry, self.width, context)
         return Drawn([*head, draw_run(run, self.width), *calls], len(head))
 
-    def _context(self, index: int, entry: Entry) -> BlockContext:
+    def _context(self, index: int, entry: AnyEntry) -> BlockContext:
         mark = self._marks.get(index, ("", 0))[0]
         prose = None
-        if self._prose is not None and kind_of(entry) == "ReplyEntry" and entry.seq == self._prose_seq:
-            text = getattr(entry, "text", "")
-            if self._prose.text == text:
-                prose = self._prose.finish(text)
+        if entry.kind == "reply" and entry.seq == self._prose_seq and self._prose is not None:
+            prose = self._prose.finish(entry.text) if self._prose.text == entry.text else None
         return BlockContext(
             previous=self._log[index - 1] if index else None,
             expanded=_key(entry) in self._expanded,
@@ -405,7 +394,7 @@ class Transcript:
             previous = entry
         return blocks
 
-    def _open_context(self, entry: Entry, previous: Entry | None) -> BlockContext:
+    def _open_context(self, entry: AnyEntry, previous: AnyEntry | None) -> BlockContext:
         return BlockContext(
             previous=previous,
             expanded=_key(entry) in self._expanded,
@@ -417,7 +406,7 @@ class Transcript:
             frame=self._frame,
         )
 
-    def _open_reply(self, reply: OpenReply, previous: Entry | None) -> OpenReplyBlock:
+    def _open_reply(self, reply: OpenReply, previous: AnyEntry | None) -> OpenReplyBlock:
         if self._prose is None or self._prose_seq != reply.seq:
             self._prose, self._prose_seq = Prose(self.width - 2), reply.seq
         self._prose.feed(reply.text)
@@ -481,10 +470,10 @@ class Transcript:
 
     # --- keys and mouse --------------------------------------------------------------------------------------
 
-    def entry(self, index: int) -> Entry | None:
+    def entry(self, index: int) -> AnyEntry | None:
         """The entry of a block; None for the open reply, and beyond the end."""
         said = self._said(index)
-        return None if said is self._reply else cast("Entry | None", said)
+        return None if said is None or said.kind == "open_reply" else said
 
     def toggle(self, index: int) -> bool:
         """Open or fold a block. Returns whether it is one that can be.
@@ -499,7 +488,7 @@ class Transcript:
             self._expanded ^= {(self._reply.seq, "")}
         elif run is not None and run.folded:
             self._unfold(run)
-        elif kind_of(entry) in _OPENING or getattr(entry, "reasoning", None):
+        elif entry.kind in _OPENING or (entry.kind == "reply" and entry.reasoning):
             self._expanded ^= {_key(entry)}
             if run is not None and index == run.first and _key(entry) not in self._expanded:
                 run.unfolded = False
@@ -525,12 +514,12 @@ class Transcript:
         if entry is not None and _key(entry) not in self._expanded:
             self.toggle(index)
 
-    def hidden_by(self, index: int) -> list[Entry]:
+    def hidden_by(self, index: int) -> list[AnyEntry]:
         """The calls that the line of a folded run stands for; none for another block."""
         run = self._run_at.get(index)
         if run is None or not run.folded:
             return []
-        return [entry for entry in self._log[run.first : run.last + 1] if kind_of(entry) == "CallEntry"]
+        return [entry for entry in self._log[run.first : run.last + 1] if entry.kind == "call"]
 
     def with_words(self, index: int, words: Sequence[str]) -> int:
         """This block, or one that began with the same event (calls of one reply) and has more of the words."""
@@ -549,7 +538,8 @@ class Transcript:
             return 0 if self._said(0) is not None else None
         found = began - 1
         for index in range(self._first_of_event(found), found + 1):
-            if str(getattr(self._said(index), "state", "")) in ("failed", "blocked", "denied"):
+            said = self._said(index)
+            if said is not None and said.kind == "call" and said.state in UNDONE:
                 return index
         return found
 
@@ -563,7 +553,7 @@ class Transcript:
         said = self._said(index)
         return 0 if said is None else said.seq
 
-    def _said(self, index: int) -> Entry | OpenReply | None:
+    def _said(self, index: int) -> AnyEntry | OpenReply | None:
         """What a block shows, closed or open; None beyond the end."""
         closed = len(self._log)
         if index < closed:
@@ -571,13 +561,13 @@ class Transcript:
         return self._open[index - closed] if index - closed < len(self._open) else None
 
 
-def _key(entry: Entry) -> tuple[int, str]:
+def _key(entry: AnyEntry) -> tuple[int, str]:
     """A key that a block keeps when it closes."""
-    return entry.seq, getattr(entry, "call_id", "")
+    return entry.seq, entry.call_id if entry.kind == "call" else ""
 
 
-def _works(entry: Entry) -> bool:
-    return getattr(entry, "kind", "") == "call" and shown_state(cast("CallEntry", entry)) == "running"
+def _works(entry: AnyEntry) -> bool:
+    return entry.kind == "call" and shown_state(entry) is CallState.RUNNING
 
 
 def _call_hash(entry: CallEntry) -> int:

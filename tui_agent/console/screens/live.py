@@ -25,6 +25,7 @@ from tui_agent.console.prompt.completion import Completions
 from tui_agent.console.screens.dashboard_screen import command_bindings, key_hints
 from tui_agent.console.screens.settings_commands import SettingsCommands
 from tui_agent.console.terminal.timers import once
+from tui_agent.core.names import Phase
 from tui_agent.frontend.commands import registry as commands
 from tui_agent.frontend.commands.registry import Suggestion
 
@@ -402,7 +403,7 @@ class LiveScreen(SettingsCommands):
     def action_card(self) -> None:
         """Go to the card; where another tab has one, to the inbox; without any, skip the wait of a failed call."""
         card = None if self.card_host is None else self.card_host.card
-        if card is None and self.state is not None and self.state.phase == "backoff":
+        if card is None and self.state is not None and self.state.phase is Phase.BACKOFF:
             self.run_command("skip-wait")
         elif card is None and any(tab.questions for tab in self.app.tabs):
             self.action_inbox()
@@ -487,7 +488,7 @@ class LiveScreen(SettingsCommands):
     @property
     def _waits_for_model(self) -> bool:
         """A failed call of the model waits for its next try."""
-        return self.running and self.state is not None and self.state.phase == "backoff"
+        return self.running and self.state is not None and self.state.phase is Phase.BACKOFF
 
     def _take_lone_letter(self) -> None:
         letter = self.prompt.text

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 from tui_agent.core import events
 from tui_agent.core.append_log import AppendLog
 from tui_agent.core.evolve import evolve
-from tui_agent.core.names import UPDATE_PLAN
+from tui_agent.core.names import UPDATE_PLAN, CallState
 from tui_agent.core.projections.background import in_words
 from tui_agent.core.projections.entries import (
+    PROGRESS_TAIL,
     AnyEntry,
     CallEntry,
     EscalationEntry,
@@ -32,14 +33,11 @@ from tui_agent.core.projections.entries import (
     SummaryEntry,
 )
 from tui_agent.core.projections.incidents import Incident
-from tui_agent.core.projections.lane import CallState, Lane
+from tui_agent.core.projections.lane import Lane
 from tui_agent.core.projections.metrics import Metrics
 from tui_agent.core.projections.plan import Plan, plan_of
 from tui_agent.core.recovery.forge_note import ANALYZE
 from tui_agent.core.recovery.iteration import Answer
-
-PROGRESS_TAIL = 4_000
-"""Characters of a running command's output that stay on screen."""
 
 
 class Surroundings(NamedTuple):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from tui_agent.core import events
+from tui_agent.core.names import CallState
 from tui_agent.core.projections.incidents import Incident
-from tui_agent.core.projections.lane import CallState, Lane
+from tui_agent.core.projections.lane import Lane
+
+PROGRESS_TAIL = 4_000
+"""Characters of a running command's output that stay on screen."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,11 @@ class CallEntry(Entry):
     lane: Lane | None = None
     """The sub-agent that it started."""
     kind: Literal["call"] = "call"
+
+    @property
+    def all_progress(self) -> bool:
+        """Nothing that it has written so far was dropped."""
+        return len(self.progress) < PROGRESS_TAIL
 
 
 @dataclass(frozen=True)
@@ -224,3 +233,4 @@ class OpenReply:
     """When its newest piece came; 0.0 before the first."""
     summarises: int = 0
     """It is no reply but a summary of so many exchanges."""
+    kind: ClassVar[Literal["open_reply"]] = "open_reply"

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from tui_agent.core import events
 from tui_agent.core.evolve import evolve
+from tui_agent.core.names import CallState
 
 LONGEST = 200
 """Characters of an argument that are kept: a lane names its calls and does not repeat them."""
-
-
-class CallState(StrEnum):
-    """How far a call is. The last six are final."""
-
-    REQUESTED = "requested"
-    WAITING = "waiting"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FOUND = "found"
-    FAILED = "failed"
-    DENIED = "denied"
-    BLOCKED = "blocked"
-    CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True)

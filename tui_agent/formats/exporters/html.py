@@ -18,6 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from tui_agent.call_names import short_input
+from tui_agent.core.names import CallState
 from tui_agent.core.projections.entries import (
     CallEntry,
     EscalationEntry,
@@ -28,7 +29,6 @@ from tui_agent.core.projections.entries import (
     ReplyEntry,
     SummaryEntry,
 )
-from tui_agent.core.projections.lane import CallState
 from tui_agent.formats.exporters.curve import curve
 from tui_agent.formats.exporters.story import (
     IterationItem,

@@ -152,8 +152,8 @@ def attempts_before(state: RunState, asked: EscalationRaised) -> list[Attempt]:
     """The failures that led to the question, oldest first: of the same call where it is about one, of a model call
     its tries.
     """
+    from tui_agent.core.names import CallState
     from tui_agent.core.projections.entries import CallEntry, FaultEntry, OperatorEntry
-    from tui_agent.core.projections.lane import CallState
 
     conversation = state.asker(asked).conversation
     skipped = max(0, len(conversation.entries) - LOOKED_BACK)

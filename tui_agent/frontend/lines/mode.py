@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui_agent.core.names import Mode, Phase
+
 if TYPE_CHECKING:
     from tui_agent.core.state import RunState
 
@@ -13,9 +15,9 @@ def mode_of(state: RunState) -> str:
     phase = state.phase
     if waits_for_operator(state):
         return "WAITING"
-    if phase == "done":
+    if phase is Phase.DONE:
         return "DONE"
-    if phase == "idle" and str(state.session.mode) == "AUTO":
+    if phase is Phase.IDLE and state.session.mode is Mode.AUTO:
         return "READY"
     return str(state.session.mode)
 
