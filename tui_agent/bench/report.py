@@ -60,9 +60,9 @@ what follows from these habits and assumptions, and not that a real model would 
 one on the same cases.
 
 **Faults that no error text shows** (*implicit*: a result that is wrong and says nothing) cannot be seen by any rule
-that reads errors. Of these, `combined` remarks upon what its rules `implicit.*` can check: a write that is read back, a search
-whose index is older than the files, a test run that ran no test, and others; what none of them checks a model sees
-only now and then.
+that reads errors. Of these, `combined` remarks upon what its rules `implicit.*` can check: a write that is read
+back, a search whose index is older than the files, a test run that ran no test, and others; what none of them checks
+a model sees only now and then.
 
 Words: *success*: the workspace is as it was to be, and the run ended with an answer. *Harm*: of the healthy runs,
 those that were asked about, refused a call, turned round or ended. *Broken*: runs that succeed with retries alone

@@ -31,7 +31,7 @@ from tui_agent.runtime.coalesce import ProgressStream
 from tui_agent.runtime.hooks import HookRunner
 from tui_agent.runtime.instructions import Instructions
 from tui_agent.runtime.operator import Operator
-from tui_agent.runtime.read_back import contradiction
+from tui_agent.runtime.read_back import comparable, contradiction
 from tui_agent.runtime.recorder import MaskedSecretError, Recorder, RecordingFailed
 from tui_agent.sandbox.mechanisms import Sandbox
 from tui_agent.tools.errors import ToolError, in_words
@@ -311,7 +311,8 @@ class Executor:
     async def _read_back(
         self, tool: str, arguments: dict[str, Any], output: ToolOutput
     ) -> events.Contradiction | None:
-        if not self._recorder.state.recovery.policy.implicit:
+        looks = self._recorder.state.recovery.policy.implicit
+        if not (looks and comparable(tool, arguments, output)):
             return None
         try:
             return await asyncio.to_thread(contradiction, self._workspace.root, tool, arguments, output)

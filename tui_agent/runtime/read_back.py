@@ -32,17 +32,24 @@ _MATCH = re.compile(r"([^\s:][^:\n]{0,300}):(\d{1,9}):(.*)")
 _NUMBERED = re.compile(r"\s*\d{1,9}[\t:|→]\s?")
 
 
+def comparable(tool: str, arguments: Mapping[str, Any], output: ToolOutput) -> bool:
+    """Whether a result may be compared with a file. One that says by its digest which bytes it read is believed."""
+    if tool in EDITS:
+        return True
+    if output.files:
+        return False
+    command = command_of(arguments)
+    if command is not None:
+        return bool(_CAT.fullmatch(command) or _GREP.fullmatch(command))
+    return bool(_SEARCHES.search(tool) or _READS.search(tool))
+
+
 def contradiction(
     workspace: Path, tool: str, arguments: Mapping[str, Any], output: ToolOutput
 ) -> Contradiction | None:
-    """What a file of the workspace holds against the result of a call; None where nothing does, or nobody can tell.
-
-    A result that says by its digest which bytes it read is believed.
-    """
+    """What a file of the workspace holds against a comparable result; None where nothing does, or nobody can tell."""
     if tool in EDITS:
         return _lost(workspace, arguments)
-    if output.files:
-        return None
     text = output.content if output.unframed is None else output.unframed
     for name, shown in _shown(tool, arguments, text):
         held = _lines(workspace, name)
