@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from textual.widget import Widget
 
 from tui_agent.console.looks.hints import key_line
-from tui_agent.core.state import Phase
+from tui_agent.core.names import Phase
 from tui_agent.models.scenario import Moment
 
 if TYPE_CHECKING:
